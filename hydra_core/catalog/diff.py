@@ -49,6 +49,7 @@ _UNITS = {
     "output_usd_per_mtok": ("output price", "USD/Mtok"),
     "cached_input_usd_per_mtok": ("cached input price", "USD/Mtok"),
     "context_window": ("context window", "tokens"),
+    "long_prompts": ("price of long requests", ""),
     "price_source": ("price source", ""),
     "price_date": ("price read", ""),
     "retire_on": ("retires on", ""),
@@ -236,7 +237,8 @@ def _models(old: Catalog, new: Catalog) -> Iterator[Change]:
 
 def _model(model: ModelSpec) -> dict[str, _Leaf]:
     names = [spec.name for spec in fields(ModelSpec) if spec.name not in (*_NESTED, "id")]
-    return {name: getattr(model, name) for name in names}
+    tiers = "; ".join(map(str, model.long_prompts)) or None
+    return {name: getattr(model, name) for name in names} | {"long_prompts": tiers}
 
 
 def _presence(

@@ -13,6 +13,7 @@ from hydra_core.base.types import (
     Ability,
     Benchmark,
     CostBasis,
+    LongPromptPrice,
     ModelSpec,
     ModelStatus,
     Policy,
@@ -177,7 +178,15 @@ _KEYS: Final = (
     "shares_prompt_cache",
     "tags",
     "lacks",
+    "long_prompts",
 )
+_LONG_KEYS: Final = (
+    "above_tokens",
+    "input_usd_per_mtok",
+    "output_usd_per_mtok",
+    "cached_input_usd_per_mtok",
+)
+_LONG: Final = "prices of long requests, such as [{above_tokens: 200000, ...}]"
 #: What a variant may not take from its base.
 _OWN: Final = ("id", "notes", "variant_of", "shares_prompt_cache")
 #: Mappings in which a variant's entries stand beside its base's.
@@ -293,6 +302,7 @@ def _model(
     variant_of, shares = _variant(section)
     tags = section.words("tags", _TAGS)
     lacks = section.words("lacks", _LACKS, [one.value for one in Ability])
+    long_prompts = _long_prompts(section)
     if status is None or price_in is None or price_out is None or window is None:
         return None
     if vision is None or tools is None or day is None:
@@ -317,7 +327,32 @@ def _model(
         shares_prompt_cache=shares,
         tags=tags,
         lacks=lacks,
+        long_prompts=long_prompts,
     )
+
+
+def _long_prompts(model: Section) -> tuple[LongPromptPrice, ...]:
+    """Prices of long requests, the shortest first; wrong ones are recorded and left out."""
+    if model.node.get("long_prompts") is None:
+        return ()
+    found = []
+    for index, node in enumerate(model.items("long_prompts", _LONG, limit=8)):
+        place = f"{model.at('long_prompts')}[{index}]"
+        if not isinstance(node, MapNode):
+            model.wrong("long_prompts", f"must hold mappings, got {shown(node)}", _LONG)
+            continue
+        section = model.inside(node, place)
+        section.known(_LONG_KEYS)
+        above = section.integer("above_tokens", _TOKENS, "input tokens that still cost less")
+        price_in = _price(section, "input_usd_per_mtok")
+        price_out = _price(section, "output_usd_per_mtok")
+        cached = _price(section, "cached_input_usd_per_mtok", required=False)
+        if above is not None and price_in is not None and price_out is not None:
+            found.append(LongPromptPrice(above, price_in, price_out, cached))
+    limits = [one.above_tokens for one in found]
+    if len(set(limits)) < len(limits):
+        model.wrong("long_prompts", "names one number of tokens twice", "keep one of them")
+    return tuple(sorted(found, key=lambda one: one.above_tokens))
 
 
 def _variant(section: Section) -> tuple[str, bool]:

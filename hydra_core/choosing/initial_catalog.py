@@ -20,6 +20,7 @@ from hydra_core.base.types import Band, Catalog, FloatArray, ListPrice, Pool, Se
 from hydra_core.catalog.editing.render import Value, flow
 from hydra_core.catalog.prices.price_file import GivenPrice
 from hydra_core.catalog.prices.recorded import cost_gaps, tier_notes
+from hydra_core.catalog.prices.suggestions import tiers_value
 from hydra_core.catalog.schema import SCHEMA, parse_catalog
 from hydra_core.evalsets.evalset import EvalSet, sample_of
 from hydra_core.predictor.score_bands import score_bands
@@ -144,6 +145,8 @@ class CatalogText:
         if given.price.cached_input_usd_per_mtok is not None:
             cached = flow(given.price.cached_input_usd_per_mtok)
             lines.append(f"    cached_input_usd_per_mtok: {cached}")
+        if given.price.long_prompts:
+            lines.append(f"    long_prompts: {flow(tiers_value(given.price.long_prompts))}")
         return [
             *lines,
             self._fact(model, "context_window", ASSUMED_WINDOW),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 import pandas as pd
@@ -137,6 +137,9 @@ def entered_prices(table: pd.DataFrame, given: Mapping[str, GivenPrice]) -> Ente
             missing.append(model)
         elif per_input is not None and per_output is not None and not wrong:
             price = ListPrice(per_input, per_output, per_cached)
+            given_price = given[model].price if model in given else price
+            if replace(given_price, long_prompts=()) == price:
+                price = given_price
             before = given.get(model)
             kept = before if before is not None and before.price == price else None
             listed = before.listed if before is not None else None

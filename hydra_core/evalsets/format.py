@@ -79,8 +79,8 @@ def dump_manifest(manifest: Manifest) -> str:
 
 
 def _price_rows(prices: Mapping[str, ListPrice]) -> dict[str, dict[str, float]]:
-    """As `parse_manifest` reads them: USD per million tokens."""
-    rows = {model: zip(_PRICES, astuple(price), strict=True) for model, price in prices.items()}
+    """As `parse_manifest` reads them: USD per million tokens, without those of long requests."""
+    rows = {model: zip(_PRICES, astuple(price), strict=False) for model, price in prices.items()}
     return {model: {k: v for k, v in row if v is not None} for model, row in rows.items()}
 
 

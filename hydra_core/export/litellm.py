@@ -93,6 +93,13 @@ def _entry(model: ModelSpec, provider: str, capabilities: dict[str, Value]) -> V
     }
     if model.cached_input_usd_per_mtok is not None:
         info["cache_read_input_token_cost"] = per_token(model.cached_input_usd_per_mtok)
+    for tier in model.long_prompts:
+        above = f"above_{tier.above_tokens // 1000}k_tokens"
+        info[f"input_cost_per_token_{above}"] = per_token(tier.input_usd_per_mtok)
+        info[f"output_cost_per_token_{above}"] = per_token(tier.output_usd_per_mtok)
+        if tier.cached_input_usd_per_mtok is not None:
+            cached = per_token(tier.cached_input_usd_per_mtok)
+            info[f"cache_read_input_token_cost_{above}"] = cached
     info["hydra_capabilities"] = capabilities
     return {
         "model_name": GROUP,

@@ -9,7 +9,7 @@ from datetime import date
 import numpy as np
 
 from hydra_core.base.intervals import Interval
-from hydra_core.base.types import Catalog, FloatArray, ModelSpec
+from hydra_core.base.types import Catalog, FloatArray, ListPrice, ModelSpec
 from hydra_core.catalog.profiles import pool
 from hydra_core.live.traffic import Traffic
 from hydra_core.replay.significance import ratio_interval
@@ -43,13 +43,16 @@ def tokens_usd(traffic: Traffic, specs: Sequence[ModelSpec]) -> FloatArray:
 
     What was read from the served model's prompt cache is billed at the cached price on any model.
     """
-    prices = np.array([_prices(spec) for spec in specs]).reshape(len(specs), 3)
     read, written = (
         traffic.rows[name].to_numpy(dtype=np.float64) for name in ("input_tokens", "output_tokens")
     )
     cached = traffic.rows["cached_tokens"].fillna(0).to_numpy(dtype=np.float64)
-    tokens = np.column_stack([read - cached, cached, written])
-    cost: FloatArray = 1e-6 * (tokens * prices).sum(axis=1)
+    cost = np.empty(len(specs))
+    rows: dict[ListPrice, list[int]] = {}
+    for row, spec in enumerate(specs):
+        rows.setdefault(spec.price, []).append(row)
+    for price, at in rows.items():
+        cost[at] = price.usd(read[at], written[at], cached[at])
     return cost
 
 
@@ -113,9 +116,3 @@ def cost_of_trying_all(traffic: Traffic, catalog: Catalog, today: date) -> float
     served = tokens_usd(some, [catalog.model(name) for name in some.models])
     each = [tokens_usd(some, [catalog.model(name)] * len(some)) for name in ids]
     return float((np.mean(each, axis=0) - served).sum())
-
-
-def _prices(spec: ModelSpec) -> tuple[float, float, float]:
-    """USD per million tokens: read afresh, read from the prompt cache, written."""
-    read, cached = spec.input_usd_per_mtok, spec.cached_input_usd_per_mtok
-    return read, read if cached is None else cached, spec.output_usd_per_mtok

@@ -130,12 +130,8 @@ def _token_costs(evalset: EvalSet, column: int, price: ListPrice) -> FloatArray 
     with_outcome = np.isfinite(evalset.quality[:, column])
     if not np.isfinite(read + written)[with_outcome].all():
         return None
-    usd = read * price.input_usd_per_mtok + written * price.output_usd_per_mtok
     cached = evalset.extras.get("cached_input_tokens")
-    if cached is not None and price.cached_input_usd_per_mtok is not None:
-        saving = price.input_usd_per_mtok - price.cached_input_usd_per_mtok
-        usd = usd - np.nan_to_num(cached[:, column]) * saving
-    return np.asarray(usd / 1e6, dtype=np.float64)
+    return price.usd(read, written, 0.0 if cached is None else cached[:, column])
 
 
 def estimated_costs(
@@ -154,7 +150,7 @@ def estimated_costs(
     prices = {model.id: model.price for model in catalog.models}
     if read is not None and written is not None:
         return {
-            name: (read * price.input_usd_per_mtok + written * price.output_usd_per_mtok) / 1e6
+            name: price.usd_of_one(read, written)
             for name, price in prices.items()
             if name not in measured
         }

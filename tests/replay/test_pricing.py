@@ -6,7 +6,7 @@ from datetime import date
 import numpy as np
 import pytest
 
-from hydra_core.base.types import ListPrice
+from hydra_core.base.types import ListPrice, LongPromptPrice
 from hydra_core.catalog import parse_catalog
 from hydra_core.replay.pricing import CostSource, Prices, priced_costs
 from hydra_core.replay.replay import align_catalog
@@ -91,3 +91,11 @@ def test_a_replay_is_priced_and_says_what_its_costs_are(tokens):
     data = align_catalog(tokens, CATALOG, np.zeros((3, 2)), today=date(2026, 6, 1))
     assert data.cost_usd[0, 0] == pytest.approx((1000 * 0.31 + 100 * 4.5) / 1e6)
     assert "Costs: recorded tokens times the catalog's prices." in data.notes
+
+
+def test_long_requests_cost_their_own_price(tokens):
+    tier = LongPromptPrice(1500, 0.62, 9.0)
+    models = (replace(CATALOG.models[0], long_prompts=(tier,)), CATALOG.models[1])
+    costs = priced_costs(tokens, replace(CATALOG, models=models))
+    assert costs.usd[0, 0] == pytest.approx((1000 * 0.31 + 100 * 4.5) / 1e6)
+    assert costs.usd[1, 0] == pytest.approx((2000 * 0.62 + 10 * 9.0) / 1e6)

@@ -127,13 +127,7 @@ def parse_listed(
 
 
 def _from_list(quote: PriceQuote, as_of: date) -> GivenPrice:
-    cached = quote.cached_input_usd_per_mtok
-    price = ListPrice(
-        float(quote.input_usd_per_mtok),
-        float(quote.output_usd_per_mtok),
-        None if cached is None else float(cached),
-    )
-    return GivenPrice(price, as_of, f"{quote.source.value}: {quote.id}", quote)
+    return GivenPrice(quote.price, as_of, f"{quote.source.value}: {quote.id}", quote)
 
 
 def near_entries(models: Sequence[str], quotes: Iterable[PriceQuote]) -> dict[str, PriceQuote]:

@@ -8,6 +8,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Final, TypeGuard
 
+from hydra_core.base.types import ListPrice, LongPromptPrice
 from hydra_core.catalog.prices.number import price_number
 
 #: What a catalog takes for a price per million tokens, and more than anybody asks.
@@ -34,6 +35,17 @@ class PriceTier:
     above_tokens: int
     input_usd_per_mtok: Decimal | None
     output_usd_per_mtok: Decimal | None
+    cached_input_usd_per_mtok: Decimal | None = None
+
+    @property
+    def price(self) -> LongPromptPrice | None:
+        """The prices, None where the list's are none."""
+        read, written = self.input_usd_per_mtok, self.output_usd_per_mtok
+        if read is None or written is None:
+            return None
+        cached = self.cached_input_usd_per_mtok
+        warm = None if cached is None else float(cached)
+        return LongPromptPrice(self.above_tokens, float(read), float(written), warm)
 
     def __str__(self) -> str:
         prices = (self.input_usd_per_mtok, self.output_usd_per_mtok)
@@ -70,6 +82,17 @@ class PriceQuote:
     as_of: date
     remarks: tuple[str, ...] = ()
     tiers: tuple[PriceTier, ...] = ()
+
+    @property
+    def price(self) -> ListPrice:
+        """The price with those of long requests, as far as the list's are prices."""
+        cached = self.cached_input_usd_per_mtok
+        return ListPrice(
+            float(self.input_usd_per_mtok),
+            float(self.output_usd_per_mtok),
+            None if cached is None else float(cached),
+            tuple(tier.price for tier in self.tiers if tier.price is not None),
+        )
 
 
 @dataclass(frozen=True, slots=True)

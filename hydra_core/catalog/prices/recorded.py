@@ -99,15 +99,13 @@ def _means(recorded: Recorded, column: int, price: ListPrice) -> tuple[float, fl
     if "input_tokens" not in extras or "output_tokens" not in extras:
         return None
     read, written = (extras[f"{side}_tokens"][:, column] for side in ("input", "output"))
-    usd = read * price.input_usd_per_mtok + written * price.output_usd_per_mtok
-    if "cached_input_tokens" in extras and price.cached_input_usd_per_mtok is not None:
-        saved = price.input_usd_per_mtok - price.cached_input_usd_per_mtok
-        usd = usd - np.nan_to_num(extras["cached_input_tokens"][:, column]) * saved
+    cached = extras["cached_input_tokens"][:, column] if "cached_input_tokens" in extras else 0.0
+    usd = price.usd(read, written, cached)
     paid = recorded.cost_usd[:, column]
     rows = np.isfinite(usd) & np.isfinite(paid) & (paid > 0) & (usd > 0)
     if not rows.any():
         return None
-    return float(usd[rows].mean() / 1e6), float(paid[rows].mean())
+    return float(usd[rows].mean()), float(paid[rows].mean())
 
 
 def _same_factor(gaps: Sequence[CostGap]) -> bool:
@@ -183,6 +181,8 @@ def tier_notes(recorded: Recorded, listed: Mapping[str, PriceQuote]) -> tuple[st
             continue
         beyond = int((read[:, column] > tiers[0].above_tokens).sum())
         if beyond:
-            text = f"{beyond:,} queries of {model} are longer than its price is asked for"
-            notes.append(f"{text} ({tiers[0]}): they cost more than is computed here")
+            text = f"{beyond:,} queries of {model} cost the price of long requests"
+            priced = all(tier.price is not None for tier in tiers)
+            lacks = "" if priced else "; the list states no usable one, so they cost more than here"
+            notes.append(f"{text} ({tiers[0]}){lacks}")
     return tuple(notes)

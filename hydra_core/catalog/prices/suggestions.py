@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date
 from decimal import Decimal
 from enum import IntEnum
 from typing import Final
 
-from hydra_core.base.types import Catalog, ModelSpec, ModelStatus
+from hydra_core.base.types import Catalog, LongPromptPrice, ModelSpec, ModelStatus
 from hydra_core.catalog.editing.document import CatalogDocument
+from hydra_core.catalog.editing.render import Value
 from hydra_core.catalog.prices.quotes import PriceQuote
 
 _MARKS: Final = re.compile(r"[._:\-\s]+")
@@ -51,6 +52,7 @@ class PriceMatch:
     Attributes:
         old_input, old_output, old_cached: The catalog's prices, USD per million tokens, exact.
         old_date: When they were read.
+        old_long: The catalog's prices of long requests.
     """
 
     model_id: str
@@ -60,6 +62,7 @@ class PriceMatch:
     old_output: Decimal
     old_cached: Decimal | None
     old_date: date
+    old_long: tuple[LongPromptPrice, ...] = ()
 
     @property
     def changes(self) -> tuple[str, ...]:
@@ -70,16 +73,20 @@ class PriceMatch:
             ("output", self.old_output, quote.output_usd_per_mtok),
             ("cached input", self.old_cached, quote.cached_input_usd_per_mtok),
         )
-        return tuple(
+        changes = [
             f"{name} price {_shown(old)} -> {_shown(new)} USD/Mtok"
             for name, old, new in rows
             if old != new
-        )
+        ]
+        if self.old_long != quote.price.long_prompts:
+            tiers = [_tiers(one) for one in (self.old_long, quote.price.long_prompts)]
+            changes.append(f"price of long requests {tiers[0]} -> {tiers[1]}")
+        return tuple(changes)
 
     def warnings(self, today: date) -> tuple[str, ...]:
         """What to know before confirming, in words."""
         quote = self.quote
-        found = [*quote.remarks, *map(str, quote.tiers)]
+        found = [*quote.remarks, *(str(tier) for tier in quote.tiers if tier.price is None)]
         if self.old_cached is not None and quote.cached_input_usd_per_mtok is None:
             found.append("the list states no price of cached input: it will cost as other input")
         if quote.retired_on is not None:
@@ -120,7 +127,8 @@ def suggest_matches(catalog: Catalog, quotes: Iterable[PriceQuote]) -> tuple[Pri
 def apply_price(document: CatalogDocument, match: PriceMatch) -> None:
     """Write a confirmed quote into the catalog: prices, their source and their date.
 
-    A price of cached input that the list does not state is removed: it came from another list.
+    A price of cached input or of long requests that the list does not state is removed: it came
+    from another list.
 
     Raises:
         CatalogError: The model is not in the document.
@@ -136,8 +144,20 @@ def apply_price(document: CatalogDocument, match: PriceMatch) -> None:
             document.remove(*path, key)
         elif value is not None and value != old:
             document.set(*path, key, value)
+    tiers = quote.price.long_prompts
+    if tiers:
+        document.set(*path, "long_prompts", tiers_value(tiers))
+    elif match.old_long:
+        document.remove(*path, "long_prompts")
     document.set(*path, "price_source", f"{quote.source.value}: {quote.id}")
     document.set(*path, "price_date", quote.as_of)
+
+
+def tiers_value(tiers: Iterable[LongPromptPrice]) -> Value:
+    """Prices of long requests as a catalog holds them."""
+    return [
+        {name: value for name, value in asdict(tier).items() if value is not None} for tier in tiers
+    ]
 
 
 def stale_prices(catalog: Catalog, today: date, max_age_days: int) -> tuple[StalePrice, ...]:
@@ -161,6 +181,7 @@ def _match(model: ModelSpec, quote: PriceQuote) -> PriceMatch:
         old_output=exact(model.output_usd_per_mtok),
         old_cached=None if cached is None else exact(cached),
         old_date=model.price_date,
+        old_long=model.long_prompts,
     )
 
 
@@ -179,6 +200,10 @@ def _closeness(model: ModelSpec, quote: PriceQuote) -> Closeness:
 
 def _shown(price: Decimal | None) -> str:
     return "(none)" if price is None else f"{price:f}"
+
+
+def _tiers(tiers: tuple[LongPromptPrice, ...]) -> str:
+    return "; ".join(map(str, tiers)) or "(none)"
 
 
 def exact(price: float) -> Decimal:

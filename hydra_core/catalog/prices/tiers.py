@@ -10,8 +10,11 @@ from typing import Any, Final
 from hydra_core.catalog.prices.quotes import PriceTier, count, is_map, optional_price
 
 _ABOVE: Final = re.compile(
-    r"(?P<side>input|output)_cost_per_token_above_(?P<number>\d{1,7})k_tokens"
+    r"(?P<side>input_cost_per|output_cost_per|cache_read_input)_token(?:_cost)?_above_(?P<number>\d{1,7})k_tokens"
 )
+_SIDES: Final = {
+    "input_cost_per": "input", "output_cost_per": "output", "cache_read_input": "cached"
+}  # fmt: skip
 _PER_TOKEN: Final = Decimal(1_000_000)
 _MOST: Final = 8
 
@@ -22,15 +25,17 @@ def litellm_tiers(entry: Mapping[str, Any]) -> tuple[PriceTier, ...]:
     for key, value in entry.items():
         match = _ABOVE.fullmatch(key)
         if match is not None:
-            sides.setdefault(1000 * int(match["number"]), {})[match["side"]] = value
+            side = _SIDES[match["side"]]
+            sides.setdefault(1000 * int(match["number"]), {})[side] = value
     for tier in _ranges(entry)[1:]:
-        sides[tier["from"]] = {"input": tier["input"], "output": tier["output"]}
+        sides[tier["from"]] = {name: tier[name] for name in _SIDES.values()}
     base = entry.get("output_cost_per_token")
     return tuple(
         PriceTier(
             above,
             optional_price(prices.get("input"), _PER_TOKEN),
             optional_price(prices.get("output", base), _PER_TOKEN),
+            optional_price(prices.get("cached"), _PER_TOKEN),
         )
         for above, prices in sorted(sides.items())[:_MOST]
     )
@@ -69,5 +74,7 @@ def models_dev_tiers(cost: Mapping[str, Any]) -> tuple[PriceTier, ...]:
     dearer = cost.get("context_over_200k")
     if not is_map(dearer):
         return ()
-    prices = (optional_price(dearer.get(side), Decimal(1)) for side in ("input", "output"))
+    prices = (
+        optional_price(dearer.get(side), Decimal(1)) for side in ("input", "output", "cache_read")
+    )
     return (PriceTier(200_000, *prices),)

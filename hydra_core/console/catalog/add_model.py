@@ -198,7 +198,7 @@ def _estimated_cost(catalog: Catalog, values: Mapping[str, Any]) -> None:
     costs = catalog.realised_costs
     if catalog.policy.cost_basis is not CostBasis.REALISED or costs is None or None in prices:
         return
-    blended = ListPrice(*map(float, prices)).blended(catalog.policy.price_ratio)
+    blended = ListPrice(float(prices[0]), float(prices[1])).blended(catalog.policy.price_ratio)
     st.caption(
         literal(
             f"Estimated at {usd(mean_tokens(catalog, costs.usd_per_query) * blended)} per query: "

@@ -40,10 +40,7 @@ class ModelPrice:
         self, input_tokens: float, output_tokens: float, cached_tokens: float = math.nan
     ) -> float:
         """USD of one query; cached tokens are part of the input."""
-        total = self.input_usd_per_mtok * input_tokens + self.output_usd_per_mtok * output_tokens
-        if self.cached_input_usd_per_mtok is not None and cached_tokens > 0:
-            total -= (self.input_usd_per_mtok - self.cached_input_usd_per_mtok) * cached_tokens
-        return total / 1e6
+        return self.price.usd_of_one(input_tokens, output_tokens, cached_tokens)
 
 
 @dataclass(frozen=True, slots=True)

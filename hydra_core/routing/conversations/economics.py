@@ -52,9 +52,6 @@ def _cache_usd(decision: Decision, current: str, catalog: Catalog) -> float:
     return switch_cost_usd(kept, other, TurnTokens(history, 0, 0))
 
 
-_PER_MTOK = 1e-6
-
-
 @dataclass(frozen=True, slots=True)
 class TurnTokens:
     """Tokens of one turn: history before it, the new message, and the answer."""
@@ -135,12 +132,5 @@ def assumed_cache(catalog: Catalog, share: float) -> Catalog:
 
 def _turn_usd(spec: ModelSpec, tokens: TurnTokens, *, cached: bool) -> float:
     """A model without a cached price bills the history in full either way."""
-    price = spec.input_usd_per_mtok
-    if cached and spec.cached_input_usd_per_mtok is not None:
-        price = spec.cached_input_usd_per_mtok
-    total = (
-        tokens.history * price
-        + tokens.message * spec.input_usd_per_mtok
-        + tokens.answer * spec.output_usd_per_mtok
-    )
-    return total * _PER_MTOK
+    warm = tokens.history if cached else 0
+    return spec.price.usd_of_one(tokens.history + tokens.message, tokens.answer, warm)

@@ -1,12 +1,13 @@
 """Prices beside recorded costs: the factor and the model are named, and what it looks like."""
 
+import math
 from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
 import pytest
 
-from hydra_core.base.types import ListPrice
+from hydra_core.base.types import ListPrice, LongPromptPrice
 from hydra_core.catalog.prices.lists import read_prices
 from hydra_core.catalog.prices.recorded import cost_gaps, implausible_costs, tier_notes
 
@@ -84,5 +85,24 @@ def test_queries_beyond_a_tier_are_counted_with_its_price():
     quotes = {q.id: q for q in read_prices(text, "l.json", as_of=date(2026, 1, 1)).quotes}
     assert tier_notes(recorded(), quotes) == ()
     (note,) = tier_notes(recorded(read=300_000.0), quotes)
-    assert "4 queries of a are longer" in note
+    assert "4 queries of a cost the price of long requests" in note
     assert "above 200,000 input tokens 4 / 12 USD/Mtok" in note
+
+
+LONG = LongPromptPrice(200_000, 2.5, 15.0, 0.25)
+TIERED = ListPrice(1.25, 10.0, 0.125, (LONG,))
+
+
+@pytest.mark.parametrize(
+    ("read", "written", "cached", "usd"),
+    [
+        (200_000, 1_000, 0, 0.26),
+        (200_001, 1_000, 0, 0.5150025),
+        (300_000, 1_000, 100_000, 0.54),
+        (100_000, 1_000, 100_000, 0.0225),
+        (1_000, 1_000, math.nan, 0.01125),
+    ],
+)
+def test_a_long_request_costs_its_own_price_for_all_of_its_tokens(read, written, cached, usd):
+    assert TIERED.usd_of_one(read, written, cached) == pytest.approx(usd, rel=1e-12)
+    np.testing.assert_allclose(TIERED.usd([read], [written], [cached]), [usd], rtol=1e-12)

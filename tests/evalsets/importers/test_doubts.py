@@ -10,6 +10,7 @@ import pytest
 from hydra_core.base.errors import EvalSetError
 from hydra_core.cli.main import main
 from hydra_core.evalsets.evalset import load_evalset
+from hydra_core.evalsets.importers.mapping import parse_map
 from hydra_core.evalsets.importers.reading.notation import parse_notations
 from hydra_core.evalsets.importers.table import read_table
 
@@ -116,3 +117,11 @@ def test_conversations_in_cells_are_read_for_their_last_message(tmp_path):
     assert draft.queries["text"].tolist() == ["What is this?"]
     assert draft.queries["has_image"].tolist() == [True]
     assert warned(draft, "last user message")
+
+
+def test_messages_inside_objects_are_read_by_their_path(tmp_path):
+    row = {"id": 1, "request": {"messages": [{"role": "user", "content": "Größer?"}]},
+           "model": "m", "quality": 1, "cost": 0.1}  # fmt: skip
+    path = table(tmp_path, [json.dumps(row)], "", "x.jsonl")
+    draft = read_table([path], parse_map(["text=request.messages"]))
+    assert draft.queries["text"].tolist() == ["Größer?"]

@@ -276,11 +276,17 @@ def _json_rows(
 
 
 def _cell(value: object) -> str | None:
-    """A JSON value as text; None when it is nested."""
+    """A JSON value as text, a list of messages as JSON; None when it is nested otherwise."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (str, int, float)):
         return str(value)
+    if (
+        isinstance(value, list)
+        and value
+        and all(isinstance(m, dict) and "role" in m for m in value)
+    ):
+        return json.dumps(value, ensure_ascii=False)
     return None

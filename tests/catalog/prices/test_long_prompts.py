@@ -1,0 +1,76 @@
+"""Prices of long requests: from a list into a catalog, told among the changes, and exported."""
+
+import json
+from datetime import date
+
+import pytest
+
+from hydra_core.base.types import LongPromptPrice
+from hydra_core.catalog import CatalogDocument, parse_catalog
+from hydra_core.catalog.diff import semantic_diff
+from hydra_core.catalog.prices.lists import read_prices
+from hydra_core.catalog.prices.suggestions import apply_price, suggest_matches
+from hydra_core.export.litellm import litellm_config
+from tests.catalog.small import SMALL, assert_told, edited
+
+ENTRY = {
+    "litellm_provider": "acme", "mode": "chat", "input_cost_per_token": 3.1e-07,
+    "output_cost_per_token": 4.5e-06, "input_cost_per_token_above_200k_tokens": 6.2e-07,
+    "output_cost_per_token_above_200k_tokens": 9e-06,
+    "cache_read_input_token_cost_above_200k_tokens": 6.2e-08,
+}  # fmt: skip
+LONG = LongPromptPrice(200_000, 0.62, 9.0, 0.062)
+
+
+def applied(text, entry):
+    """The catalog's text after the list's only match was confirmed, and what it changed."""
+    listed = read_prices(json.dumps({"cheap": entry}), "list.json", as_of=date(2026, 2, 1))
+    (match,) = suggest_matches(parse_catalog(text, "x"), listed.quotes)
+    document = CatalogDocument.parse(text)
+    apply_price(document, match)
+    return document.text(), match.changes
+
+
+def test_a_list_puts_them_into_the_catalog_and_takes_them_out_again():
+    text, changes = applied(SMALL, ENTRY)
+    assert parse_catalog(text, "x").model("cheap").price.long_prompts == (LONG,)
+    told = "(none) -> 0.62/9/0.062 USD/Mtok above 200,000 input tokens"
+    assert changes == (f"price of long requests {told}",)
+    short = {name: value for name, value in ENTRY.items() if "above" not in name}
+    back, changes = applied(text, short)
+    assert parse_catalog(back, "x").model("cheap").long_prompts == ()
+    assert changes[0].endswith("-> (none)")
+
+
+def test_a_change_of_them_is_a_change_of_the_catalog():
+    old, new = parse_catalog(SMALL, "x"), parse_catalog(applied(SMALL, ENTRY)[0], "x")
+    assert any("cheap price of long requests" in str(one) for one in semantic_diff(old, new))
+
+
+def test_litellm_gets_them_under_its_own_names():
+    text = litellm_config(parse_catalog(applied(SMALL, ENTRY)[0], "x")).text
+    assert "input_cost_per_token_above_200k_tokens: 0.00000062" in text
+    assert "cache_read_input_token_cost_above_200k_tokens: 0.000000062" in text
+
+
+@pytest.mark.parametrize(
+    ("tiers", "message"),
+    [
+        ("3", "must be a list"),
+        ("[3]", "must hold mappings"),
+        ("[{above_tokens: 5, input_usd_per_mtok: 1}]", "is missing"),
+        ("[{above_tokens: 5, input_usd_per_mtok: 1e-6, output_usd_per_mtok: 1}]", "per token"),
+        (", ".join(["[{above_tokens: 5, input_usd_per_mtok: 1, output_usd_per_mtok: 1}",
+                    "{above_tokens: 5, input_usd_per_mtok: 1, output_usd_per_mtok: 1}]"]), "twice"),
+    ],
+)  # fmt: skip
+def test_a_wrong_one_is_refused(tiers, message):
+    line = "    output_usd_per_mtok: 4.50\n"
+    assert_told(line, f"{line}    long_prompts: {tiers}\n", "long_prompts", message, "")
+
+
+def test_edited_text_keeps_its_place():
+    line = "    output_usd_per_mtok: 4.50\n"
+    text = edited((line, f"{line}    long_prompts: [{{above_tokens: 128000, "
+                   "input_usd_per_mtok: 1, output_usd_per_mtok: 6}]\n"))  # fmt: skip
+    assert parse_catalog(text, "x").model("cheap").long_prompts[0].above_tokens == 128_000
