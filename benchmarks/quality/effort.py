@@ -184,7 +184,8 @@ def section(found):
     for one in (alone, narrow, wide):
         lines += [*policies_text(one), ""]
     lines += [
-        "What the two cheaper efforts add to the pool with o1-high alone, at the same costs:", "",
+        "What the two cheaper efforts add to the pool with o1-high alone, at the same costs. What "
+        "the best fixed mix gains needs no router; only what a policy gains beyond it does:", "",
         "| assumed lengths | " + " | ".join(f"{100 * s:.0f} % of the way" for s in STEPS) + " |",
         "|---|---|---|---|",
     ]  # fmt: skip
