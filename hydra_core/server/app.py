@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -29,6 +29,13 @@ from hydra_core.server.answers import JsonAnswer, our_headers
 from hydra_core.server.chat import ChatRequest, RequestError, for_actor, parse_json, read_chat
 from hydra_core.server.checking import checked
 from hydra_core.server.deciding import Decided, Result
+from hydra_core.server.questions import (
+    Asked,
+    decisions_answer,
+    read_decisions,
+    read_systemone,
+    systemone_answer,
+)
 from hydra_core.server.service import Service
 from hydra_core.server.settings import AUTO, Settings
 from hydra_core.server.upstream.file import parse_upstreams
@@ -63,6 +70,8 @@ def application(service: Service, doors: Doors, bundle: Bundle, settings: Settin
         routes=[
             *(Route(f"/v1{form.path}", routes.chat, methods=["POST"]) for form in Form),
             Route("/v1/decision", routes.decision, methods=["POST"]),
+            Route("/v1/decisions", routes.decisions, methods=["POST"]),
+            Route("/v1/systemone", routes.systemone, methods=["POST"]),
             Route("/v1/outcomes", routes.outcome, methods=["POST"]),
             Route("/v1/dry-run", routes.dry_run, methods=["POST"]),
             Route("/v1/models", routes.models),
@@ -102,6 +111,40 @@ class _Routes:
         decided = await self._service.decide(chat, request.receive, remember=False)
         self._service.finish(decided, Result("decided"), started)
         return JsonAnswer(_decision(decided), headers=our_headers(decided, decided.model))
+
+    async def decisions(self, request: Request) -> Response:
+        """Choices among models or tiers, in the form of OpenAI's Decisions."""
+        return JsonAnswer(await self._asked(request, read_decisions, decisions_answer))
+
+    async def systemone(self, request: Request) -> Response:
+        """Choices among models or tiers, in the System One form."""
+        return JsonAnswer(await self._asked(request, read_systemone, systemone_answer))
+
+    async def _asked(
+        self,
+        request: Request,
+        read: Callable[[Mapping[str, Any]], Asked],
+        answer: Callable[[Asked, Mapping[int, Decided]], dict[str, Any]],
+    ) -> dict[str, Any]:
+        """One decision a choice; nothing is spent or remembered."""
+        actor = self._doors.enter(request, Action.READ)
+        self._service.admission.require_room()
+        body = await read_body(request, self._most_bytes)
+        asked = await asyncio.to_thread(lambda: read(parse_json(body)))
+        known = {spec.id for spec in self._service.decider.live.now.catalog.models}
+        decided: dict[int, Decided] = {}
+        for place, question in enumerate(asked.questions):
+            if question.options is None:
+                continue
+            models, started = question.models(known), time.perf_counter()
+            found = {"messages": asked.messages, "hydra": {"allow": list(models or known)}}
+            chat = read_chat(found, size=len(body), caller=self._caller(actor))
+            one = await self._service.decide(
+                for_actor(chat, actor), request.receive, remember=False
+            )
+            self._service.finish(one, Result("decided"), started)
+            decided[place] = one
+        return answer(asked, decided)
 
     async def chat(self, request: Request) -> Response:
         """Decide, and pass the request on."""

@@ -180,6 +180,28 @@ def test_the_real_proxy_takes_the_classifiers_tier(tmp_path, upstream):
 
 
 @needs_litellm
+def test_the_real_proxy_asks_the_service_for_a_tier_by_configuration(tmp_path, upstream, make):
+    tiers = [{"name": model, "description": f"routed to {model} by HyDRA"} for model in MODELS]
+    asked_of = {"api_base": str(make(upstreams="").base_url).rstrip("/"), "api_key": "unused"}
+    router = {
+        "classifier_type": "oss_classifier",
+        "opensource_classifier_config": {**asked_of, "timeout_ms": 20_000},
+        "tier_definitions": tiers,
+        "tiers": {model: model for model in MODELS},
+        "fallback_tier": MODELS[-1],
+    }
+    auto = {"model": "auto_router/complexity_router", "complexity_router_config": router}
+    models = deployments(upstream.url, MODELS)
+    content = {"model_list": [*models, {"model_name": "auto", "litellm_params": auto}]}
+    with proxy(tmp_path, content) as url:
+        for text in (EASY, HARD):
+            upstream.seen.clear()
+            answer = httpx.post(f"{url}/v1/chat/completions", json=asked(text), timeout=60)
+            assert answer.status_code == 200, answer.text
+            assert upstream.seen[-1]["body"]["model"] == routed(text)
+
+
+@needs_litellm
 def test_the_real_proxy_routes_by_the_exported_file_as_it_is(tmp_path, upstream):
     text = re.sub(r"provider: .*", "provider: openai", CATALOG.read_text(encoding="utf-8"))
     (tmp_path / "pool.yaml").write_text(text, encoding="utf-8")
