@@ -80,6 +80,6 @@ def record_text(catalog: Catalog | None) -> str:
     if not records:
         return ""
     return (
-        f"Chosen on {', '.join(records)}, as the catalog records. On these queries the interval of "
+        f"Chosen on {', '.join(records)}. On these queries the interval of "
         "the result covers the whole curve."
     )

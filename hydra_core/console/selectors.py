@@ -155,7 +155,7 @@ def choose_data(*, baseline: bool = True) -> tuple[SetEntry, Catalog] | None:
     ids = [m.id for m in catalog.catalog.models if m.id in entry.info.models]
     baselines = ["", *ids]
     chosen = state.get().baseline if state.get().baseline in ids else ""
-    shown = {"": "the costliest model", **{model: model for model in ids}}
+    shown = {"": "the costliest", **{model: model for model in ids}}
     _select(places[2], "Savings against", "baseline", baselines, chosen, shown, _baseline_changed)
     return entry, catalog.catalog
 

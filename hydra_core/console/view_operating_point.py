@@ -92,14 +92,14 @@ def tiles(evaluation: Evaluation) -> tuple[Tile, ...]:
 
 
 def step_table(sweep: Sweep, baseline: str) -> pd.DataFrame:
-    """The exact figures at each of `sweep.steps`, for a knob that follows the hand.
+    """The exact figures at each of `sweep.steps`, for a knob that is dragged.
 
     Args:
         baseline: Model that savings are measured against.
 
     Returns:
         A row a step: `knob`; every `Measure`, in percent but for the costs in USD; `lift`, quality
-        above the best constant at the same cost in percentage points; and `share_0`, ... with the
+        above the best fixed mix at the same cost in percentage points; and `share_0`, ... with the
         traffic of each model in [0, 1], cheapest first.
     """
     knobs, curve = np.asarray(sweep.steps), sweep.curve

@@ -22,7 +22,7 @@ _NAMES = {
     "quality": "mean quality",
     "mean_cost_usd": "mean cost in USD per query",
     "cs": "cost savings",
-    "misroute": "cheaper would do",
+    "misroute": "overpaid queries",
 }
 _WORDS = {ChangeKind.ADDED: "Added", ChangeKind.REMOVED: "Removed", ChangeKind.CHANGED: "Changed"}
 

@@ -1,6 +1,6 @@
 """Can routing help on this eval set at all? Said before anything is tuned.
 
-Three things bound what a router can win: how much a perfect one gains over the best constant, on
+Three things bound what a router can win: how much a perfect one gains over the best fixed model, on
 how many queries the models differ, and how well the text tells which model will succeed.
 """
 
@@ -49,8 +49,8 @@ class Routability:
     """What a router could win on a replayed set.
 
     Attributes:
-        oracle_gain: Quality of the oracle minus the best constant's, 95 % interval.
-        oracle_saving: Fraction of the best constant's cost that the oracle saves.
+        oracle_gain: Quality of the oracle minus the best fixed model's, 95 % interval.
+        oracle_saving: Fraction of the best fixed model's cost that the oracle saves.
         decidable: Fraction of queries on which the models differ in quality.
         aucs: Per model; empty where fewer than 10 queries succeed or fail.
         advantage: For the queries on which the best and the cheapest model differ: how well it

@@ -219,7 +219,7 @@ def _chosen_because(decision: Facts, i: int) -> str:
             "query."
         )
     if cause is Cause.FAIL_OPEN:
-        return f"No model is within τ {allowed}; this one falls short least ({missing})."
+        return f"No model is within τ {allowed}; the closest one is used ({missing})."
     if cause is Cause.GATEWAY_FALLBACK:
         whole = "every model" if decision.rule is Rule.VALUE else "every model within τ"
         return f"Fallback: {whole} is unhealthy; best of what is left."

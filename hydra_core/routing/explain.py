@@ -102,7 +102,7 @@ def _value_flips(
 CAUSES = {
     Cause.CHEAPEST_ELIGIBLE: "Cheapest model within τ",
     Cause.HIGHEST_VALUE: "Worth most: predicted success against cost",
-    Cause.FAIL_OPEN: "No model is within τ: the one that falls short least",
+    Cause.FAIL_OPEN: "No model is within τ: the closest one is used",
     Cause.GATEWAY_FALLBACK: "Fallback: the models that would do are not healthy",
     Cause.KEPT_BY_SESSION: "Kept by the conversation",
     Cause.KEPT_BELOW_THRESHOLD: "Kept: the message asks for little",
@@ -116,7 +116,8 @@ _OVERSHOOT = 0.02
 class FlipText:
     """One flip for people: what changes, from where to where, and the model chosen then.
 
-    `cheaper` says whether that model costs less than the present choice.
+    `cheaper` says whether that model costs less than the present choice; `sentence` says the whole
+    where the words of subject and model would repeat each other.
     """
 
     subject: str
@@ -124,8 +125,11 @@ class FlipText:
     after: str
     model: str
     cheaper: bool = False
+    sentence: str = ""
 
     def __str__(self) -> str:
+        if self.sentence:
+            return self.sentence
         return f"{self.subject}: {self.before} -> {self.after} chooses {self.model}"
 
 
@@ -201,6 +205,8 @@ def _value_text(flip: Flip) -> FlipText:
         subject, before = f"Price of {flip.name}", "as it is"
         shown, digits = _away(replace(flip, before=0.0, after=100 * flip.change), 1)
         after = f"{signed(shown, digits)} %"
+        cost = f"{abs(shown):.{digits}f} % {_less(flip)}"
+        return FlipText(subject, before, after, flip.model, flip.cheaper, _chosen(flip, cost))
     else:
         subject, share = f"Predicted success of {flip.name}", 100 * flip.before
         shown, digits = _away(replace(flip, before=share, after=100 * flip.after), 1)
@@ -221,7 +227,19 @@ def flip_text(flip: Flip, dimensions: Sequence[str], basis: CostBasis) -> FlipTe
         listed = basis is CostBasis.LIST_PRICE
         subject = f"Blended price of {flip.name}" if listed else f"Realised cost of {flip.name}"
         before, after = f"${before}", f"${after} per {'Mtok' if listed else 'query'}"
+        cost = f"{after} or {_less(flip)} (now {before})"
+        return FlipText(subject, before, after, flip.model, flip.cheaper, _chosen(flip, cost))
     return FlipText(subject, before, after, flip.model, flip.cheaper)
+
+
+def _less(flip: Flip) -> str:
+    return "less" if flip.change < 0 else "more"
+
+
+def _chosen(flip: Flip, cost: str) -> str:
+    """What another cost of a model would choose."""
+    who = "it" if flip.model == flip.name else flip.model
+    return f"If {flip.name} cost {cost}, {who} would be chosen"
 
 
 def _shown(flip: Flip) -> tuple[str, str]:

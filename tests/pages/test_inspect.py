@@ -309,9 +309,7 @@ def test_the_cost_says_where_its_tokens_come_from(open_page):
     assert "counted with the predictor's tokenizer, with each model's mean answer in Console" in (
         said(open_page(PAGE, catalog="paper_five", text=EASY)).replace("\\", "")
     )
-    assert "tokens that the outcome model predicts" in said(
-        open_page(PAGE, catalog="mixed_2024", text=EASY)
-    )
+    assert "tokens predicted by the " in said(open_page(PAGE, catalog="mixed_2024", text=EASY))
 
 
 @pytest.mark.parametrize("catalog", ["mixed_2024", "paper_five"])

@@ -230,7 +230,7 @@ def row_tools(entry: CatalogEntry, working: Working, ticked: list[int]) -> None:
         return text
 
     tools = (
-        ("Add effort level", ":material/add:", efforts),
+        ("Effort level", ":material/add:", efforts),
         ("Duplicate", ":material/content_copy:", duplicate),
         ("Disable", ":material/pause:", lambda t: set_status(t, ticked, ModelStatus.DISABLED)),
         ("Activate", ":material/play_arrow:", lambda t: set_status(t, ticked, ModelStatus.ACTIVE)),

@@ -349,7 +349,7 @@ def draft_effect(working: Working, *, knob: bool = False) -> None:
     """What the draft would do on the eval set in use, in one row of figures.
 
     Args:
-        knob: Also over every setting of the knob, which follows the hand.
+        knob: Also over every setting of the knob, while it is dragged.
     """
     if working.catalog is None or working.published is None:
         return

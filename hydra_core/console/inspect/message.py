@@ -353,14 +353,15 @@ def flips(one: Inspection) -> None:
     if not one.flips:
         st.caption("Nothing: only one model can serve this request.")
         return
-    for cheaper, title in ((True, "Cheaper if"), (False, "More expensive if")):
+    for cheaper, title in ((True, "To a cheaper model"), (False, "To a more expensive model")):
         found = [flip for flip in one.flips if flip.cheaper == cheaper]
         with st.container(gap="xxsmall"):
             st.markdown(f"{title}{'' if found else ': no change of one number'}")
             for flip in found:
                 st.caption(
-                    f"{literal(flip.subject)} {literal(flip.before)} → **{literal(flip.after)}** "
-                    f"chooses **{literal(flip.model)}**"
+                    literal(flip.sentence)
+                    or f"{literal(flip.subject)} {literal(flip.before)} → "
+                    f"**{literal(flip.after)}** chooses **{literal(flip.model)}**"
                 )
     st.caption("The smallest change of each kind, with everything else unchanged.")
 

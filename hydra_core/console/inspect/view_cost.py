@@ -60,10 +60,10 @@ def predicted_costs(catalog: Catalog, valuation: Valuation, further: int) -> Mes
         for name, cost in zip(valuer.ids, valuation.cost_usd.tolist(), strict=True)
     }
     basis = (
-        f"Cost of this message: tokens as the {valuer.source.words} predict, at the catalog's "
+        f"Cost of this message: tokens predicted by the {valuer.source.words}, at the catalog's "
         "prices."
         if valuer.priced
-        else f"Cost of this message: as the {valuer.source.words} predict from the costs of "
+        else f"Cost of this message: predicted by the {valuer.source.words} from the costs of "
         f"{valuer.evalset}."
     )
     return MessageCosts(usd, basis + (f" Plus {further:,} further tokens read." * (further > 0)))

@@ -40,7 +40,7 @@ _HOW = """\
 Live reads the decision log that `serve` writes. Start `serve` in the folder of this console:
 
 ```
-hydra-router serve --catalog mine --upstreams upstreams.yaml --log log
+hydra-router serve --catalog {catalog} --upstreams upstreams.yaml --log log
 ```
 
 Without `--upstreams` it only decides, which already shows the mix. For a log in another folder, set
@@ -163,9 +163,11 @@ def teams(look: LogView) -> None:
 
 def teach(title: str = "No decision log yet", text: str = _HOW) -> None:
     """The empty state: how traffic comes here."""
+    own = cache.own_catalogs()
+    catalog = own[0].key.removeprefix("my/") if own else "mine"
     with st.container(border=True):
         st.markdown(f"#### {widgets.literal(title)}")
-        st.markdown(text)
+        st.markdown(text.replace("{catalog}", catalog))
 
 
 def figures(look: LogView) -> None:

@@ -1,8 +1,10 @@
-"""From Home to five answers, in the clicks that the guide's first page counts."""
+"""An operator's jobs, each from Home in the clicks that it may take at most; typing is none."""
 
 from __future__ import annotations
 
 import csv
+import re
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -11,8 +13,10 @@ pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 from hydra_core.base.shipped import CATALOGS
 from hydra_core.catalog.schema import load_catalog
+from tests.browser.conftest import at_rest
 from tests.browser.grid import INPUT_PRICE, open_cell, wait_until_drawn
 from tests.console import consoles
+from tests.live.logs import decision, traffic
 
 MODELS = [model.id for model in load_catalog(CATALOGS / "paper_five.yaml").models]
 
@@ -21,9 +25,27 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def console(tmp_path_factory):
-    """One of its own: it is published to."""
-    with consoles.console(tmp_path_factory.mktemp("workspace")) as (_, port):
+    """One of its own, with a log: it is published to."""
+    folder = tmp_path_factory.mktemp("workspace")
+    log_of_forty_rated_answers(folder / "log")
+    with consoles.console(folder) as (_, port):
         yield f"http://127.0.0.1:{port}"
+
+
+def log_of_forty_rated_answers(folder):
+    catalog = load_catalog(CATALOGS / "paper_five.yaml")
+    now, first = datetime.now(UTC), (1.0,) + (0.0,) * (len(MODELS) - 1)
+    rows = [
+        decision(
+            i, requirements=(0.1, 0.1, 0.1, 0.1), at=now - timedelta(seconds=60 - i),
+            catalog=catalog.name, catalog_digest=catalog.digest, arm="main",
+            candidates=tuple(MODELS), predictor=catalog.predictor_fingerprint,
+            chosen=MODELS[i % 2], served=MODELS[i % 2], propensities=first,
+            shortfalls=(0.0,) * len(MODELS), text=f"Rename the variable number {i} in this file",
+        )
+        for i in range(40)
+    ]  # fmt: skip
+    traffic(folder, rows, {f"d{i}": float(i % 2) for i in range(40)})
 
 
 class Clicks:
@@ -36,7 +58,8 @@ class Clicks:
 
     def __call__(self, role, name):
         self.count += 1
-        self.page.get_by_role(role, name=name, exact=True).first.click()
+        exact = isinstance(name, str)
+        self.page.get_by_role(role, name=name, exact=exact).first.click()
 
 
 def test_why_was_this_message_routed_so_takes_two_clicks(page):
@@ -61,7 +84,7 @@ def test_what_another_tau_would_cost_takes_two_clicks(page):
     assert click.count == 2
 
 
-def test_whether_routing_helps_on_a_file_takes_four_clicks(page, tmp_path):
+def test_a_file_is_answered_made_a_catalog_and_learned_in_four_clicks_each(page, tmp_path):
     rng = np.random.default_rng(3)
     file = tmp_path / "mine.csv"
     with file.open("w", newline="", encoding="utf-8") as stream:
@@ -73,15 +96,43 @@ def test_whether_routing_helps_on_a_file_takes_four_clicks(page, tmp_path):
                 writer.writerow([f"q{query}", f"Question {query}", model, passed, cost])
     click = Clicks(page)
     click("button", "Import a file")
+    page.get_by_text("What do you have?").wait_for()
+    at_rest(page)
     page.locator("input[type=file]").first.set_input_files(str(file))
     click.count += 1  # the file itself
-    page.get_by_text("What the columns mean").wait_for()
+    page.get_by_text("First rows, as they will be read").wait_for()
     click("button", "Import")
     page.get_by_text("Nothing was left out").wait_for()
     click("button", "Can routing help?")
     page.get_by_text("Possible gain").wait_for()
     assert "60 queries" in page.get_by_label("The router sends them to").input_value()
     assert click.count == 4
+
+    click = Clicks(page)
+    click("link", "Make a catalog")
+    click("button", "Make a catalog")
+    page.get_by_text("Profiles and").wait_for()
+    click("button", "Publish and open Tune")
+    page.get_by_text("Threshold τ").first.wait_for()
+    assert click.count <= 4
+
+    click = Clicks(page)
+    click("link", "Tune")
+    click("radio", "Learned")
+    click("button", "Learn")
+    page.get_by_text("V in the middle of the cost range").wait_for()
+    click("button", "Take it into the catalog draft")
+    page.get_by_text("Your draft of the catalog routes by value.").wait_for()
+    assert click.count == 4
+
+
+def test_a_log_becomes_an_eval_set_in_three_clicks(page):
+    click = Clicks(page)
+    click("link", "Live")
+    click("radio", "Log")
+    click("button", re.compile("Make an eval set of 40 requests"))
+    page.get_by_role("heading", name="Eval sets", exact=True).wait_for()
+    assert click.count == 3
 
 
 def test_a_price_is_published_in_four_clicks_and_taken_back_in_three(page):
