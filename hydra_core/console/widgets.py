@@ -30,6 +30,8 @@ from hydra_core.replay.sweep import Sweep
 from hydra_core.replay.verdict import Verdict
 
 _PAINT_S = 0.03
+#: Tiles side by side whose labels are whole at 1280 pixels.
+_MOST_IN_A_ROW = 5
 _MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
 _ADDRESS = re.compile(r"https?(?=:)|www(?=\.)|@(?=\w)", re.IGNORECASE)
 _ON_ACCENT = "[data-testid*=-primary]:enabled, [data-testid=stMultiSelect] [data-tag] *"
@@ -157,8 +159,13 @@ def notes(sweep: Sweep, further: Sequence[str] = ()) -> None:
 
 
 def metric_row(entries: Sequence[tuple[str, str, str, str]]) -> None:
-    """Figures side by side: (label, value, what stands below it or '', help) each."""
-    for column, (label, value, below, text) in zip(st.columns(len(entries)), entries, strict=True):
+    """Figures side by side: (label, value, what stands below it or '', help) each.
+
+    More than five would cut off their labels at 1280 pixels: they stand in two rows.
+    """
+    wide = len(entries) if len(entries) <= _MOST_IN_A_ROW else (len(entries) + 1) // 2
+    places = [*st.columns(wide), *(st.columns(wide) if len(entries) > wide else ())]
+    for column, (label, value, below, text) in zip(places, entries, strict=False):
         column.metric(
             label, literal(value), delta=literal(below) or None, delta_color="off",
             delta_arrow="off", help=text, border=True,
