@@ -25,6 +25,9 @@ from hydra_core.catalog.schema import parse_catalog
 from hydra_core.choosing.initial_catalog import initial_catalog
 from hydra_core.choosing.learn import learn
 from hydra_core.choosing.material import gather
+from hydra_core.choosing.sources.catalog_blocks import with_success_profiles
+from hydra_core.choosing.sources.outcomes import outcomes_of_replay
+from hydra_core.choosing.sources.success_profiles import fit_success_profiles
 from hydra_core.choosing.write import write_outcome_model
 from hydra_core.evalsets.evalset import EvalSet, load_evalset, save_evalset
 from hydra_core.evalsets.score_files import load_scores, load_text_facts, messages_of, save_scores
@@ -33,6 +36,7 @@ from hydra_core.evalsets.suspects import answer, suspects
 from hydra_core.export.release import write_release
 from hydra_core.predictor.bundle import Bundle
 from hydra_core.predictor.onnx_predictor import default_predictor
+from hydra_core.replay.replay import align_catalog
 
 SOURCE: Final = Path(__file__).parents[2] / "shared" / "data" / "replay" / "mixed-2024"
 _MADE: Final = date(2026, 11, 22)
@@ -48,7 +52,6 @@ _PRICE: Final = {
 MODELS: Final = tuple(_PRICE)
 _LEFT_OUT: Final = ("bfcl",)
 #: Spends about half of the range between the cheapest and the best model.
-_VALUE_USD: Final = 0.05
 #: Numbers kept of each text vector: more than the principal components that heads read.
 _COORDINATES: Final = 64
 _ORIGIN: Final = (
@@ -136,8 +139,8 @@ def without_texts(whole: EvalSet, bundle: Bundle, folder: Path) -> EvalSet:
 def catalog(evalset: EvalSet, bundle: Bundle, path: Path) -> None:
     """Write the catalog of the set's pool to `path`, and its outcome model beside it.
 
-    The catalog routes by the shortfall rule; the outcome model that it names is what the value
-    rule would route by.
+    The catalog routes by success profiles, the best source that stands in YAML alone; the outcome
+    model that it names is what heads would add.
     """
     scores = load_scores(evalset, bundle.fingerprint)
     assert scores is not None
@@ -161,10 +164,12 @@ def catalog(evalset: EvalSet, bundle: Bundle, path: Path) -> None:
     folder = path.with_suffix("")
     model = write_outcome_model(folder, learned, fingerprint=bundle.fingerprint, force=True)
     document = CatalogDocument.parse(made.text, path.name)
-    document.set("policy", "value_usd", _VALUE_USD)
     document.set("outcome_model", {"path": folder.name, "sha256": model.digest})
-    parse_catalog(document.text(), path.name)
-    write_release(path, document.text())
+    parsed = parse_catalog(document.text(), path.name)
+    data = align_catalog(evalset, parsed, scores, today=_MADE)
+    outcomes = outcomes_of_replay(data, evalset)
+    fitted = fit_success_profiles(outcomes)
+    write_release(path, with_success_profiles(document.text(), parsed, fitted, outcomes, evalset))
 
 
 def build(folder: Path, catalogs: Path, source: Path = SOURCE) -> EvalSet:

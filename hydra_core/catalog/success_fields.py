@@ -97,9 +97,8 @@ def _models(
         curve = _curve(own, dimensions, knots, ("input_tokens", "output_tokens", "cost_usd"))
         if own is not None and curve is not None:
             found[name] = _model(own, *curve)
-    for model in models:
-        if model.status.in_pool and section.node.get(model.id) is None:
-            section.wrong(model.id, "has no success profile", "fit again, or add it by its rate")
+    if not any(section.node.get(model.id) is not None for model in models if model.status.in_pool):
+        root.wrong("models", "has no profile of a model that is routed to", "fit again")
     return found
 
 

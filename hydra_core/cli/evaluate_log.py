@@ -59,9 +59,7 @@ def _choice(
         return choose(lacking, routable.cost, tau)
     if options.outcome_model is None:
         if catalog.success_source is SuccessSource.SUCCESS_PROFILES:
-            fitted = catalog_success_profiles(catalog, routable.ids).predict(
-                routable.capped(scores)
-            )
+            fitted = catalog_success_profiles(catalog, routable).predict(routable.capped(scores))
             return choose_by_value(fitted.success, fitted.cost_usd, value)
         model = catalog_outcome_model(catalog)
     else:

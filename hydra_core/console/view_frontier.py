@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.base.intervals import Interval
-from hydra_core.base.types import FloatArray, Rule
+from hydra_core.base.types import FloatArray, Rule, SuccessSource
 from hydra_core.catalog.variants import together
 from hydra_core.console.figures.frontier import (
     AxisSpec,
@@ -59,9 +59,13 @@ class Axes:
     baseline: str
 
 
-#: The knob of each rule on hover, and what its curve is called.
+#: The knob of each rule on hover, and what a curve is called.
 _KNOBS = {Rule.SHORTFALL: "τ %s", Rule.VALUE: "V $%s"}
-_CURVES = {Rule.SHORTFALL: "Shortfall rule, every τ", Rule.VALUE: "Value rule, every V"}
+_BY_VALUE = {
+    SuccessSource.SUCCESS_PROFILES: "Success profiles, every V",
+    SuccessSource.OUTCOME_MODEL: "Success heads, every V",
+}
+_SHORTFALL = "Shortfall rule, every τ"
 
 
 def frontier_view(
@@ -238,7 +242,7 @@ def _line(sweep: Sweep, axes: Axes, drawn: Sweep) -> CurveLine:
         x.many(curve.mean_cost_usd[rows]),
         y.many(curve.quality[rows]),
         np.array([curve.point(int(row)).knob for row in rows]),
-        _CURVES[drawn.rule],
+        _SHORTFALL if drawn.source is None else _BY_VALUE[drawn.source],
     )
 
 

@@ -32,13 +32,14 @@ Predicted success is cut to [0, 1]; predicted cost is the model's mean cost time
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
+from hydra_core.base.errors import MismatchError
 from hydra_core.base.success_block import SuccessBlock
-from hydra_core.base.types import Catalog, FloatArray, IntArray
+from hydra_core.base.types import Catalog, FloatArray, IntArray, Pool
 from hydra_core.outcome_model.raw import Predicted
 
 LOG_BOUND: Final = 30.0
@@ -108,6 +109,7 @@ class SuccessProfiles:
         cost_intercept: Of the log of the shared cost factor.
         cost_weights: (h,) likewise.
         tokens: (m, 2) mean tokens read and written, None where they are not known.
+        placed: Models without a success profile of their own.
     """
 
     models: tuple[str, ...]
@@ -118,6 +120,7 @@ class SuccessProfiles:
     cost_intercept: float
     cost_weights: FloatArray
     tokens: FloatArray | None = None
+    placed: tuple[str, ...] = ()
 
     def predict(self, requirements: FloatArray, prices: FloatArray | None = None) -> Predicted:
         """Predict success and cost of every model.
@@ -157,17 +160,66 @@ class SuccessProfiles:
         return result
 
 
-def catalog_success_profiles(catalog: Catalog, models: Sequence[str]) -> SuccessProfiles:
-    """Return the success profiles of a catalog, at its prices.
+def catalog_success_profiles(catalog: Catalog, pool: Pool) -> SuccessProfiles:
+    """Return the success profiles of a catalog's pool, at its prices.
 
-    Args:
-        catalog: With success profiles.
-        models: (m,) ids in the order of the pool.
+    A model without one stands between those of the models that its capabilities lie between.
+
+    Raises:
+        MismatchError: No model of the pool has one.
     """
-    assert catalog.success_profiles is not None
-    specs = [catalog.model(name) for name in models]
+    block = catalog.success_profiles
+    assert block is not None
+    specs = [catalog.model(name) for name in pool.ids]
     prices = np.array([[s.input_usd_per_mtok, s.output_usd_per_mtok] for s in specs])
-    return profiles_of(catalog.success_profiles, models, prices)
+    known = [i for i, name in enumerate(pool.ids) if name in block.models]
+    if not known:
+        raise MismatchError(
+            f"catalog {catalog.name!r} has no success profile of any model that is routed to: fit "
+            "again"
+        )
+    own = profiles_of(block, [pool.ids[i] for i in known], prices[known])
+    if len(known) == len(pool.ids):
+        return own
+    levels = pool.capabilities.mean(axis=1)
+    return _placed(own, pool.ids, levels, prices, known)
+
+
+def _placed(
+    own: SuccessProfiles,
+    ids: Sequence[str],
+    levels: FloatArray,
+    prices: FloatArray,
+    known: Sequence[int],
+) -> SuccessProfiles:
+    """The profiles of all models, those of `known` as they are."""
+    m = len(ids)
+    order = sorted(range(len(known)), key=lambda j: levels[known[j]])
+    at = levels[[known[j] for j in order]]
+
+    def between(values: FloatArray) -> FloatArray:
+        """(m,) from those of the known models."""
+        found = np.interp(levels, at, values[order])
+        found[list(known)] = values
+        return found
+
+    blended = prices @ np.array([3.0, 1.0])
+    cost = own.mean_cost_usd.mean() * blended / blended[list(known)].mean()
+    tokens = None
+    if own.tokens is not None:
+        tokens = np.tile(own.tokens.mean(axis=0), (m, 1))
+        tokens[list(known)] = own.tokens
+        cost = _PER_MTOK * (tokens * prices).sum(axis=1)
+    cost[list(known)] = own.mean_cost_usd
+    return replace(
+        own,
+        models=tuple(ids),
+        intercept=between(own.intercept),
+        weights=np.stack([between(row) for row in own.weights]),
+        mean_cost_usd=cost,
+        tokens=tokens,
+        placed=tuple(name for i, name in enumerate(ids) if i not in known),
+    )
 
 
 def profiles_of(

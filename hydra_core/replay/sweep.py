@@ -18,6 +18,7 @@ from hydra_core.base.types import (
     Progress,
     Rule,
     Selection,
+    SuccessSource,
 )
 from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.evalsets.evalset import EvalSet
@@ -74,6 +75,11 @@ class Sweep:
     def predicted_by(self) -> str:
         """Digest of the outcome model that decides; '' where none does."""
         return ""
+
+    @property
+    def source(self) -> SuccessSource | None:
+        """What success is predicted with; None under the shortfall rule."""
+        return None
 
     @property
     def cross_fits(self) -> bool:

@@ -65,6 +65,12 @@ class ValueSweep(Sweep):
         return self.catalog.success_profiles.sha256
 
     @property
+    def source(self) -> SuccessSource | None:
+        """The outcome model given, else the catalog's success profiles."""
+        by_heads = self.outcome_model is not None
+        return SuccessSource.OUTCOME_MODEL if by_heads else SuccessSource.SUCCESS_PROFILES
+
+    @property
     def cross_fits(self) -> bool:
         """Whether an outcome model decides: nothing is predicted by heads that have seen it."""
         return self.outcome_model is not None
@@ -177,8 +183,11 @@ def sweep_own_value(
         )
     scores = catalog_scores(evalset, catalog)
     data = align_catalog(evalset, catalog, scores, today=today, prices=prices)
-    profiles = catalog_success_profiles(catalog, data.pool.ids)
+    profiles = catalog_success_profiles(catalog, data.pool)
     notes = data.notes
+    if profiles.placed:
+        listed = ", ".join(profiles.placed)
+        notes = (*notes, f"No success profile of {listed}: predicted from the profile's place.")
     if not profiles.priced:
         notes = (*notes, "Costs are predicted as they were in the set fitted to, not from prices.")
     whole = replace(data, predicted=profiles.predict(data.requirements), notes=notes)

@@ -179,7 +179,7 @@ class Valuer:
     @property
     def placed(self) -> tuple[str, ...]:
         """Models without outcomes."""
-        return self.predictions.placed if isinstance(self.predictions, PoolHeads) else ()
+        return self.predictions.placed
 
     @property
     def priced(self) -> bool:
@@ -284,9 +284,10 @@ def valuer_of(catalog: Catalog, pool: Pool) -> Valuer | None:
     specs = [catalog.model(name) for name in pool.ids]
     prices = np.array([[s.input_usd_per_mtok, s.output_usd_per_mtok] for s in specs])
     if catalog.success_source is SuccessSource.SUCCESS_PROFILES and block is not None:
-        profiles = catalog_success_profiles(catalog, pool.ids)
+        profiles = catalog_success_profiles(catalog, pool)
         caps = None if pool.caps is None else pool.caps.tolist()
-        digest = _sha256(block.sha256, pool.ids, prices.tolist(), caps)
+        levels = pool.capabilities.mean(axis=1).tolist() if profiles.placed else None
+        digest = _sha256(block.sha256, pool.ids, prices.tolist(), caps, levels)
         return Valuer(profiles, pool, policy.value_usd, block.evalset, block.digest, digest)
     model = catalog_outcome_model(catalog)
     levels = pool.capabilities.mean(axis=1)

@@ -42,7 +42,7 @@ def test_outcomes_are_learned_and_taken_into_the_draft(page):
 
 
 def test_the_toggle_on_tune_changes_the_rule_and_both_curves_stay(page):
-    page.goto(f"/tune?{REAL}")
+    page.goto(f"/tune?{REAL}&rule=shortfall")
     page.get_by_role("spinbutton", name="Threshold τ").wait_for()
     page.wait_for_selector(PLOT)
     page.get_by_text("A fixed mix does better here").wait_for()
@@ -52,7 +52,7 @@ def test_the_toggle_on_tune_changes_the_rule_and_both_curves_stay(page):
     at_rest(page)  # the plot with its band takes the place of the curve alone
     page.wait_for_selector(f"{PLOT} .legendtext")
     legend = page.locator(f"{PLOT} .legendtext").all_text_contents()
-    assert {"Value rule, every V", "Shortfall rule, every τ"} <= set(legend)
+    assert {"Success profiles, every V", "Shortfall rule, every τ"} <= set(legend)
     page.wait_for_url("**rule=value**")
     page.go_back()
     page.get_by_role("spinbutton", name="Threshold τ").wait_for()
@@ -63,7 +63,7 @@ def test_inspect_gives_the_receipt_of_both_rules(page):
     page.get_by_text("Which model for every V").wait_for()
     page.get_by_text("for one more resolved query").first.wait_for()
     page.get_by_text("Both rules choose").or_(page.get_by_text("The rules choose")).first.wait_for()
-    page.get_by_text("learned queries most like this").first.wait_for()
+    page.get_by_text("Success profiles read the requirements alone").first.wait_for()
     page.get_by_role("radio", name="Shortfall", exact=True).click()
     page.get_by_text("Which model for every τ").wait_for()
     page.wait_for_url("**rule=shortfall**")

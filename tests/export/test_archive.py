@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hydra_core.base.errors import OutcomeModelError
-from hydra_core.base.types import Rule
+from hydra_core.base.types import Rule, SuccessSource
 from hydra_core.catalog import load_catalog
 from hydra_core.cli.main import main
 from hydra_core.export.litellm import litellm_config
@@ -64,8 +64,11 @@ def test_a_release_without_its_outcome_model_is_refused(catalog):
 def test_an_export_names_the_value_rule_as_lost(catalog, write):
     named = tuple(replace(model, provider="openai") for model in catalog.models)
     catalog = replace(catalog, models=named)  # the shipped one does not state its providers
-    policy = replace(catalog.policy, rule=Rule.VALUE, value_usd=0.02)
+    source = SuccessSource.OUTCOME_MODEL
+    policy = replace(catalog.policy, rule=Rule.VALUE, value_usd=0.02, success_from=source)
     notes = write(replace(catalog, policy=policy)).not_expressed
     assert notes[0].startswith("the value rule: V 0.02 USD, outcome model mixed_2024 (")
     assert notes[1].startswith("the shortfall rule: tau ")
-    assert write(catalog).not_expressed[0].startswith("the shortfall rule: tau ")
+    policy = replace(catalog.policy, rule=Rule.SHORTFALL)
+    by_tau = write(replace(catalog, policy=policy)).not_expressed
+    assert by_tau[0].startswith("the shortfall rule: tau ")

@@ -83,8 +83,9 @@ def test_the_traffic_of_a_day_says_which_text_decided_it(own, open_page, monkeyp
 
 def test_the_result_is_one_sentence_with_its_interval(open_page):
     app = open_page(HOME, set="mixed_2024", catalog="mixed_2024")
-    (box,) = [one.value.replace("\\", "") for one in app.warning if "interval" in one.value]
-    assert "against 66.4 % with the router (−4.1 points, 95 % interval" in box
+    box, heads = [one.value.replace("\\", "") for one in app.success if "interval" in one.value]
+    assert "against 75.7 % with the router (+2.3 points, 95 % interval" in box
+    assert "with the router (+3.6 points, 95 % interval" in heads
     assert box.count(". ") <= 1  # two sentences at most
 
 

@@ -270,8 +270,8 @@ def test_catalog_and_knob_are_one_choice_on_every_part_and_page(page):
     app.segmented_control(key="inspect.part").set_value("message").run()
     assert app.selectbox(key="data.catalog").value == "mixed_2024"
     assert (
-        app.number_input(key="inspect.tau").value
-        == load_catalog(CATALOGS / "mixed_2024.yaml").policy.tau
+        app.number_input(key="inspect.value").value
+        == load_catalog(CATALOGS / "mixed_2024.yaml").policy.value_usd
     )
     to(app, "pages/decide/tune.py?part=by-hand").run()
     assert app.selectbox(key="data.catalog").value == "mixed_2024"
@@ -297,12 +297,12 @@ def test_a_long_message_costs_more_than_a_short_one_on_every_model(open_page, ca
 
 def test_a_message_has_one_cost_under_both_rules(open_page):
     app = open_page(PAGE, catalog="mixed_2024", text=EASY)
-    by_shortfall = app.table[0].value.set_index("Model")["This message"]
-    app.segmented_control(key="inspect.rule").set_value(Rule.VALUE).run()
     by_value = app.table[0].value.set_index("Model")["This message"]
-    assert {model: literal(usd(cost)) for model, cost in by_shortfall.items()} == dict(by_value)
     chosen = receipt(app)["model"]
-    assert usd(by_shortfall[literal(chosen)]) in said(app).replace("\\", "")
+    assert by_value[literal(chosen)] in said(app)
+    app.segmented_control(key="inspect.rule").set_value(Rule.SHORTFALL).run()
+    by_shortfall = app.table[0].value.set_index("Model")["This message"]
+    assert {model: literal(usd(cost)) for model, cost in by_shortfall.items()} == dict(by_value)
 
 
 def test_the_cost_says_where_its_tokens_come_from(open_page):
@@ -317,6 +317,6 @@ def test_the_first_example_is_one_that_the_pool_can_route(open_page, catalog):
     app = open_page(PAGE, catalog=catalog)
     assert not app.exception
     assert "No model" not in said(app)
-    assert receipt(app)["cause"] == "cheapest_eligible"
+    assert receipt(app)["cause"] in ("cheapest_eligible", "highest_value")
     costs = {one["model"]: one["cost"] for one in receipt(app)["candidates"]}
     assert costs[receipt(app)["model"]] > min(costs.values())

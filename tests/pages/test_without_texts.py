@@ -1,4 +1,4 @@
-"""The real set opens first and has no texts: both rules are said, and pages say what is missing."""
+"""The real set opens first and has no texts: both sources are said, and what is missing."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def test_real_sets_come_before_synthetic_ones(workspace):
     assert not kinds[0]
 
 
-def test_overview_opens_on_it_and_says_both_rules(open_page):
+def test_overview_opens_on_profiles_that_win_and_says_what_heads_add(open_page):
     app = opened(open_page, "pages/operate/home.py")
     told = said(app)
     assert "Public benchmark questions of 2024, real outcomes" in told
-    assert [box.proto.title for box in app.warning] == ["A fixed mix does better here"]
-    assert [box.proto.title for box in app.success] == ["The router does better here"]
+    assert not app.warning
+    assert [box.proto.title for box in app.success] == ["The router does better here"] * 2
     assert "Route by what was learned" in told
-    assert told.index("Shortfall rule") < told.index("Value rule")
+    assert told.index("success profiles in the catalog") < told.index("success heads learned")
 
 
 def test_learn_shows_what_the_catalog_has_learned_already(open_page):

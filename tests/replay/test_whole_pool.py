@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hydra_core.base.types import CostBasis, Policy, Rule
+from hydra_core.base.types import CostBasis, Policy, Rule, SuccessSource
 from hydra_core.catalog import load_catalog
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.evalsets.score_files import messages_of
@@ -69,7 +69,14 @@ def test_every_query_goes_where_the_router_sends_it(evalset):
 def test_the_value_rule_sends_it_its_queries_too():
     mixed = load_evalset(ROOT / "sample_data" / "mixed_2024")
     catalog = load_catalog(ROOT / "catalog" / "mixed_2024.yaml")
-    catalog = with_newcomer(catalog, price=0.2, place=0.8, rule=Rule.VALUE, value_usd=0.05)
+    catalog = with_newcomer(
+        catalog,
+        price=0.2,
+        place=0.8,
+        rule=Rule.VALUE,
+        value_usd=0.05,
+        success_from=SuccessSource.OUTCOME_MODEL,
+    )
     model = catalog_outcome_model(catalog)
     sweep = sweep_by_value(mixed, catalog, model, cross_fitted=True, today=TODAY)
     router = Router(catalog, today=lambda: TODAY)

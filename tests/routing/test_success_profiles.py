@@ -11,6 +11,7 @@ from hydra_core.base.shipped import CATALOGS
 from hydra_core.base.types import Rule, SuccessSource
 from hydra_core.catalog.diff import semantic_diff
 from hydra_core.catalog.editing.document import CatalogDocument
+from hydra_core.catalog.editing.model_grid import remove_models
 from hydra_core.catalog.profiles import pool
 from hydra_core.catalog.schema import parse_catalog
 from hydra_core.export.litellm import litellm_config
@@ -79,8 +80,9 @@ class Scores:
 def test_the_router_takes_the_largest_value():
     catalog, requirements = parse_catalog(valued()), needs()
     router = Router(catalog, Scores(requirements), today=lambda: TODAY)
-    ids = pool(catalog, today=TODAY).ids
-    said = catalog_success_profiles(catalog, ids).predict(requirements)
+    models = pool(catalog, today=TODAY)
+    ids = models.ids
+    said = catalog_success_profiles(catalog, models).predict(requirements)
     expected = [ids[i] for i in choose_by_value(said.success, said.cost_usd, V)]
     routed = [router.route(Query(str(i))) for i in range(len(requirements))]
     assert [one.model for one in routed] == expected
@@ -96,14 +98,38 @@ def test_the_router_takes_the_largest_value():
 
 def test_a_price_is_an_edit_of_yaml():
     catalog = parse_catalog(valued())
-    ids = tuple(model.id for model in catalog.models)
     models = (replace(catalog.models[0], output_usd_per_mtok=4_000.0), *catalog.models[1:])
     before, after = (
-        catalog_success_profiles(one, ids).predict(needs()).cost_usd
+        catalog_success_profiles(one, pool(one, today=TODAY)).predict(needs()).cost_usd
         for one in (catalog, replace(catalog, models=models))
     )
     assert (after[:, 0] > 5 * before[:, 0]).all()
     assert np.array_equal(after[:, 1:], before[:, 1:])
+
+
+def test_a_model_without_a_profile_stands_between_the_others():
+    document = CatalogDocument.parse(valued())
+    newcomer = parse_catalog(FIVE).models[2].id
+    document.remove("success_profiles", "models", newcomer)
+    catalog = parse_catalog(document.text())
+    models = pool(catalog, today=TODAY)
+    found = catalog_success_profiles(catalog, models)
+    assert found.placed == (newcomer,)
+    success = found.predict(needs()).success
+    at = models.ids.index(newcomer)
+    levels = models.capabilities.mean(axis=1)
+    below = [i for i in range(len(levels)) if levels[i] < levels[at]]
+    above = [i for i in range(len(levels)) if levels[i] > levels[at]]
+    others = np.delete(success, at, axis=1)
+    assert below
+    assert above
+    assert (success[:, at] >= others.min(axis=1) - 1e-9).all()
+    assert (success[:, at] <= others.max(axis=1) + 1e-9).all()
+
+
+def test_a_removed_model_takes_its_profile_along():
+    catalog = parse_catalog(remove_models(valued(), [1]))
+    assert len(catalog.success_profiles.models) == len(catalog.models) == 4
 
 
 def test_score_caps_hold_for_success_profiles():

@@ -194,15 +194,16 @@ def _write(
 
 
 def _move_cost(document: CatalogDocument, model: Data, renamed: str | None) -> None:
-    """A model's measured cost goes with it: to its new id, or away."""
-    data = document.data()
-    section = data.get("realised_costs") if isinstance(data, dict) else None
-    costs = section.get("usd_per_query") if isinstance(section, dict) else None
-    if not (isinstance(costs, dict) and isinstance(model, str) and model in costs):
-        return
-    if renamed is not None:
-        document.set("realised_costs", "usd_per_query", renamed, _as_value(costs[model]))
-    document.remove("realised_costs", "usd_per_query", model)
+    """A model's measured cost and success profile go with it: to its new id, or away."""
+    for place in (("realised_costs", "usd_per_query"), ("success_profiles", "models")):
+        data = document.data()
+        section = data.get(place[0]) if isinstance(data, dict) else None
+        facts = section.get(place[1]) if isinstance(section, dict) else None
+        if not (isinstance(facts, dict) and isinstance(model, str) and model in facts):
+            continue
+        if renamed is not None:
+            document.set(*place, renamed, _as_value(facts[model]))
+        document.remove(*place, model)
 
 
 def _plain(value: Value) -> Data:

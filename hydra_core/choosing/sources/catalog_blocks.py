@@ -23,10 +23,9 @@ from hydra_core.base.types import (
 )
 from hydra_core.catalog.editing.chosen_on import record_choice
 from hydra_core.catalog.editing.document import CatalogDocument
-from hydra_core.catalog.profiles import capabilities, compensated_weights
+from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.choosing.sources.fitted_profiles import FittedProfiles
 from hydra_core.choosing.sources.lift import Ranked
-from hydra_core.choosing.sources.newcomers import add_newcomer
 from hydra_core.choosing.sources.outcomes import Outcomes
 from hydra_core.choosing.sources.rungs import Kind, Rung, Start
 from hydra_core.choosing.sources.success_profiles import FittedSuccess
@@ -38,8 +37,6 @@ _LEVEL_BAND: Final = Band(0.0, 1.0)
 _LEVEL_OF_OTHERS: Final = 0.5
 _DIGITS: Final = 4
 _HALF: Final = 0.5
-#: Between which a model without outcomes is placed.
-_RATES: Final = (0.01, 0.99)
 
 
 def start_of(catalog: Catalog, data: ReplayData) -> Start:
@@ -181,43 +178,20 @@ def with_success_profiles(
 ) -> str:
     """Return the catalog's text with success profiles, and a V that spends half of the cost range.
 
-    The policy routes by them from then on. Models without outcomes are placed by their profiles.
+    The policy routes by them from then on. A model without outcomes gets none: it is
+    placed between the others when the catalog is loaded.
 
     Raises:
         CatalogError: The text cannot be edited so.
     """
     document = CatalogDocument.parse(text, catalog.source)
     value_usd = half_range_value(profiles, outcomes)
-    profiles = _with_others(profiles, catalog, outcomes)
     document.set("success_profiles", success_block(profiles, catalog, outcomes, evalset))
     document.set("policy", "rule", Rule.VALUE.value)
     document.set("policy", "value_usd", value_usd)
     if catalog.outcome_model is not None:
         document.set("policy", "success_from", SuccessSource.SUCCESS_PROFILES.value)
     return record_choice(document.text(), _chosen_on(evalset))
-
-
-def _with_others(profiles: FittedSuccess, catalog: Catalog, outcomes: Outcomes) -> FittedSuccess:
-    """Also the routable models without outcomes: their rate as their mean capability has it."""
-    known = [i for i, model in enumerate(catalog.models) if model.id in profiles.models]
-    levels = capabilities(catalog).mean(axis=1)
-    rows = sorted(known, key=lambda i: levels[i])
-    reached = dict(zip(profiles.models, outcomes.quality.mean(axis=0).tolist(), strict=True))
-    rates = [reached[catalog.models[i].id] for i in rows]
-    prices = prices_of(catalog, tuple(model.id for model in catalog.models))
-    blended = prices @ np.array([3.0, 1.0])
-    for i, model in enumerate(catalog.models):
-        if i in known or not model.status.in_pool:
-            continue
-        dearer = blended[i] / blended[known].mean()
-        profiles = add_newcomer(
-            profiles,
-            outcomes.requirements,
-            model.id,
-            rate=float(np.clip(np.interp(levels[i], levels[rows], rates), *_RATES)),
-            mean_cost_usd=float(dearer * outcomes.cost_usd.mean()),
-        )
-    return profiles
 
 
 def success_block(

@@ -15,6 +15,7 @@ from typing import Final
 from hydra_core.base.digests import file_sha256
 from hydra_core.base.errors import HydraError, StoreError
 from hydra_core.base.shipped import CATALOGS, SAMPLE_DATA
+from hydra_core.base.types import Rule
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.identifiers import skeleton
 from hydra_core.catalog.schema import parse_catalog, read_catalog_text
@@ -74,14 +75,17 @@ def fill(folder: Path, workspace: Path, store: Store, actor: Actor) -> tuple[Sto
 
 
 def untaught(text: str) -> str:
-    """A catalog's text without its outcome model and V: as it was before anything was learned.
+    """A catalog's text without what predicts, and V: as it was before anything was learned.
 
     Raises:
-        CatalogError: It names no outcome model.
+        CatalogError: It has no outcome model or no success profiles.
     """
     document = CatalogDocument.parse(text, CATALOG)
-    document.remove("outcome_model")
-    document.remove("policy", "value_usd")
+    for name in ("outcome_model", "success_profiles"):
+        document.remove(name)
+    for name in ("value_usd", "success_from"):
+        document.remove("policy", name)
+    document.set("policy", "rule", Rule.SHORTFALL.value)
     return document.text()
 
 

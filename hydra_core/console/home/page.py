@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from plotly.graph_objects import Figure
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.spelling import signed
-from hydra_core.base.types import Rule
+from hydra_core.base.types import Catalog, Rule, SuccessSource
 from hydra_core.console import (
     bundles,
     cache,
@@ -171,13 +172,26 @@ def in_use() -> InUse | None:
         sweep = learned_models.ruled_sweep(entry, catalog, rule, weights)
     except HydraError:
         return None
-    if catalog.success_source is None or rule is Rule.VALUE:
+    other = _more(catalog, rule)
+    if other is None:
         return InUse(entry, sweep, None)
     try:
-        learned = learned_models.ruled_sweep(entry, catalog, Rule.VALUE, catalog.policy.weights)
+        learned = learned_models.ruled_sweep(entry, other, Rule.VALUE, catalog.policy.weights)
     except HydraError:
         learned = None  # the Catalog page says what is wrong with it
     return InUse(entry, sweep, learned)
+
+
+def _more(catalog: Catalog, rule: Rule) -> Catalog | None:
+    """The catalog under what it has learned beyond the rule in force; None where that is all."""
+    source, model = catalog.success_source, catalog.outcome_model
+    if rule is Rule.SHORTFALL:
+        return None if source is None else catalog
+    if source is not SuccessSource.SUCCESS_PROFILES or model is None:
+        return None
+    return replace(
+        catalog, policy=replace(catalog.policy, success_from=SuccessSource.OUTCOME_MODEL)
+    )
 
 
 def _current(used: InUse) -> Evaluation:
@@ -229,15 +243,30 @@ def _result(used: InUse) -> None:
 def _details(evaluation: Evaluation, learned: Evaluation | None) -> None:
     """What the result rests on; and the result of the learned rule, where that is another one."""
     if learned is not None:
-        st.markdown(f"**Shortfall rule** · τ {evaluation.knob:.4g} · from profiles")
+        st.markdown(_named(evaluation))
     _bullets(evaluation.verdict.details)
     if learned is None:
         return
-    worth = literal(knob_text(Rule.VALUE, learned.knob))
-    st.markdown(f"**Value rule** · {worth} · learned from outcomes, cross-fitted")
+    st.markdown(_named(learned))
     tone, icon = view_result.TONES[learned.verdict.label]
     widgets.toned(tone, learned.verdict.text, learned.verdict.title, icon)
     _bullets(learned.verdict.details)
+
+
+def _named(evaluation: Evaluation) -> str:
+    """A rule with its setting and what it stands on."""
+    sweep = evaluation.sweep
+    knob = literal(knob_text(sweep.rule, evaluation.knob))
+    if sweep.rule is Rule.SHORTFALL:
+        return f"**Shortfall rule** · {knob} · from profiles"
+    if sweep.source is SuccessSource.SUCCESS_PROFILES:
+        return f"**Value rule** · {knob} · success profiles in the catalog"
+    return f"**Value rule** · {knob} · success heads learned from outcomes, cross-fitted"
+
+
+def _learner(learned: Evaluation) -> str:
+    by_heads = learned.sweep.source is SuccessSource.OUTCOME_MODEL
+    return "Success heads reach" if by_heads else "Success profiles reach"
 
 
 def _bullets(lines: Sequence[str]) -> None:
@@ -327,7 +356,7 @@ def _steps(used: InUse | None) -> Iterator[Step]:
         gain = learned.verdict.judged_by.scaled(100.0)
         yield Step(
             "school", "Route by what was learned",
-            f"The value rule reaches {signed(gain.value)} points over the best fixed mix here "
+            f"{_learner(learned)} {signed(gain.value)} points over the best fixed mix here "
             f"({signed(gain.lo)} to {signed(gain.hi)}).",
             frame.LEARNED, "See what was learned",
         )  # fmt: skip
