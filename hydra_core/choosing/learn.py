@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from hydra_core.base.errors import OutcomeModelError, Problem
 from hydra_core.base.intervals import Interval
 from hydra_core.base.types import FloatArray, IntArray, Progress
 from hydra_core.choosing.heads import TREES, Choice, choose, fit, grouped_parts
@@ -153,11 +154,27 @@ def learn(
         groups_are_traffic: The operator says that the set's groups are real kinds of traffic, so
             that telling them apart counts.
         progress: Called with (done, total) steps; what it raises stops the work.
+
+    Raises:
+        OutcomeModelError: Nearly all queries are the same or depend on one another.
     """
+    _require_different(material, folds)
     with threadpool_limits(1):  # the trees use every core; small matrices gain nothing by two
         return _learn(
             material, prices, folds, seed, curve=curve, real=groups_are_traffic, progress=progress
         )
+
+
+def _require_different(material: Material, folds: int) -> None:
+    """Make sure that every fold holds queries that the others have not."""
+    kinds = np.unique(material.clusters).size
+    if kinds < 2 * folds:
+        message = (
+            f"its {material.n:,} queries count as {kinds}: texts are identical or declared "
+            f"dependent, and {folds} folds need {2 * folds} that are not"
+        )
+        remedy = "add queries with other texts"
+        raise OutcomeModelError(material.evalset.name, [Problem("", message, remedy)])
 
 
 def _learn(

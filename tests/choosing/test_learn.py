@@ -123,6 +123,12 @@ def test_constant_outcomes_are_refused(tmp_path):
         material_of(replace(evalset, quality=constant))
 
 
+def test_identical_texts_are_refused_in_words(material):
+    same = replace(material, clusters=np.zeros_like(material.clusters))
+    with pytest.raises(OutcomeModelError, match="texts are identical.*other texts"):
+        learn(same, None)
+
+
 def test_a_set_scored_by_another_bundle_is_refused(tmp_path):
     evalset = learnable(tmp_path / "set", 60, texts=False)
     with pytest.raises(EvalSetError, match="has no text vectors of the bundle 000000000000"):
