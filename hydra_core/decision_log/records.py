@@ -115,8 +115,9 @@ class DecisionRecord:
         keep_probability: Probability that this turn kept the conversation's model.
         status: decided, answered, failed, cancelled; rejected where the upstream says that the
             request itself is wrong; refused where no model may serve it (`chosen` is '' then).
-        usage: How tokens and cost are known: counted by the upstream, estimated (a stream that
-            broke off or was cancelled), or unknown (both are empty then); '' without an answer.
+        usage: How tokens and cost are known: counted by the upstream, estimated (an answer
+            that broke off, or whose client left), or unknown (both are empty then); '' without
+            an answer.
         about_usd: About what the request cost where the upstream did not count its tokens.
         upstream_status: The HTTP status that the last upstream said.
         refusal: Why the request was refused.
