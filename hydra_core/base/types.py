@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hydra_core.base.list_price import ListPrice, LongPromptPrice
 from hydra_core.base.promised import Promised
 from hydra_core.base.success_block import SuccessBlock
 
@@ -316,83 +317,6 @@ class Benchmark:
     id: str
     importance: float
     weights: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class LongPromptPrice:
-    """What all tokens of a request cost, USD per million, whose input is longer than that.
-
-    Attributes:
-        above_tokens: Input tokens, cached ones among them, that are still charged less.
-    """
-
-    above_tokens: int
-    input_usd_per_mtok: float
-    output_usd_per_mtok: float
-    cached_input_usd_per_mtok: float | None = None
-
-    def __str__(self) -> str:
-        cached = self.cached_input_usd_per_mtok
-        more = "" if cached is None else f"/{cached:g}"
-        prices = f"{self.input_usd_per_mtok:g}/{self.output_usd_per_mtok:g}{more}"
-        return f"{prices} USD/Mtok above {self.above_tokens:,} input tokens"
-
-
-@dataclass(frozen=True, slots=True)
-class ListPrice:
-    """USD per million tokens; `cached` None where cached input costs as much as other input.
-
-    Attributes:
-        long_prompts: Prices of long requests, the shortest first.
-    """
-
-    input_usd_per_mtok: float
-    output_usd_per_mtok: float
-    cached_input_usd_per_mtok: float | None = None
-    long_prompts: tuple[LongPromptPrice, ...] = ()
-
-    def usd(
-        self, read: npt.ArrayLike, written: npt.ArrayLike, cached: npt.ArrayLike = 0.0
-    ) -> FloatArray:
-        """(n,) USD of requests by their tokens; NaN where tokens read or written are not known.
-
-        Args:
-            read: Input tokens.
-            written: Output tokens.
-            cached: Those read that came from a cache; NaN counts as none.
-        """
-        inward, outward = np.asarray(read, dtype=np.float64), np.asarray(written, dtype=np.float64)
-        warm = np.nan_to_num(np.asarray(cached, dtype=np.float64))
-        total = _tokens_usd(self, inward, outward, warm)
-        for tier in self.long_prompts:
-            total = np.where(
-                inward > tier.above_tokens, _tokens_usd(tier, inward, outward, warm), total
-            )
-        return total
-
-    def usd_of_one(self, read: float, written: float, cached: float = 0.0) -> float:
-        """USD of one request, as `usd` without arrays: it is asked in every decision."""
-        at: ListPrice | LongPromptPrice = self
-        for tier in self.long_prompts:
-            at = tier if read > tier.above_tokens else at
-        return _tokens_usd(at, read, written, cached if cached > 0 else 0.0)
-
-    def blended(self, price_ratio: float) -> float:
-        """USD per million tokens at `price_ratio` input tokens for each output token."""
-        total = price_ratio * self.input_usd_per_mtok + self.output_usd_per_mtok
-        return total / (price_ratio + 1.0)
-
-
-Tokens = TypeVar("Tokens", float, FloatArray)
-
-
-def _tokens_usd(
-    price: ListPrice | LongPromptPrice, read: Tokens, written: Tokens, cached: Tokens
-) -> Tokens:
-    warm = price.cached_input_usd_per_mtok
-    warm = price.input_usd_per_mtok if warm is None else warm
-    fresh = (read - cached) * price.input_usd_per_mtok
-    return (fresh + cached * warm + written * price.output_usd_per_mtok) / 1e6
 
 
 @dataclass(frozen=True, slots=True)

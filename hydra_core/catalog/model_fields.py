@@ -7,13 +7,13 @@ from dataclasses import replace
 from datetime import date
 from typing import Final
 
+from hydra_core.base.list_price import LongPromptPrice
 from hydra_core.base.reading.fields import POSITIVE, Bounds, Section
 from hydra_core.base.reading.nodes import ListNode, MapNode, Node, ScalarNode, shown
 from hydra_core.base.types import (
     Ability,
     Benchmark,
     CostBasis,
-    LongPromptPrice,
     ModelSpec,
     ModelStatus,
     Policy,

@@ -16,7 +16,8 @@ from typing import Final
 import numpy as np
 
 from hydra_core.base.errors import CatalogError, EvalSetError, Problem
-from hydra_core.base.types import Band, Catalog, FloatArray, ListPrice, Pool, Selection
+from hydra_core.base.list_price import ListPrice
+from hydra_core.base.types import Band, Catalog, FloatArray, Pool, Selection
 from hydra_core.catalog.editing.render import Value, flow
 from hydra_core.catalog.prices.price_file import GivenPrice
 from hydra_core.catalog.prices.recorded import cost_gaps, tier_notes

@@ -10,7 +10,8 @@ from datetime import date
 import pandas as pd
 
 from hydra_core.base.errors import Problem
-from hydra_core.base.types import Catalog, ListPrice
+from hydra_core.base.list_price import ListPrice
+from hydra_core.base.types import Catalog
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.prices.lists import read_prices
 from hydra_core.catalog.prices.number import price_number

@@ -16,7 +16,7 @@ from hydra_core.cli.spending import say_cost, spending_bar
 from hydra_core.cli.workspace import EVALSET, existing, log_folder, open_catalog
 
 if TYPE_CHECKING:
-    from hydra_core.base.types import ListPrice
+    from hydra_core.base.list_price import ListPrice
     from hydra_core.lab.collect.plan import Asked, CollectPlan
     from hydra_core.lab.collect.settings import GradeSettings
     from hydra_core.lab.labeling.config import Server
@@ -147,7 +147,7 @@ def _settings(options: argparse.Namespace) -> GradeSettings:
 
 def _prices(options: argparse.Namespace) -> dict[str, ListPrice]:
     """Model id -> list price, of a catalog or a price file; only those asked for."""
-    from hydra_core.base.types import ListPrice
+    from hydra_core.base.list_price import ListPrice
     from hydra_core.catalog.prices.price_file import read_price_file
 
     if (options.catalog is None) == (options.prices is None):

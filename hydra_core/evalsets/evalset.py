@@ -25,7 +25,8 @@ import pandas as pd
 
 from hydra_core.base.digests import file_sha256, text_sha256
 from hydra_core.base.errors import EvalSetError, Problem
-from hydra_core.base.types import FloatArray, IntArray, ListPrice
+from hydra_core.base.list_price import ListPrice
+from hydra_core.base.types import FloatArray, IntArray
 from hydra_core.evalsets.dependence import DependenceAnswer, cluster_numbers
 from hydra_core.evalsets.folders import replace_folder
 from hydra_core.evalsets.format import (

@@ -18,7 +18,7 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.events import AliasEvent
 
 from hydra_core.base.errors import EvalSetError, Problem
-from hydra_core.base.types import ListPrice
+from hydra_core.base.list_price import ListPrice
 from hydra_core.evalsets.dependence import DependenceAnswer, dependence_problems
 from hydra_core.evalsets.rules import model_id_problem
 

@@ -9,7 +9,8 @@ from datetime import date
 import numpy as np
 
 from hydra_core.base.intervals import Interval
-from hydra_core.base.types import Catalog, FloatArray, ListPrice, ModelSpec
+from hydra_core.base.list_price import ListPrice
+from hydra_core.base.types import Catalog, FloatArray, ModelSpec
 from hydra_core.catalog.profiles import pool
 from hydra_core.live.traffic import Traffic
 from hydra_core.replay.significance import ratio_interval

@@ -15,7 +15,8 @@ from typing import Final
 
 import numpy as np
 
-from hydra_core.base.types import Catalog, FloatArray, ListPrice
+from hydra_core.base.list_price import ListPrice
+from hydra_core.base.types import Catalog, FloatArray
 from hydra_core.catalog import profiles
 from hydra_core.evalsets.evalset import EvalSet
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from hydra_core.base.errors import CatalogError, EvalSetError
-from hydra_core.base.types import ListPrice
+from hydra_core.base.list_price import ListPrice
 from hydra_core.catalog import capabilities, parse_catalog
 from hydra_core.catalog.prices.price_file import GivenPrice
 from hydra_core.choosing.initial_catalog import initial_catalog

@@ -6,7 +6,7 @@ from datetime import date
 import numpy as np
 import pytest
 
-from hydra_core.base.types import ListPrice, LongPromptPrice
+from hydra_core.base.list_price import ListPrice, LongPromptPrice
 from hydra_core.catalog import parse_catalog
 from hydra_core.replay.pricing import CostSource, Prices, priced_costs
 from hydra_core.replay.replay import align_catalog

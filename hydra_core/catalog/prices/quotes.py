@@ -8,7 +8,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Final, TypeGuard
 
-from hydra_core.base.types import ListPrice, LongPromptPrice
+from hydra_core.base.list_price import ListPrice, LongPromptPrice
 from hydra_core.catalog.prices.number import price_number
 
 #: What a catalog takes for a price per million tokens, and more than anybody asks.

@@ -9,7 +9,8 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from hydra_core.base.types import FloatArray, ListPrice
+from hydra_core.base.list_price import ListPrice
+from hydra_core.base.types import FloatArray
 from hydra_core.catalog.prices.quotes import PriceQuote
 
 #: A factor that is told, and one that has to be confirmed; in either direction.

@@ -15,7 +15,8 @@ from decimal import Decimal
 from enum import IntEnum
 from typing import Final
 
-from hydra_core.base.types import Catalog, LongPromptPrice, ModelSpec, ModelStatus
+from hydra_core.base.list_price import LongPromptPrice
+from hydra_core.base.types import Catalog, ModelSpec, ModelStatus
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.editing.render import Value
 from hydra_core.catalog.prices.quotes import PriceQuote

@@ -14,8 +14,9 @@ import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
+from hydra_core.base.list_price import ListPrice
 from hydra_core.base.spelling import usd
-from hydra_core.base.types import Catalog, CostBasis, ListPrice
+from hydra_core.base.types import Catalog, CostBasis
 from hydra_core.catalog.editing import newcomer
 from hydra_core.catalog.editing.model_grid import add_model, cell_problems
 from hydra_core.catalog.profiles import mean_tokens

@@ -85,6 +85,7 @@ def assemble(
     outcomes = _outcomes(rows.outcomes, issues, scale)
     queries = _queries(rows.queries, issues, need_text=need_text)
     issues.raise_any(source)
+    uncounted = _uncounted(rows.outcomes, outcomes)
     again = _repeated(outcomes)
     repeated, outcomes = outcomes[again], outcomes[~again]
     no_quality = outcomes["quality"].isna()
@@ -104,7 +105,17 @@ def assemble(
         reasons = "; ".join(str(entry) for entry in dropped if entry.count) or "the files are empty"
         raise EvalSetError(source, [Problem("", f"no rows are left: {reasons}")])
     queries, warnings = _with_languages(queries)
-    return _draft(queries, known, dropped, [*rows.warnings, *warnings])
+    return _draft(queries, known, dropped, [*rows.warnings, *uncounted, *warnings])
+
+
+def _uncounted(raw: pd.DataFrame, parsed: pd.DataFrame) -> list[str]:
+    """A warning of outcomes whose 0 input tokens count as not known."""
+    if "input_tokens" not in parsed:
+        return []
+    stated = ~raw["input_tokens"].str.strip().str.lower().isin(("", "nan"))
+    count = int((stated & parsed["input_tokens"].isna()).sum())
+    text = f"{count:,} outcomes state 0 input tokens, so their tokens count as not known"
+    return [text] if count else []
 
 
 def _with_plain_ids(rows: Rows) -> Rows:
@@ -185,6 +196,9 @@ def _outcomes(raw: pd.DataFrame, issues: Issues, scale: float) -> pd.DataFrame:
         if name in raw.columns:
             data[name] = read(name)
     parsed = pd.DataFrame(data, index=raw.index)
+    if "input_tokens" in parsed:  # no request has none: it is how a log says that it did not count
+        sides = [name for name in ("input_tokens", "output_tokens") if name in parsed]
+        parsed.loc[parsed["input_tokens"] == 0, sides] = np.nan
     _check_pairs(raw, parsed, issues)
     return parsed
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hydra_core.base.types import FloatArray, ListPrice
+from hydra_core.base.list_price import ListPrice
+from hydra_core.base.types import FloatArray
 from hydra_core.evalsets.evalset import EvalSet, save_evalset
 from hydra_core.evalsets.format import require_free
 from hydra_core.evalsets.importers.reading.bounded import stop_where_asked

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hydra_core.base.errors import EvalSetError, Problem
-from hydra_core.base.types import ListPrice
+from hydra_core.base.list_price import ListPrice
 from hydra_core.catalog.prices.number import price_number
 
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from hydra_core.base.types import FloatArray, ListPrice
+from hydra_core.base.list_price import ListPrice
+from hydra_core.base.types import FloatArray
 from hydra_core.evalsets.evalset import EvalSet, save_evalset
 from hydra_core.evalsets.importers.draft import language_of
 from hydra_core.lab.collect.graders import Kind, UngradedError, agreement, grade

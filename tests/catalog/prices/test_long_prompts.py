@@ -5,7 +5,7 @@ from datetime import date
 
 import pytest
 
-from hydra_core.base.types import LongPromptPrice
+from hydra_core.base.list_price import LongPromptPrice
 from hydra_core.catalog import CatalogDocument, parse_catalog
 from hydra_core.catalog.diff import semantic_diff
 from hydra_core.catalog.prices.lists import read_prices

@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from hydra_core.base.errors import CatalogError
-from hydra_core.base.types import ListPrice
+from hydra_core.base.list_price import ListPrice
 from hydra_core.catalog.prices.price_file import parse_price_file
 
 GOOD = """\

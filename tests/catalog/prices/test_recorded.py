@@ -7,7 +7,7 @@ from datetime import date
 import numpy as np
 import pytest
 
-from hydra_core.base.types import ListPrice, LongPromptPrice
+from hydra_core.base.list_price import ListPrice, LongPromptPrice
 from hydra_core.catalog.prices.lists import read_prices
 from hydra_core.catalog.prices.recorded import cost_gaps, implausible_costs, tier_notes
 

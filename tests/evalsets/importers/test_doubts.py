@@ -125,3 +125,12 @@ def test_messages_inside_objects_are_read_by_their_path(tmp_path):
     path = table(tmp_path, [json.dumps(row)], "", "x.jsonl")
     draft = read_table([path], parse_map(["text=request.messages"]))
     assert draft.queries["text"].tolist() == ["Größer?"]
+
+
+def test_a_request_without_input_tokens_was_not_counted(tmp_path):
+    header = HEADER.replace("\n", ",input_tokens,output_tokens\n")
+    rows = ["a,Hi,m,1,0.1,0,0", "b,Ho,m,1,0.1,40,0", "c,Hu,m,1,0.1,,"]
+    draft = read_table([table(tmp_path, rows, header)])
+    np.testing.assert_array_equal(draft.extras["input_tokens"][:, 0], [np.nan, 40, np.nan])
+    np.testing.assert_array_equal(draft.extras["output_tokens"][:, 0], [np.nan, 0, np.nan])
+    assert warned(draft, "1 outcomes state 0 input tokens")

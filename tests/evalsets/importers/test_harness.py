@@ -298,3 +298,26 @@ def test_nested_values_of_a_table_are_mapped_by_their_path(tmp_path):
     command += ["--map", "model=run.model", "--map", "quality=ok", "--out", str(tmp_path / "set")]
     assert main(command) == 0
     assert load_evalset(tmp_path / "set").queries["text"].tolist() == ["Why?"]
+
+
+def prompted(number, **changes):
+    row = {
+        "provider": {"id": "openai:gpt"}, "testCase": {}, "promptId": "x", "testIdx": number,
+        "prompt": {"raw": f"Do {number}"}, "score": 1, "success": True,
+        "response": {"output": "a", "tokenUsage": {"prompt": 10, "completion": 5}},
+    }  # fmt: skip
+    return row | changes
+
+
+def test_promptfoos_success_counts_where_no_score_was_written(tmp_path):
+    rows = [prompted(i, score=None, success=i == 0) for i in range(2)]
+    draft = read_harness([jsonl(tmp_path / "r.jsonl", rows)])
+    assert draft.quality.ravel().tolist() == [1.0, 0.0]
+
+
+def test_tokens_that_were_not_counted_cost_nothing_that_is_known(tmp_path):
+    usage = {"output": "a", "tokenUsage": {"prompt": 0, "completion": 0}}
+    rows = [prompted(0), prompted(1, response=usage)]
+    card = parse_prices(["openai:gpt=1,2"])
+    draft = read_harness([jsonl(tmp_path / "r.jsonl", rows)], prices=card)
+    np.testing.assert_array_equal(draft.cost_usd.ravel(), [20e-6, np.nan])

@@ -480,3 +480,11 @@ def test_asking_for_models_tells_the_labels_and_scores_that_are_to_be_settled(tm
     assert known.value.labels == {"good": 1}
     given = Given([scores], {"m": "gpt-5"}, score="verdict", labels={"good": 1.0})
     assert read(Kind.LANGFUSE, [observations], given).quality.tolist() == [[1.0]]
+
+
+def test_feedback_finds_its_request_whatever_spaces_stand_around_its_id(tmp_path):
+    rows = jsonl(tmp_path / "s.jsonl", [spend(1)])
+    (tmp_path / "v.csv").write_text(f"request_id,quality\n{spend(1)['request_id']} ,1\n")
+    models = {"gpt-5": spend(1)["model"]}
+    draft = read(Kind.SPEND_LOGS, [rows], Given([tmp_path / "v.csv"], models))
+    assert draft.quality.tolist() == [[1.0]]

@@ -109,7 +109,8 @@ def _scores(row: Mapping[str, Any]) -> dict[str, Any]:
     scores = (
         {str(n): as_feedback(v) for n, v in named.items()} if isinstance(named, Mapping) else {}
     )
-    return {"score": as_feedback(row.get("score", row.get("success"))), **scores}
+    stated = row.get("score")
+    return {"score": as_feedback(row.get("success") if stated is None else stated), **scores}
 
 
 PROMPTFOO: Final = Adapter("promptfoo", frozenset({"provider", "testCase", "promptId"}), _read)

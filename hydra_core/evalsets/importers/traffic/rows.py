@@ -95,8 +95,9 @@ def text(value: object) -> str:
 
 
 def identifier(value: object) -> str:
-    """An id as text, also one that was stored as a whole number."""
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else text(value)
+    """An id as text without spaces around it, also one that was stored as a whole number."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return str(value) if whole else text(value).strip()
 
 
 def seconds_between(start: object, end: object) -> float:

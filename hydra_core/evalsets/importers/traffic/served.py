@@ -198,7 +198,7 @@ def _priced(rows: list[Served], prices: PriceCard) -> int:
     count = 0
     for number, row in enumerate(rows):
         price = prices.prices.get(row.model)
-        known = not math.isnan(row.input_tokens + row.output_tokens)
+        known = row.input_tokens > 0 and not math.isnan(row.output_tokens)  # 0: not counted
         if math.isnan(row.cost_usd) and price is not None and known:
             cost_usd = price.cost_usd(row.input_tokens, row.output_tokens, row.cached_input_tokens)
             rows[number] = replace(row, cost_usd=cost_usd)
