@@ -32,6 +32,47 @@ class Rated:
     quality: Interval
 
 
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Predicted against achieved success of one model, on rated answers with a prediction.
+
+    Attributes:
+        predicted, achieved: Means over the same answers.
+        difference: Achieved minus predicted, with its interval.
+    """
+
+    model: str
+    rated: int
+    predicted: float
+    achieved: float
+    difference: Interval
+
+
+def calibration(traffic: Traffic) -> tuple[Calibration, ...]:
+    """Every model with rated answers that were predicted (value rule), most rated first."""
+    rows = traffic.rows
+    known = rows["quality"].notna() & rows["predicted_success"].notna()
+    some = traffic.take(np.asarray(known, dtype=bool))
+    models = np.asarray(some.models, dtype=object)
+    said = np.array(
+        [
+            dict(zip(names, values, strict=True)).get(model, np.nan)
+            for names, values, model in zip(
+                some.rows["candidates"], some.rows["predicted_success"], models, strict=True
+            )
+        ]
+    )
+    quality = some.rows["quality"].to_numpy(dtype=np.float64)
+    found = []
+    for name in dict.fromkeys(models.tolist()):
+        mine = (models == name) & np.isfinite(said)
+        if mine.any():
+            more = mean_interval(quality[mine] - said[mine], some.take(mine).clusters)
+            means = float(said[mine].mean()), float(quality[mine].mean())
+            found.append(Calibration(str(name), int(mine.sum()), *means, more))
+    return tuple(sorted(found, key=lambda one: -one.rated))
+
+
 def feedback(traffic: Traffic) -> tuple[Rated, ...]:
     """Every model that has feedback, most rated first."""
     models = np.asarray(traffic.models, dtype=object)

@@ -18,6 +18,7 @@ from hydra_core.base.build_info import VERSION, commit
 from hydra_core.live.canary import CANARY, MAIN
 from hydra_core.routing.decision import Cause, Decision
 from hydra_core.routing.gates import Gate
+from hydra_core.server.recent_kinds import WINDOWS, RecentKinds
 from hydra_core.server.upstream.failures import KINDS
 from hydra_core.server.upstream.usage import Counted
 
@@ -99,6 +100,17 @@ class Metrics:
             registry=own,
             multiprocess_mode="mostrecent",
         )
+        self._kinds = RecentKinds()
+        self._psi, self._shifted = (
+            Gauge(name, what, ("window",), "hydra", registry=own, multiprocess_mode="max")
+            for name, what in (
+                ("traffic_psi", "Largest PSI of requirements in the window against all before"),
+                ("traffic_shifted", "1 while the window asks for something else than before"),
+            )
+        )
+        for window in WINDOWS:
+            self._psi.labels(window)
+            self._shifted.labels(window)
         self._build = Gauge(
             "build_info",
             "1 for the version that runs",
@@ -184,6 +196,8 @@ class Metrics:
         """Count one decision and the models that were taken out of it."""
         self._causes.labels(self._label(decision.model), decision.cause.value).inc()
         self._decide.observe(seconds)
+        if decision.scored:
+            self._kinds.add(decision.requirements)
         self.gated(gates)
         for i in (decision.health < decision.health_floor).nonzero()[0]:
             self._vetoes.labels(self._label(decision.pool.ids[i]), _HEALTH).inc()
@@ -247,6 +261,9 @@ class Metrics:
         self._stopped.set(stopped)
         self._promise.set(promise_ended)
         self._depth.set(waiting)
+        for window, (psi, shifted) in self._kinds.shifts().items():
+            self._psi.labels(window).set(psi)
+            self._shifted.labels(window).set(shifted)
         if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
             return generate_latest(self._registry)
         from prometheus_client.multiprocess import MultiProcessCollector

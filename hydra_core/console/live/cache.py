@@ -30,6 +30,7 @@ from hydra_core.live.traffic import Traffic, traffic_of
 from hydra_core.replay.replay import catalog_scores
 
 if TYPE_CHECKING:
+    from hydra_core.live.bursts import Burst
     from hydra_core.live.canary import CanaryReport
     from hydra_core.live.drift import Drift
     from hydra_core.live.flight.analysis import FlightReport
@@ -141,6 +142,19 @@ def drifted(key: LogKey, digest: str, _catalog: Catalog, _entry: SetEntry) -> tu
     scored = scored_by(traffic(key), _catalog)
     reference = catalog_scores(cache.evalset(_entry.info.path, _entry.info.digest), _catalog)
     return drift(scored, reference, _catalog.dimensions)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def bursts(key: LogKey, digest: str, _catalog: Catalog) -> tuple[Burst, ...]:
+    """Windows of the log that ask for something else than the rest; `digest` of the catalog.
+
+    Raises:
+        HydraError: No decision was scored by its predictor.
+    """
+    from hydra_core.live.bursts import bursts_of
+
+    del digest
+    return bursts_of(scored_by(traffic(key), _catalog), _catalog.dimensions)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Grouping requests")

@@ -16,6 +16,9 @@ from hydra_core.console.figures.traffic import traffic_figure
 from hydra_core.console.live import cache as cache_live
 from hydra_core.console.live.traffic import LogView, in_cost_order
 from hydra_core.console.live.view_traffic import (
+    burst_command,
+    burst_frame,
+    burst_text,
     differences,
     drift_frame,
     drift_text,
@@ -161,6 +164,7 @@ def drifting(look: LogView) -> None:
     """Compare requirements with the eval set and the score bands."""
     catalog, entry = look.catalog, _evalset(look.catalog)
     scored = cache_live.scored_by(look.traffic, catalog)
+    _bursts(look, catalog)
     found: tuple[Drift, ...] = ()
     if entry is not None:
         digest = catalog.digest + entry.info.digest
@@ -192,6 +196,28 @@ def drifting(look: LogView) -> None:
         "its 95 % interval: below 0.1 steady, above 0.25 changed. Where a score band was measured, "
         "5 % lie below it and 5 % above."
     )
+
+
+def _bursts(look: LogView, catalog: Catalog) -> None:
+    """Windows whose requests are of another kind than the rest, and what to do."""
+    found = cache_live.bursts(look.key, catalog.digest, catalog)
+    if not found:
+        return
+    widgets.toned(*burst_text(found))
+    widgets.commands(burst_command(found, look.key.folder.name))
+    column = st.column_config
+    tables.kept(
+        burst_frame(found), "live.bursts", height="content" if len(found) <= 6 else 240,
+        column_config={
+            "from": column.DatetimeColumn("From, UTC", format="YYYY-MM-DD HH:mm", width=140),
+            "window": column.TextColumn("Window", width=90),
+            "decisions": column.NumberColumn("Decisions", format="localized"),
+            "dimension": column.TextColumn("Differs most in", width=140),
+            "psi": column.NumberColumn("PSI", format="%.2f"),
+            "mean": column.NumberColumn("Mean there", format="%.2f"),
+            "others": column.NumberColumn("Mean otherwise", format="%.2f"),
+        },
+    )  # fmt: skip
 
 
 def unknown(look: LogView) -> None:

@@ -19,6 +19,8 @@ from hydra_core.console.live import cache as cache_live
 from hydra_core.console.live.cache import LogKey
 from hydra_core.console.live.view_traffic import (
     agents_text,
+    calibration_frame,
+    calibration_text,
     cost_text,
     feedback_view,
     head,
@@ -33,7 +35,7 @@ from hydra_core.console.numbers import per_resolved_text
 from hydra_core.console.widgets import literal, metric_row
 from hydra_core.live.canary import CANARY
 from hydra_core.live.costs import against, ends
-from hydra_core.live.traffic import Traffic, cost_per_resolved, feedback
+from hydra_core.live.traffic import Traffic, calibration, cost_per_resolved, feedback
 
 _WINDOWS = {"Last hour": 3600, "Last day": 86_400, "Last 7 days": 7 * 86_400, "All": 0}
 _HOW = """\
@@ -247,6 +249,25 @@ def cost(look: LogView) -> None:
     )
 
 
+def _calibrated(look: LogView) -> None:
+    """Predicted against achieved success by model, where the value rule predicted it."""
+    found = calibration(look.traffic)
+    if not found:
+        return
+    widgets.toned(*calibration_text(found))
+    column = st.column_config
+    tables.kept(
+        calibration_frame(found), "live.calibration", height="content",
+        column_config={
+            "model": column.TextColumn("Model", width=220),
+            "rated": column.NumberColumn("Rated", format="localized"),
+            "predicted": column.NumberColumn("Predicted", format="%.1f %%"),
+            "achieved": column.NumberColumn("Achieved", format="%.1f %%"),
+            "difference": column.TextColumn("Achieved − predicted", width=200),
+        },
+    )  # fmt: skip
+
+
 def rated(look: LogView) -> None:
     """Show feedback by model."""
     found = feedback(look.traffic)
@@ -267,6 +288,7 @@ def rated(look: LogView) -> None:
             "live.feedback",
             alt="Mean feedback by model with its 95 % interval",
         )
+    _calibrated(look)
     each = cost_per_resolved(look.traffic)
     if each is not None:
         st.markdown(

@@ -15,12 +15,14 @@ from hydra_core.console.figures.intervals import IntervalsView, Series
 from hydra_core.console.figures.shares import TimelineView
 from hydra_core.console.figures.traffic import TrafficView
 from hydra_core.console.numbers import percent
+from hydra_core.live.bursts import Burst
 from hydra_core.live.costs import CostAgainst
 from hydra_core.live.drift import CHANGED, STEADY, BandShares, Drift
 from hydra_core.live.logged_value import LoggedValue
 from hydra_core.live.regions import LEAST_KNOWN, Region
 from hydra_core.live.shadow import Shadow
 from hydra_core.live.traffic import (
+    Calibration,
     Rated,
     Traffic,
     cost_per_resolved,
@@ -208,6 +210,80 @@ def feedback_view(rated: Sequence[Rated]) -> IntervalsView:
         (Series("Mean feedback", value, lo, hi),),
         "Mean feedback of rated answers, %",
         unit=" %",
+    )
+
+
+def calibration_text(found: Sequence[Calibration]) -> tuple[str, str]:
+    """(tone, sentence) on predicted against achieved success; ('', '') where nothing is known."""
+    if not found:
+        return "", ""
+    off = [one for one in found if one.difference.lo > 0 or one.difference.hi < 0]
+    if not off:
+        return "success", "Predicted and achieved success agree within their intervals."
+    said = "; ".join(
+        f"{one.model} achieves {100 * one.achieved:.0f} %, predicted {100 * one.predicted:.0f} %"
+        for one in off
+    )
+    return "warning", (
+        f"Predictions are off: {said}. Have every model answer 250 of these messages "
+        "(hydra-router collect --from-log), and learn again."
+    )
+
+
+def calibration_frame(found: Sequence[Calibration]) -> pd.DataFrame:
+    """Predicted and achieved success by model, in percent."""
+    return pd.DataFrame(
+        [
+            {
+                "model": one.model,
+                "rated": one.rated,
+                "predicted": 100 * one.predicted,
+                "achieved": 100 * one.achieved,
+                "difference": one.difference.scaled(100.0).text("pp"),
+            }
+            for one in found
+        ]
+    )
+
+
+def burst_text(found: Sequence[Burst]) -> tuple[str, str]:
+    """(tone, sentence) on windows that differ from the rest; ('', '') for none."""
+    if not found:
+        return "", ""
+    first, more = found[0], len(found) - 1
+    others = f" {more} more below." if more else ""
+    return "warning", (
+        f"{first.decisions:,} requests from {first.start:%Y-%m-%d %H:%M} UTC ({first.window}) ask "
+        f"for something else: {_word(first.dimension)} {first.mean:.2f}, otherwise "
+        f"{first.others:.2f}.{others} Collect 250 of these, learn again."
+    )
+
+
+def burst_command(found: Sequence[Burst], log: str) -> str:
+    """The command that collects messages of the newest burst."""
+    first = found[0]
+    window = f"--since {first.start:%Y-%m-%dT%H:%M} --until {first.end:%Y-%m-%dT%H:%M}"
+    return (
+        f"hydra-router collect --from-log {log} {window} --sample 250 \\\n"
+        "    --catalog mine --upstreams upstreams.yaml --grade grade.yaml --out burst"
+    )
+
+
+def burst_frame(found: Sequence[Burst]) -> pd.DataFrame:
+    """One row a window."""
+    return pd.DataFrame(
+        [
+            {
+                "from": one.start,
+                "window": one.window,
+                "decisions": one.decisions,
+                "dimension": _word(one.dimension),
+                "psi": one.psi,
+                "mean": one.mean,
+                "others": one.others,
+            }
+            for one in found
+        ]
     )
 
 
