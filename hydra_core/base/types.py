@@ -227,6 +227,7 @@ class Policy:
         require: Tags that a model must have to be routed to.
         promise: What was promised about its quality; None for nothing.
         teams: Team -> what holds for its requests.
+        second_usd: What a second of waiting costs beside V (value rule), USD >= 0.
     """
 
     tau: float
@@ -244,6 +245,7 @@ class Policy:
     require: frozenset[str] = frozenset()
     promise: Promised | None = None
     teams: Mapping[str, Team] = field(default_factory=dict)
+    second_usd: float = 0.0
 
     @property
     def knob(self) -> float:
@@ -332,6 +334,8 @@ class ModelSpec:
         tags: What holds for it, such as `eu` or `zdr`: requests and policies may require tags.
         lacks: What it cannot do; it gets no request that needs it.
         long_prompts: Prices of long requests, the shortest first.
+        latency_s, ttft_s: Mean seconds to the end of an answer and to its first piece; None where
+            nobody measured them.
     """
 
     id: str
@@ -365,6 +369,8 @@ class ModelSpec:
     tags: frozenset[str] = frozenset()
     lacks: frozenset[str] = frozenset()
     long_prompts: tuple[LongPromptPrice, ...] = ()
+    latency_s: float | None = None
+    ttft_s: float | None = None
 
     @property
     def price(self) -> ListPrice:

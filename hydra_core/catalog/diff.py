@@ -139,6 +139,7 @@ def _policy(catalog: Catalog) -> dict[str, _Leaf]:
         "value_usd": policy.value_usd,
         "success from": None if policy.success_from is None else policy.success_from.words,
         "require": policy.require,
+        "second_usd": policy.second_usd,
         "promise": None if policy.promise is None else policy.promise.claim,
     }
 

@@ -179,6 +179,8 @@ _KEYS: Final = (
     "tags",
     "lacks",
     "long_prompts",
+    "latency_s",
+    "ttft_s",
 )
 _LONG_KEYS: Final = (
     "above_tokens",
@@ -303,6 +305,10 @@ def _model(
     tags = section.words("tags", _TAGS)
     lacks = section.words("lacks", _LACKS, [one.value for one in Ability])
     long_prompts = _long_prompts(section)
+    latency_s, ttft_s = (
+        section.number(key, POSITIVE, "mean seconds, such as 2.4", required=False)
+        for key in ("latency_s", "ttft_s")
+    )
     if status is None or price_in is None or price_out is None or window is None:
         return None
     if vision is None or tools is None or day is None:
@@ -328,6 +334,8 @@ def _model(
         tags=tags,
         lacks=lacks,
         long_prompts=long_prompts,
+        latency_s=latency_s,
+        ttft_s=ttft_s,
     )
 
 

@@ -56,10 +56,11 @@ def _caps(section: Section, dimensions: tuple[str, ...]) -> Mapping[str, float]:
 _KEYS: Final = (
     *("tau", "weights", "cost_basis", "price_ratio", "sticky", "health_floor"),
     *("rule", "value_usd", "success_from", "defences", "chosen_on", "stall", "require"),
-    *("promise", "teams"),
+    *("promise", "teams", "second_usd"),
 )
 _VALUE_REMEDY: Final = "value of one more resolved query in USD, such as 0.02"
 _MODEL_REMEDY: Final = "give path and sha256, as printed by `hydra-router learn`"
+_SECOND: Final = "what a second of waiting costs in USD, such as 0.0005"
 _STEP: Final = Bounds(0.0, 1.0, above=True)
 _INSIDE: Final = Bounds(0.0, 1.0, above=True)
 _FACTOR: Final = Bounds(1.0, 1e6, above=True)
@@ -104,6 +105,7 @@ def read_policy(root: Section, dimensions: tuple[str, ...]) -> Policy | None:
         chosen_on=chosen_on,
         stall=_stall(section),
         teams=read_teams(section),
+        second_usd=section.number("second_usd", Bounds(0.0), _SECOND, required=False) or 0.0,
         require=section.words("require", "tags that every model must have, such as [eu]"),
         promise=_promise(section),
     )

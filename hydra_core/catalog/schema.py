@@ -113,6 +113,7 @@ def catalog_of(root: Section, text: str, source: str) -> Catalog | None:
     models = read_models(root, dimensions, benchmarks)
     _require_some(root, models, policy)
     _known_in_teams(root, models, policy)
+    _times_known(root, models, policy)
     realised = read_realised_costs(root, models, policy)
     outcome_model = read_outcome_model(root, policy)
     success = read_success_profiles(root, dimensions, models)
@@ -137,6 +138,16 @@ def catalog_of(root: Section, text: str, source: str) -> Catalog | None:
         outcome_model=outcome_model,
         success_profiles=success,
     )
+
+
+def _times_known(root: Section, models: tuple[ModelSpec, ...], policy: Policy | None) -> None:
+    """Refuse a price of a second where the time of a routable model is not known."""
+    if policy is None or not policy.second_usd:
+        return
+    lacking = [one.id for one in models if one.status.in_pool and one.latency_s is None]
+    if lacking:
+        message = f"second_usd needs latency_s of every model; missing of {', '.join(lacking[:5])}"
+        root.wrong("policy", message, "give their mean seconds, or remove second_usd")
 
 
 def _known_in_teams(root: Section, models: tuple[ModelSpec, ...], policy: Policy | None) -> None:

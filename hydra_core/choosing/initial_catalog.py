@@ -148,6 +148,9 @@ class CatalogText:
             lines.append(f"    cached_input_usd_per_mtok: {cached}")
         if given.price.long_prompts:
             lines.append(f"    long_prompts: {flow(tiers_value(given.price.long_prompts))}")
+        seconds = self._seconds(model)
+        if seconds is not None:
+            lines.append(f"    latency_s: {flow(seconds)}")
         return [
             *lines,
             self._fact(model, "context_window", ASSUMED_WINDOW),
@@ -158,6 +161,15 @@ class CatalogText:
             f"    price_source: {flow(given.note or 'given by the operator')}",
             f"    price_date: {flow(given.day or self._today)}",
         ]
+
+    def _seconds(self, model: str) -> float | None:
+        """Mean seconds of a model's answers in the set, None where it has no times."""
+        times = self._set.extras.get("latency_s")
+        if times is None or model not in self._set.models:
+            return None
+        mine = times[:, self._set.models.index(model)]
+        known = mine[np.isfinite(mine) & (mine > 0)]
+        return float(f"{known.mean():.3g}") if known.size else None
 
     def _stated(self, model: str, name: str) -> Value | None:
         """What the price list says of a model, None where it says nothing."""

@@ -8,9 +8,11 @@ from enum import StrEnum
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.intervals import COST
 from hydra_core.base.spelling import usd
 from hydra_core.console.numbers import percent
 from hydra_core.replay.evaluation import Evaluation
+from hydra_core.replay.significance import mean_interval
 from hydra_core.replay.sweep import Sweep
 
 
@@ -89,6 +91,33 @@ def tiles(evaluation: Evaluation) -> tuple[Tile, ...]:
         ),
     )
     return tuple(replace(one, help=f"{one.help} Below: 95 % interval.") for one in found)
+
+
+def mean_seconds(evaluation: Evaluation) -> str | None:
+    """Mean time of an answer where the policy stands; None where the set has no times.
+
+    Queries whose chosen model has no time in the set are left out, and counted.
+    """
+    evalset, data = evaluation.sweep.evalset, evaluation.sweep.data
+    times = evalset.extras.get("latency_s")
+    if times is None:
+        return None
+    columns = {name: i for i, name in enumerate(evalset.models)}
+    chosen = np.array([columns.get(name, -1) for name in data.pool.ids])[evaluation.choice]
+    found = np.where(chosen >= 0, times[data.rows, chosen], np.nan)
+    known = np.isfinite(found)
+    if not known.any():
+        return None
+    clusters = None
+    if data.clusters is not None:
+        clusters = np.unique(data.clusters[known], return_inverse=True)[1]
+    mean = mean_interval(found[known], clusters).clipped(*COST)
+    ends = mean.bounds(lambda seconds: f"{seconds:.3g}", " – ")
+    lost = int((~known).sum())
+    some = f"; {lost:,} queries without a time left out" if lost else ""
+    second_usd = evaluation.sweep.catalog.policy.second_usd
+    priced = f" A second is priced at {usd(second_usd)}." if second_usd else ""
+    return f"{mean.value:.3g} s an answer ({ends}){some}.{priced}"
 
 
 def step_table(sweep: Sweep, baseline: str) -> pd.DataFrame:

@@ -231,6 +231,9 @@ def _choice(
     policy = catalog.policy
     if policy.rule is Rule.VALUE and policy.value_usd is not None:
         success, cost_usd = predictions(traffic)
+        if policy.second_usd:
+            seconds = [catalog.model(name).latency_s or 0.0 for name in routable.ids]
+            cost_usd = cost_usd + policy.second_usd * np.asarray(seconds)
         worth = policy.value_usd
 
         def by_value(rows: IntArray, able: IntArray) -> IntArray:

@@ -33,7 +33,7 @@ from hydra_core.outcome_model.raw import Predicted, Raw
 from hydra_core.outcome_model.success_profiles import catalog_success_profiles
 from hydra_core.replay.frontier import CLOSED
 from hydra_core.replay.pricing import Prices
-from hydra_core.replay.replay import align_catalog, catalog_scores, replay_by_value
+from hydra_core.replay.replay import ReplayData, align_catalog, catalog_scores, replay_by_value
 from hydra_core.replay.sweep import SHARE_STEPS, Sweep
 from hydra_core.replay.value_curve import ValueCurve, data_value_curve, value_shares
 from hydra_core.routing.matcher import choose_by_value
@@ -105,7 +105,7 @@ class ValueSweep(Sweep):
         assert model is not None
         messages = messages_of(self.evalset, model.fingerprint, model.vectors)
         heads = pool_heads(model, self.catalog, self.data.pool)
-        return heads.predict(messages).take(self.data.rows)
+        return _weighed(self.data, self.catalog, heads.predict(messages).take(self.data.rows))
 
     def choices(self, knobs: FloatArray) -> ChoiceArray:
         """(n, p) pool index of the model each query goes to at each of p values of V."""
@@ -159,6 +159,21 @@ class ValueSweep(Sweep):
         return grid, self.traffic(grid)
 
 
+def _weighed(data: ReplayData, catalog: Catalog, predicted: Predicted) -> Predicted:
+    """What the rule weighs: time at its price in the cost, and models that a gate keeps out.
+
+    Times are those of the catalog, as a service has them when it starts.
+    """
+    success, cost_usd = predicted.success, predicted.cost_usd
+    if catalog.policy.second_usd:
+        seconds = [catalog.model(name).latency_s or 0.0 for name in data.pool.ids]
+        cost_usd = cost_usd + catalog.policy.second_usd * np.asarray(seconds)
+    if data.closed is not None:  # worth nothing at any V: no gate opens for money
+        success = np.where(data.closed, -CLOSED, success)
+        cost_usd = np.where(data.closed, CLOSED, cost_usd)
+    return Predicted(success, cost_usd)
+
+
 def sweep_own_value(
     evalset: EvalSet,
     catalog: Catalog,
@@ -190,7 +205,9 @@ def sweep_own_value(
         notes = (*notes, f"No success profile of {listed}: predicted from the profile's place.")
     if not profiles.priced:
         notes = (*notes, "Costs are predicted as they were in the set fitted to, not from prices.")
-    whole = replace(data, predicted=profiles.predict(data.requirements), notes=notes)
+    whole = replace(
+        data, predicted=_weighed(data, catalog, profiles.predict(data.requirements)), notes=notes
+    )
     return ValueSweep(evalset, catalog, whole, catalog.policy.weights, None, False)
 
 
@@ -230,10 +247,7 @@ def sweep_by_value(
         notes.append(f"No outcomes of {listed} were learned: predicted from the profile's place.")
     if not heads.priced:
         notes.append("Costs are predicted as they were in the set learned on, not from prices.")
-    mine = predicted.take(data.rows)
-    if data.closed is not None:  # worth nothing at any V: no gate opens for money
-        success = np.where(data.closed, -CLOSED, mine.success)
-        mine = Predicted(success, np.where(data.closed, CLOSED, mine.cost_usd))
+    mine = _weighed(data, catalog, predicted.take(data.rows))
     whole = replace(data, predicted=mine, notes=tuple(notes))
     return ValueSweep(evalset, catalog, whole, catalog.policy.weights, model, cross_fitted)
 

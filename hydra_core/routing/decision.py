@@ -351,6 +351,15 @@ class Decision(Facts):
         base = self.pool.variants.get(model)
         return {} if base is None else {"variant_of": base}
 
+    def _time(self, valued: Valuation, i: int) -> dict[str, Any]:
+        """Expected seconds and what is weighed with them, where a second has a price."""
+        if valued.seconds is None:
+            return {}
+        return {
+            "expected_s": float(valued.seconds[i]),
+            "weighed_usd": float(valued.weighed_usd[i]),
+        }
+
     def _predicted(self, i: int) -> dict[str, Any]:
         if self.valuation is None:
             return {}
@@ -359,6 +368,7 @@ class Decision(Facts):
             "success": float(self.valuation.success[i]),
             "success_range": None if ends is None else list(ends),
             "predicted_cost_usd": float(self.valuation.cost_usd[i]),
+            **self._time(self.valuation, i),
         }
 
 
@@ -440,8 +450,8 @@ def _redecide_by_value(receipt: Mapping[str, Any], rows: Sequence[Mapping[str, A
     health = np.asarray([row["health"] for row in rows])
     past_gates = np.asarray([row["gate"] is None for row in rows])
     alive, _ = contenders(past_gates, health, receipt["health_floor"])
-    success, cost_usd = (
-        np.asarray([[rows[i][key] for i in alive]]) for key in ("success", "predicted_cost_usd")
-    )
+    success = np.asarray([[rows[i]["success"] for i in alive]])
+    weighed = [rows[i].get("weighed_usd", rows[i]["predicted_cost_usd"]) for i in alive]
+    cost_usd = np.asarray([weighed])
     chosen = choose_by_value(success, cost_usd, receipt["value_usd"])[0]
     return str(rows[alive[chosen]]["model"])

@@ -192,7 +192,7 @@ def _valued(decision: Decision) -> tuple[FloatArray, FloatArray, tuple[str, ...]
     assert decision.valuation is not None
     ids = contenders(decision).ids
     rows = [decision.pool.ids.index(name) for name in ids]
-    return decision.valuation.success[rows], decision.valuation.cost_usd[rows], ids
+    return decision.valuation.success[rows], decision.valuation.weighed_usd[rows], ids
 
 
 def _value_text(flip: Flip) -> FlipText:

@@ -20,6 +20,7 @@ class Gate(StrEnum):
     WINDOW = "window"
     TAGS = "tags"
     ABILITY = "ability"
+    TIME = "time"
     FORM = "form"
 
 
@@ -94,6 +95,8 @@ def gate_of(model: ModelSpec, query: Query) -> Gate | None:
         return Gate.TAGS
     if query.needs & model.lacks:
         return Gate.ABILITY
+    if (query.max_s is not None or query.max_ttft_s is not None) and _is_late(model, query):
+        return Gate.TIME
     return Gate.WINDOW if model.context_window < query.window_tokens else None
 
 
@@ -108,7 +111,28 @@ def _reason(model: ModelSpec, query: Query) -> str:
         return f"Does not have the required tags {_listed(query.require - model.tags)}."
     if gate is Gate.ABILITY:
         return f"Lacks what the request needs: {_listed(query.needs & model.lacks)}."
+    if gate is Gate.TIME:
+        first, whole = expected_s(model, query)
+        if query.max_s is not None and whole > query.max_s:
+            return f"Takes {whole:.3g} s as expected, and the request allows {query.max_s:g} s."
+        return (
+            f"Takes {first:.3g} s to its first token as expected, and the request allows "
+            f"{query.max_ttft_s:g} s."
+        )
     return "" if gate is None else _SENTENCES[gate]
+
+
+def expected_s(model: ModelSpec, query: Query) -> tuple[float, float]:
+    """Expected seconds to the first piece of an answer and to its end; NaN where unknown."""
+    nan = float("nan")
+    return query.expected.get(model.id, (model.ttft_s or nan, model.latency_s or nan))
+
+
+def _is_late(model: ModelSpec, query: Query) -> bool:
+    """Whether it is expected to take longer than allowed; what is not known is not late."""
+    first, whole = expected_s(model, query)
+    most, most_first = query.max_s, query.max_ttft_s
+    return (most is not None and whole > most) or (most_first is not None and first > most_first)
 
 
 def _listed(words: frozenset[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from hydra_core.base.types import Ability
@@ -43,6 +43,10 @@ class Query:
         needs: Abilities (`Ability`) that the request needs: only models that do not lack one can
             serve it.
         require: Tags that the model must have.
+        max_s, max_ttft_s: Seconds that an answer, or its first piece, may be expected to take; None
+            for no limit.
+        expected: Model -> expected seconds to the first piece and to the end, NaN where unknown;
+            a model that is not named takes what the catalog says.
         only_cheapest: Why only the cheapest eligible model is left, '' where it is not so.
         stalled: Tool results in a row that report failure, or calls that are the same.
     """
@@ -68,6 +72,9 @@ class Query:
     needs: frozenset[str] = frozenset()
     require: frozenset[str] = frozenset()
     only_cheapest: str = ""
+    max_s: float | None = None
+    max_ttft_s: float | None = None
+    expected: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def window_tokens(self) -> int:
@@ -126,6 +133,8 @@ FIELDS: Final[Fields] = {
     "deny": (f"a list of model ids, at most {MOST_NAMES:,}", _is_names),
     "needs": (f"a list of {', '.join(Ability)}", _are_abilities),
     "require": (f"a list of tags, at most {MOST_NAMES:,}", _is_names),
+    "max_s": ("seconds above 0", lambda value: _is_amount(value) and value != 0),
+    "max_ttft_s": ("seconds above 0", lambda value: _is_amount(value) and value != 0),
     "current": ("a model id", lambda value: value is None or isinstance(value, str)),
     "spent_usd": ("a number of USD from 0", _is_amount),
     "health": ("model ids with numbers in [0, 1]", _is_health),
@@ -156,5 +165,7 @@ def limits_of(found: Mapping[str, Any]) -> dict[str, Any]:
         "compacted": found.get("compacted", False),
         "current": found.get("current"),
         "require": frozenset(found.get("require", ())),
+        "max_s": found.get("max_s"),
+        "max_ttft_s": found.get("max_ttft_s"),
         "spent_usd": float(found.get("spent_usd", 0.0)),
     }

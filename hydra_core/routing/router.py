@@ -28,7 +28,7 @@ from hydra_core.catalog.profiles import pool as build_pool
 from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.routing.conversations.economics import kept_because
 from hydra_core.routing.decision import Cause, Decision, Origin, Reading
-from hydra_core.routing.gates import gate_reasons, require_open, within_budget
+from hydra_core.routing.gates import expected_s, gate_reasons, require_open, within_budget
 from hydra_core.routing.matcher import choose, choose_by_value, contenders, shortfall
 from hydra_core.routing.query import Query
 from hydra_core.routing.sessions import SessionKeys, Sessions, missing_prefix, session_keys
@@ -162,6 +162,7 @@ class Router:
             valued = state.valuer.of_predictions(*predicted)
         elif state.valuer is not None:
             valued = state.valuer.from_requirements(np.asarray(requirements))
+        valued = _timed(state, asked, valued)
         return _decide(state, requirements, gates, _health(state.pool, health), valued)
 
     def _current(self) -> _State:
@@ -211,6 +212,7 @@ class Router:
             distance=None if prediction.distances is None else float(prediction.distances[0]),
         )
         valued = None if state.valuer is None else state.valuer.value(query.text, prediction)
+        valued = _timed(state, query, valued)
         if valued is not None and state.knob is not None:
             valued = replace(valued, value_usd=state.knob)
         needs, stall = prediction.requirements[0], state.catalog.policy.stall
@@ -246,7 +248,7 @@ def _decide(
     past_gates = np.asarray([name not in gates for name in pool.ids])
     rows, fallback = contenders(past_gates, levels, policy.health_floor)
     if valued is not None:
-        success, cost_usd = valued.success[None, rows], valued.cost_usd[None, rows]
+        success, cost_usd = valued.success[None, rows], valued.weighed_usd[None, rows]
         best = int(rows[choose_by_value(success, cost_usd, valued.value_usd)[0]])
         cause = Cause.GATEWAY_FALLBACK if fallback else Cause.HIGHEST_VALUE
         decided = _decision(state, pool.ids[best], cause, need, s[0], gates, levels)
@@ -266,6 +268,18 @@ def _capped(state: _State, scores: FloatArray) -> tuple[str, ...]:
     """The dimensions whose score a cap has cut."""
     cut = state.pool.capped(scores)[: scores.size] < scores
     return tuple(name for name, c in zip(state.catalog.dimensions, cut, strict=False) if c)
+
+
+def _timed(state: _State, query: Query, valued: Valuation | None) -> Valuation | None:
+    """The valuation with expected times, where the policy gives a second a price."""
+    second_usd = state.catalog.policy.second_usd
+    if valued is None or not second_usd:
+        return valued
+    said = [expected_s(spec, query)[1] for spec in state.models]
+    known = [
+        spec.latency_s if np.isnan(s) else s for s, spec in zip(said, state.models, strict=True)
+    ]
+    return replace(valued, seconds=np.asarray(known, dtype=np.float64), second_usd=second_usd)
 
 
 def _turned(state: _State, knob: float) -> _State:

@@ -49,6 +49,8 @@ class Valuation:
         cost_usd: (m,) predicted cost of this query, USD.
         columns: (p,) what was read of the message, standardised; empty where only the
             predictions are known.
+        seconds: (m,) expected time of an answer; None where a second has no price.
+        second_usd: What a second costs.
     """
 
     valuer: Valuer
@@ -56,11 +58,21 @@ class Valuation:
     success: FloatArray
     cost_usd: FloatArray
     columns: Float32Array
+    seconds: FloatArray | None = None
+    second_usd: float = 0.0
+
+    @property
+    def weighed_usd(self) -> FloatArray:
+        """(m,) what is weighed against success: cost, and time at its price."""
+        if self.seconds is None:
+            return self.cost_usd
+        weighed: FloatArray = self.cost_usd + self.second_usd * self.seconds
+        return weighed
 
     @property
     def net(self) -> FloatArray:
-        """(m,) success - cost / V: the largest is chosen."""
-        result: FloatArray = self.success - self.cost_usd / self.value_usd
+        """(m,) success - cost / V, time at its price in the cost: the largest is chosen."""
+        result: FloatArray = self.success - self.weighed_usd / self.value_usd
         return result
 
     def range_of(self, i: int) -> tuple[float, float] | None:
@@ -106,7 +118,7 @@ class Valuation:
     def why_not(self, i: int, chosen: int) -> str:
         """One sentence on a model that was not chosen."""
         gain = self.success[i] - self.success[chosen]
-        extra = self.cost_usd[i] - self.cost_usd[chosen]
+        extra = self.weighed_usd[i] - self.weighed_usd[chosen]
         points = f"{signed(100 * gain, 0)} pp"
         if gain <= 0 <= extra:
             return f"{points}, and no cheaper: {usd(extra)} more."

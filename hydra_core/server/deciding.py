@@ -15,6 +15,7 @@ from hydra_core.routing.sessions import Sessions, session_keys
 from hydra_core.server.access.decision_ids import DecisionIds, ids_of
 from hydra_core.server.canary import Canaries, Canary
 from hydra_core.server.chat import ChatRequest
+from hydra_core.server.expected import Expected
 from hydra_core.server.exploration import Draw, Exploration
 from hydra_core.server.live import LiveCatalog, Serving
 from hydra_core.server.settings import AUTO
@@ -126,6 +127,7 @@ class Decider:
         ids: DecisionIds | None = None,
         teams: Teams | None = None,
     ) -> None:
+        self.expected = Expected()
         self.ids, self.teams = ids or ids_of(None), teams or Teams()
         self.live, self.health, self._canaries = live, health, canaries
         self._exploration, self._sessions, self.clock = exploration, sessions, clock
@@ -171,6 +173,7 @@ class Decider:
         if request.model != AUTO:
             _require_known(serving, request.model)
             query = _named_query(query, request.model)
+        query = self._timed(query, serving)
         health = {**self.health.now(), **request.health}
 
         def route(query: Query, knob: float | None = None) -> tuple[Decision, Draw]:
@@ -198,6 +201,13 @@ class Decider:
         if decided.explored and remember:
             self.moved(decided, draw.model)
         return decided
+
+    def _timed(self, query: Query, serving: Serving) -> Query:
+        """The query with what this process has seen of times, where they count."""
+        limited = query.max_s is not None or query.max_ttft_s is not None
+        if not limited and not serving.catalog.policy.second_usd:
+            return query
+        return replace(query, expected=self.expected.times(serving.catalog, query.output_tokens))
 
     def _arm(self, request: ChatRequest) -> tuple[Serving, str]:
         """The revision that decides, and the arm it is; none for a model asked for by name."""

@@ -146,7 +146,10 @@ class Service:
             cancelled = isinstance(error, asyncio.CancelledError)
             self._ended(decided, tried, "cancelled" if cancelled else "failed")
             raise
-        self.metrics.first_byte(model, time.perf_counter() - tried.started)
+        first_s = time.perf_counter() - tried.started
+        self.metrics.first_byte(model, first_s)
+        if answer.rest is not None:
+            self.decider.expected.began(model, first_s)
         headers = {**answer.headers, **our_headers(decided, model)}
         status = "rejected" if answer.rejected else "answered"
         result = Result(status, model, tried.failed, upstream_status=answer.status)
@@ -167,6 +170,8 @@ class Service:
             self.metrics.armed(decided.arm, whole.status, first_failed=failed)
         if self.log is not None:
             self.log.add(record_of(decided, whole, text=self._log_text))
+        if whole.status == "answered" and whole.output_tokens:
+            self.decider.expected.answered(whole.served, latency_ms / 1e3, whole.output_tokens)
         self._tell(decided, whole)
 
     def _settle(self, decided: Decided, result: Result) -> None:
@@ -175,8 +180,8 @@ class Service:
         A request that no model took costs nothing; where an answer's tokens are not known, what
         they cost about counts.
         """
-        asked = bool(result.served)
-        cost = (result.cost_usd or result.about_usd) if asked else 0.0
+        cost = result.cost_usd or result.about_usd
+        cost = 0.0 if cost is None and not result.served else cost
         self.admission.pool.submit(self.decider.teams.settle, decided.share, cost)
 
     def _ended(self, decided: Decided, tried: Attempts, status: str) -> None:

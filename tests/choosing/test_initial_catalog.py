@@ -1,5 +1,6 @@
 """From an eval set to a catalog: valid, bound, priced, and its profiles are the data's own."""
 
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -127,3 +128,13 @@ def test_a_dear_list_price_with_a_low_realised_cost_is_told(evalset, requirement
     dear = {**PRICES, "small": GivenPrice(ListPrice(50.0, 80.0))}
     (told,) = made(evalset, requirements, prices=dear).warnings
     assert told.startswith("small costs more by list price")
+
+
+def test_mean_times_of_the_set_go_into_the_catalog(evalset, requirements):
+    times = np.full(evalset.quality.shape, np.nan)
+    times[:, 0] = 2.5
+    found = made(replace(evalset, extras={"latency_s": times}), requirements).catalog
+    first = evalset.models[0]
+    assert {one.id: one.latency_s for one in found.models} == {
+        name: 2.5 if name == first else None for name in evalset.models
+    }

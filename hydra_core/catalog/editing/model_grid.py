@@ -113,6 +113,8 @@ FIELDS: Final[Mapping[str, Field]] = MappingProxyType(
         "variant_of": Field("Variant of", _text, optional=True),
         "tags": Field("Tags", _words, optional=True),
         "lacks": Field("Lacks", _words, optional=True),
+        "latency_s": Field("Seconds", _price, optional=True),
+        "ttft_s": Field("Seconds to first token", _price, optional=True),
         "retire_on": Field("Retires on", _day, optional=True),
         "price_date": Field("Price date", _day),
         "price_source": Field("Price source", _text),

@@ -36,6 +36,7 @@ from hydra_core.console.widgets import literal
 
 #: Prices read longer ago than this are flagged.
 STALE_DAYS = 180
+_MEASURED = ("context_window", "latency_s", "ttft_s")
 _DATES = ("retire_on", "price_date")
 
 
@@ -73,7 +74,7 @@ def table(entry: CatalogEntry, working: Working) -> list[int]:
     frame["check"] = _checks(rows, places, working)
     for name in _DATES:
         frame[name] = pd.to_datetime(frame[name], errors="coerce")
-    for name in [n for n in FIELDS if n.endswith("per_mtok") or n == "context_window"]:
+    for name in [n for n in FIELDS if n.endswith("per_mtok") or n in _MEASURED]:
         frame[name] = pd.to_numeric(frame[name], errors="coerce").astype("float64")
     key = _table_key(entry)
     faulty = bool(working.problems)
@@ -204,6 +205,12 @@ def _columns(faulty: bool) -> dict[str, Any]:
             "Lacks",
             width=120,
             help="What it cannot do: structured_output, parallel_tools, pdf, audio.",
+        ),
+        "latency_s": column.NumberColumn(
+            "Seconds", format="%.3g", width=84, help="Mean seconds to the end of an answer."
+        ),
+        "ttft_s": column.NumberColumn(
+            "First token, s", format="%.3g", width=104, help="Mean seconds to the first token."
         ),
         "retire_on": column.DateColumn("Retires on", width=120, format="YYYY-MM-DD"),
         "price_date": column.DateColumn("Price read", width=120, format="YYYY-MM-DD"),

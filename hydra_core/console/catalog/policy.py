@@ -62,6 +62,11 @@ _TAU = _Setting(
 _VALUE = _Setting(
     "value_usd", "Value V, USD", "What one more resolved query is worth to you.", step=0.001
 )
+_SECOND = _Setting(
+    "second_usd", "Price of a second, USD",
+    "What a second of waiting costs you. Weighed beside cost; needs the seconds of every model in "
+    "the table of models.", step=0.0001,
+)  # fmt: skip
 _SOURCE = _Setting(
     "success_from", "Predicts with",
     "Success profiles stand in this catalog. An outcome model reads more of a message, and lies "
@@ -179,7 +184,7 @@ def _settings(catalog: Catalog) -> tuple[_Setting, ...]:
     """The settings that count under the present rule, basis and mode."""
     now = catalog.policy
     by_value, both = now.rule is Rule.VALUE, now.success_from is not None
-    knobs = (_VALUE, *((_SOURCE,) if both else ())) if by_value else (_TAU,)
+    knobs = (_VALUE, _SECOND, *((_SOURCE,) if both else ())) if by_value else (_TAU,)
     ratio = (_RATIO,) if now.cost_basis is CostBasis.LIST_PRICE else ()
     margin = (_MARGIN,) if now.sticky.mode is StickyMode.ADAPTIVE else ()
     return (_RULE, *knobs, _BASIS, *ratio, *_STICKY, *margin, _FLOOR, _REQUIRE)

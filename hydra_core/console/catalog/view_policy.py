@@ -17,6 +17,7 @@ CAPS: Final = "defences.score_caps"
 STALL: Final = "stall.after"
 _ROUTES: Final = (
     "require",
+    "second_usd",
     "rule",
     "tau",
     "value_usd",
