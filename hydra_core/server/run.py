@@ -142,13 +142,20 @@ def check(settings: Settings) -> dict[str, object]:
 
 def _warnings(settings: Settings, sticky: str) -> list[str]:
     """What would run, but not as it is probably meant."""
+    found = []
     apart = settings.workers > 1 and not settings.redis
-    if not apart or not settings.upstreams or sticky == StickyMode.PER_REQUEST.value:
-        return []
-    return [
-        f"{settings.workers} workers without --redis do not know each other's conversations: a "
-        f"conversation keeps its model ({sticky}) only while the same worker answers; give --redis"
-    ]
+    if apart and settings.upstreams and sticky != StickyMode.PER_REQUEST.value:
+        found.append(
+            f"{settings.workers} workers without --redis do not know each other's conversations: "
+            f"a conversation keeps its model ({sticky}) only while the same worker answers; give "
+            "--redis"
+        )
+    if settings.explore_share > 0 and not settings.log:
+        found.append(
+            "--explore without --log: nothing can be learned from what is tried, each worker has "
+            "its own part of the budget, and a restart begins it anew; give --log"
+        )
+    return found
 
 
 def serve(settings: Settings) -> None:

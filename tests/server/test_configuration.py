@@ -96,6 +96,12 @@ def test_several_workers_that_do_not_know_each_others_conversations_are_warned_o
         assert "warnings" not in check(replace(apart, **fine))
 
 
+def test_exploration_that_nobody_can_learn_from_is_warned_of(tmp_path):
+    tried = Settings(str(CATALOG), explore_share=0.1)
+    assert "give --log" in check(tried)["warnings"][0]
+    assert "warnings" not in check(replace(tried, log=str(tmp_path)))
+
+
 def test_upstreams_are_followed_like_the_catalog(make, upstream, tmp_path):
     pool, file = tmp_path / "pool.yaml", tmp_path / "upstreams.yaml"
     text = CATALOG.read_text()
