@@ -1,7 +1,7 @@
 """The ladder of sources on real sets: cross-fitted lift of each, and where it comes from.
 
     python -m benchmarks.quality.ladder [--workspace DIR] [--sets mixed-2024 livecodebench ...]
-        [--splits 5] [--head-splits 1] [--no-heads] [--shuffled N]
+        [--splits 5] [--head-splits 1] [--no-heads] [--shuffled N] [--out docs/ladder.md]
 
 Lift is quality above the best fixed mix at the same cost, mean of 25, 50, 75 % of the cost range,
 in points. Every query is routed by a source that was fitted without it and its cluster; the means
@@ -43,15 +43,18 @@ def lifts(material, kind, seeds):
 
 
 def report(name, pools, options):
-    """Print the ladder of every pool of a set, and the means over its pools."""
-    means = {}
+    """Print the ladder of every pool of a set, and the means over its pools; rows for a table."""
+    means, rows = {}, []
     for pool, material in pools:
         began = time.perf_counter()
         found = ladder(material, heads=options.heads)
         took = time.perf_counter() - began
         print(f"\n{name}, {pool}: {material.complete.size} queries, {len(material.models)} models")
+        cells = dict.fromkeys(Kind, "not measured")
+        rows.append((pool, material, cells, found))
         for rung in found.rungs:
             if rung.lift is None:
+                cells[rung.kind] = "–"
                 print(f"  {rung.kind:<10} no cost range to route in")
                 continue
             own = 100 * rung.lift.mean.value
@@ -59,6 +62,8 @@ def report(name, pools, options):
             values = [own, *lifts(material, rung.kind, range(1, more))]
             means.setdefault(rung.kind, []).append(np.mean(values))
             ends = f"[{100 * rung.lift.mean.lo:+.2f}, {100 * rung.lift.mean.hi:+.2f}]"
+            interval = rung.lift.mean.scaled(100.0).bounds(one_digit)
+            cells[rung.kind] = f"{np.mean(values):+.1f} [{interval}]"
             print(f"  {rung.kind:<10} {np.mean(values):+.2f} {ends} {rung.reason}", flush=True)
         add = "" if found.heads_add is None else found.heads_add.scaled(100.0).text("points")
         print(f"  -> {found.recommended or 'fixed mix'}: {found.reason} (heads add {add})")
@@ -67,6 +72,46 @@ def report(name, pools, options):
             print(f"     {one.text}")
     for kind, values in means.items():
         print(f"{name}: {kind:<10} mean {np.mean(values):+.2f}, lowest {min(values):+.2f}")
+    return rows
+
+
+def one_digit(value):
+    """A lift in points."""
+    return f"{value:+.1f}"
+
+
+def document(rows, options):
+    """The page docs/ladder.md."""
+    command = "python -m benchmarks.quality.ladder --out docs/ladder.md"
+    head = [
+        "# Four sources of a route on real sets",
+        "",
+        f"Written by `{command}`{'' if options.heads else ' --no-heads'}.",
+        "",
+        "Each cell holds the quality above the best fixed mix at the same cost in points: the mean",
+        "of 25, 50 and 75 % of the cost range, cross-fitted, with the 95 % interval of the first",
+        f"split. Means are over {options.splits} splits ({options.head_splits} for heads).",
+        "",
+        "| set, pool | queries | models | benchmark profiles | fitted profiles | success profiles "
+        "| success heads | what to use |",
+        "|---|---:|---:|---|---|---|---|---|",
+    ]
+    lines = [
+        f"| {pool} | {material.complete.size:,} | {len(material.models)} | "
+        + " | ".join(cells[kind] for kind in Kind)
+        + f" | {'a fixed mix' if found.recommended is None else NAMES[found.recommended]} |"
+        for pool, material, cells, found in rows
+    ]
+    notes = [f"- {pool}: {found.reason}" for pool, _, _, found in rows if found.recommended is None]
+    return "\n".join([*head, *lines, "", "Where a fixed mix does better:", "", *notes, ""])
+
+
+NAMES = {
+    Kind.BENCHMARKS: "benchmark profiles",
+    Kind.PROFILES: "fitted profiles",
+    Kind.SUCCESS: "success profiles",
+    Kind.HEADS: "success heads",
+}
 
 
 def report_shuffled(name, pools, options):
@@ -117,12 +162,19 @@ def main():
     parser.add_argument("--no-heads", dest="heads", action="store_false")
     parser.add_argument("--shuffled", type=int, default=0, metavar="N")
     parser.add_argument("--rows", type=int, default=0, help="so many rows, when shuffled")
+    parser.add_argument("--out", type=Path, help="write the table as a page of the docs")
     options = parser.parse_args()
+    rows = []
     predictor = default_predictor()
     with tempfile.TemporaryDirectory() as scratch:
         for name in options.sets:
             pools = materials(name, options.workspace or Path(scratch), predictor)
-            (report_shuffled if options.shuffled else report)(name, pools, options)
+            if options.shuffled:
+                report_shuffled(name, pools, options)
+            else:
+                rows += report(name, pools, options)
+            if options.out is not None:  # after every set: a run takes long
+                options.out.write_text(document(rows, options))
 
 
 if __name__ == "__main__":

@@ -19,13 +19,23 @@ CODE_POOLS = {
     "P": ("claude-opus-4-6", "claude-sonnet-4-6", "gpt-5.4", "Qwen3-Max", "kimi-k2.5"),
     "Q": ("claude-opus-4-6", "gpt-5.4", "qwen3.5-plus"),
 }
+AGENT_POOLS = {
+    "X": ("DeepSeek-V4-Pro", "MiniMax-M2.7", "GPT-5.4", "claude-opus-4-6", "claude-opus-4-8"),
+    "Y": ("Kimi-K2.6", "GPT-5.4", "claude-opus-4-8"),
+}
+#: Sets that are read as `real_sets` reads them; the pools of mixed-2024 are read together here.
+_IMPORTED = tuple(one.name for one in SETS if not one.name.startswith("mixed"))
 #: Set -> pools by name; None takes all models.
 POOLS_OF = {
     "mixed-2024": POOLS,
-    "livecodebench": {"livecodebench": None},
+    **{name: {name: None} for name in _IMPORTED},
+    "agents-2026": {f"agents {name}": models for name, models in AGENT_POOLS.items()},
     "code-2026": {f"code {name}": models for name, models in CODE_POOLS.items()},
     "code-2026-faults": {f"faults {name}": models for name, models in CODE_POOLS.items()},
 }
+
+
+_EXTRAS = ("input_tokens", "output_tokens", "latency_s")
 
 
 def materials(name, workspace, predictor):
@@ -45,17 +55,19 @@ def _set(name, workspace):
     if name == "mixed-2024":
         every = tuple(sorted({model for pool in POOLS.values() for model in pool}))
         return mixed_2024.read(folder, SHARED / name, every)
-    if name == "livecodebench":
+    if name in _IMPORTED:
         return evalset_of(next(one for one in SETS if one.name == name), SHARED, Path(workspace))
+    if name == "agents-2026":
+        return _code(folder, SHARED / name)
     faults = name.endswith("faults")
     return _code(folder, SHARED / "code-2026" / ("with-grader-faults" if faults else "."))
 
 
 def _code(folder, source):
-    """code-2026; of its main part only the cells that are sound."""
+    """agents-2026 or code-2026; of the latter's main part only the cells that are sound."""
     queries = pd.read_json(source / "queries.jsonl.gz", lines=True)
     outcomes = pd.read_parquet(source / "outcomes.parquet")
-    if "cluster" in queries.columns:
+    if "flag" in outcomes.columns:
         outcomes = outcomes[outcomes["flag"] == ""]
     models = tuple(sorted(outcomes["model"].unique()))
 
@@ -74,5 +86,5 @@ def _code(folder, source):
         models=models,
         quality=matrix("quality"),
         cost_usd=matrix("cost_usd"),
-        extras={k: matrix(k) for k in ("input_tokens", "output_tokens", "latency_s")},
+        extras={k: matrix(k) for k in _EXTRAS if k in outcomes.columns},
     )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from hydra_core.catalog import parse_catalog
+from hydra_core.base.shipped import CATALOGS
+from hydra_core.catalog import load_catalog, parse_catalog
 from tests.pages.store_steps import ANA, FILE, NAME, opened, shown
 
 PAGE = "pages/configure/catalog.py?part=profiles"
 HERE = {"set": "console_demo", "catalog": "paper_five"}
 VIEW = "profiles.view"
+SHIPPED = CATALOGS / "mixed_2024.yaml"
 
 
 @pytest.fixture(autouse=True)
@@ -93,3 +95,18 @@ def test_sensitivity_names_models_out_of_reach(open_page):
     assert not app.exception
     assert "can never be chosen" in shown(app)
     assert len(app.dataframe) == 2
+
+
+def test_every_number_of_a_success_profile_has_a_cell(open_page):
+    app = opened_at(open_page, "Success profiles", set="mixed_2024", catalog="mixed_2024")
+    assert not app.exception
+    frame = app.data_editor[0].value
+    assert list(frame["model"])[1:] == list(load_catalog(SHIPPED).success_profiles.models)
+    assert "reasoning@3" in order(app)
+    assert "cost_usd" not in order(app)
+
+
+def test_a_catalog_without_success_profiles_says_where_they_come_from(open_page):
+    app = opened_at(open_page, "Success profiles")
+    assert not app.exception
+    assert "No success profiles in this catalog" in shown(app)

@@ -20,12 +20,13 @@ from hydra_core.catalog.editing.evidence_grid import (
     evidence_rows,
     remove_benchmarks,
 )
+from hydra_core.catalog.editing.success_grid import edit_success, success_rows
 from hydra_core.catalog.profiles import capabilities, compensated_weights, contributions
 from hydra_core.console import cache, drafts, tables, widgets
 from hydra_core.console.cache import CatalogEntry
 from hydra_core.console.catalog.figure_contributions import ContributionsView, contributions_figure
 from hydra_core.console.drafts import Working
-from hydra_core.console.frame import POLICY, link
+from hydra_core.console.frame import LEARNED, POLICY, link
 from hydra_core.console.widgets import literal
 
 
@@ -245,6 +246,48 @@ def capability_table(entry: CatalogEntry, catalog: Catalog) -> None:
         column_order=[*order, *(n for n in frame.columns if n not in ("model", "hand"))],
     )  # fmt: skip
     tables.offer_downloads(frame, "profiles.capabilities")
+
+
+def success_table(entry: CatalogEntry, catalog: Catalog) -> None:
+    """Success profiles, every number in a cell; or where they come from."""
+    block = catalog.success_profiles
+    if block is None:
+        widgets.empty(
+            "No success profiles in this catalog",
+            "Success and cost of each model as a few numbers, fitted to outcomes. The value rule "
+            "routes by them, and a price stays an edit.",
+            [(LEARNED, "Fit them to outcomes")],
+        )
+        return
+    st.caption(
+        literal(
+            f"Fitted to {block.queries:,} queries of {block.evalset}. Success of a query that "
+            "requires nothing, then what each requirement adds to it; between two columns a "
+            "straight line. The first row is the log of the cost compared with the mean query."
+        )
+    )
+    frame = pd.DataFrame(success_rows(catalog))
+    number = st.column_config.NumberColumn
+    config: dict[str, Any] = {
+        "model": st.column_config.TextColumn("Model", width=180, pinned=True),
+        "intercept": number("Requires nothing", format="%.3f", width=150),
+        "input_tokens": number("Tokens read", format="%.1f", width=90),
+        "output_tokens": number("Tokens written", format="%.1f", width=100),
+        "cost_usd": number("Mean cost, $", format="%.5f", width=95),
+    }
+    for dimension, knots in zip(catalog.dimensions, block.knots, strict=False):
+        shown = dimension.replace("_", " ").capitalize()
+        for i, at in enumerate(knots):
+            config[f"{dimension}@{i}"] = number(
+                f"{shown} {at:g}", format="%.3f", width=8 * len(f"{shown} {at:g}") + 45
+            )
+    order = [name for name in frame.columns if frame[name].notna().any()]
+    key = _key("success", entry)
+    drafts.table(
+        frame, key, fixed=["model"], columns=config, on_change=_edited,
+        args=(entry, key, edit_success), column_order=order,
+    )  # fmt: skip
+    tables.offer_downloads(frame, "profiles.success")
 
 
 def contribution_plot(catalog: Catalog) -> None:

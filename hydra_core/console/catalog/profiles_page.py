@@ -253,7 +253,7 @@ def _name(effect: Effect) -> str:
     return f"{effect.of} on {effect.benchmark}"
 
 
-VIEWS = ("Evidence", "Capabilities", "Score bands, weights", "Sensitivity")
+VIEWS = ("Evidence", "Capabilities", "Success profiles", "Score bands, weights", "Sensitivity")
 
 
 def show(entry: CatalogEntry, working: Working, view: str) -> None:
@@ -270,6 +270,10 @@ def show(entry: CatalogEntry, working: Working, view: str) -> None:
         return
     if view == "Sensitivity":
         show_sensitivity(catalog)
+        return
+    if view == "Success profiles":
+        profiles_view.success_table(entry, catalog)
+        what_if_view.draft_effect(working, knob=True)
         return
     if view == "Capabilities":
         profiles_view.capability_table(entry, catalog)
