@@ -15,13 +15,13 @@ from hydra_core.console.compare import policies as compare_policies
 from hydra_core.console.compare import queries as compare_queries
 from hydra_core.console.compare import significance as compare_significance
 from hydra_core.console.compare import state as compare_state
-from hydra_core.console.compare.view import Paired, Side, totals
+from hydra_core.console.compare.view import Kind, Paired, Side, cascade_text, totals
 from hydra_core.console.compare.view_figures import Measure
 from hydra_core.console.compare.view_tables import Sides, Which
 from hydra_core.console.eval_sets import make_catalog
 from hydra_core.replay.sweep import Sweep
 
-_VIEWS = ("Who moved", "Languages and groups", "Queries", "Significance")
+_VIEWS = ("Who moved", "Cost and quality", "Languages and groups", "Queries", "Significance")
 #: The choices that a link may make.
 _FIXED = {
     "view": _VIEWS, "colour": tuple(Measure), "list": tuple(Which),
@@ -58,6 +58,9 @@ def compare(entry: SetEntry, catalog: Catalog) -> None:
         return
     for card, found in zip(cards, totals(both), strict=True):
         compare_policies.side_figures(card, found)
+    for card, (side, sweep) in zip(cards, both_sides, strict=True):
+        if side.kind is Kind.CASCADE:
+            card.caption(widgets.literal(cascade_text(side, sweep)))
     compare_state.keep_link(entry, state.get().catalog, a, b)
     if views(own, both, both_sides) == "Significance":
         compare_significance.significance(entry, own, options, (a, b), sweep_of)
@@ -97,6 +100,8 @@ def views(own: Sweep, both: Paired, both_sides: Sides) -> str | None:
         compare_policies.flips(both)
     elif view == "Queries":
         compare_queries.queries(both, both_sides)
+    elif view == "Cost and quality":
+        compare_policies.on_axes(both, own, (both_sides[0][0].name, both_sides[1][0].name))
     elif view == "Languages and groups":
         compare_policies.by_slice(both, own)
     return view

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,12 +16,14 @@ from hydra_core.base.types import Rule
 from hydra_core.console import tables, widgets
 from hydra_core.console.compare import state as compare_state
 from hydra_core.console.compare.figure_deltas import deltas_figure
-from hydra_core.console.compare.view import Paired, Side, Totals, sentence
+from hydra_core.console.compare.view import Kind, Paired, Side, Totals, on_curve, sentence
 from hydra_core.console.compare.view_figures import Measure, deltas_view, flip_view
 from hydra_core.console.compare.view_tables import grouping, slices
+from hydra_core.console.figures.frontier import frontier_figure
 from hydra_core.console.figures.heat import heat_figure
 from hydra_core.console.numbers import per_resolved_text
 from hydra_core.console.widgets import literal
+from hydra_core.replay.cascade import Checker
 from hydra_core.replay.report.significance import p_text
 from hydra_core.replay.sweep import Sweep
 
@@ -45,6 +48,8 @@ def choose(
             **{letter: st.session_state[key], f"knob_{letter}": None}
         ),
     )
+    if side.kind is Kind.CASCADE:
+        _checker(place, letter, side.checker)
     if side.knob is None:
         return
     by_value = side.rule is Rule.VALUE
@@ -59,6 +64,34 @@ def choose(
         key=field,
         on_change=lambda: compare_state.put(**{f"knob_{letter}": st.session_state[field]}),
         help="Of this side only; the catalog's own until you change it.",
+    )
+
+
+def _checker(place: DeltaGenerator, letter: str, now: Checker) -> None:
+    """The checker's errors, cost and time."""
+    settings = (
+        ("Passes wrong, %", "passes_wrong", 100.0, 100.0, 1.0),
+        ("Rejects right, %", "rejects_right", 100.0, 100.0, 1.0),
+        ("A check, USD", "check_usd", 1.0, None, 0.0001),
+        ("A check, s", "check_s", 1.0, None, 0.1),
+    )
+    for column, (label, name, scale, most, step) in zip(place.columns(4), settings, strict=True):
+        key = f"compare.checker.{letter}.{name}"
+        st.session_state[key] = scale * getattr(now, name)
+        column.number_input(
+            label, 0.0, most, step=step, format="%.6g", key=key,
+            on_change=lambda key=key, name=name, scale=scale: compare_state.put(
+                checker=replace(now, **{name: st.session_state[key] / scale})
+            ),
+        )  # fmt: skip
+
+
+def on_axes(both: Paired, own: Sweep, names: tuple[str, str]) -> None:
+    """Both sides on the axes of the page's own curve."""
+    widgets.figure(
+        frontier_figure(on_curve(own, both, names), widgets.colors()),
+        "compare.curve",
+        alt="Quality against cost: the router's curve, single models, and both sides",
     )
 
 

@@ -101,7 +101,12 @@ def _chosen(side: Side, sweep: Sweep) -> str:
     """How the policy came about."""
     if side.kind is Kind.ROUTER:
         return chosen_text(sweep.selection(side.knob or 0.0))
-    words = {Kind.LEARNED: "cross-fitted", Kind.IMPORTED: "imported", Kind.ORACLE: "in hindsight"}
+    words = {
+        Kind.LEARNED: "cross-fitted",
+        Kind.IMPORTED: "imported",
+        Kind.ORACLE: "in hindsight",
+        Kind.CASCADE: "simulated",
+    }
     return words.get(side.kind, "constant")
 
 

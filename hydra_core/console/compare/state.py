@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from hydra_core.console.cache import CatalogEntry, SetEntry
 from hydra_core.console.compare.view import Kind, Side
 from hydra_core.console.demo import address
 from hydra_core.replay.baselines.run import BASELINES, RANDOM_MIX
+from hydra_core.replay.cascade import Checker
 from hydra_core.replay.imported_policies import policy_names
 from hydra_core.replay.sweep import Sweep
 from hydra_core.store.records import OperatingPoint
@@ -29,6 +30,7 @@ _BASE, _FOLLOWED, _LINKED_PAGE = "compare.link", "compare.followed", "compare.li
 #: Parameter -> where the session keeps it. What is not on screen is not in the address.
 _VIEWS = {
     "Who moved": {"colour": "compare.measure"},
+    "Cost and quality": {},
     "Languages and groups": {"by": "compare.by"},
     "Queries": {
         "list": "compare.which", "language": "compare.language", "from": "compare.before",
@@ -103,7 +105,7 @@ def write() -> None:
     address.write(now.get(_BASE, {}) | {name: text for name, text in link.items() if text})
 
 
-_TUNED, _PINNED = "tuned", "pin"
+_TUNED, _PINNED, _CASCADE = "tuned", "pin", "cascade"
 #: What of the tuning's own link says the policy, and the one that is pinned.
 _POLICIES = ("tau", "w", "rule", "v", "pin", "pin_w", "pin_rule")
 
@@ -115,12 +117,14 @@ class Comparing:
     Attributes:
         a, b: Ids of `Side`s.
         knob_a, knob_b: Other settings (tau or V) than the sides' own.
+        checker: Of the cascade.
     """
 
     a: str = ""
     b: str = ""
     knob_a: float | None = None
     knob_b: float | None = None
+    checker: Checker = Checker()
 
 
 def _from_link(params: Mapping[str, str]) -> Comparing:
@@ -129,7 +133,16 @@ def _from_link(params: Mapping[str, str]) -> Comparing:
         params.get("b", ""),
         state.setting(params.get("a_at", "")),
         state.setting(params.get("b_at", "")),
+        _checker(params.get("checker", "")),
     )
+
+
+def _checker(text: str) -> Checker:
+    """The checker of a link; what cannot be read is the default."""
+    numbers = state.numbers(text) if text else None
+    if numbers is None or len(numbers) != len(astuple(Checker())) or max(numbers[:2]) > 1:
+        return Checker()
+    return Checker(*numbers)
 
 
 _COMPARING = state.Remembered("compare", _from_link)
@@ -139,7 +152,7 @@ get, put = _COMPARING.get, _COMPARING.put
 def swap(a: Side, b: Side) -> None:
     """A becomes B and B becomes A."""
     now = get()
-    _COMPARING.set(Comparing(b.id, a.id, now.knob_b, now.knob_a))
+    _COMPARING.set(Comparing(b.id, a.id, now.knob_b, now.knob_a, now.checker))
 
 
 def keep_link(entry: SetEntry, catalog: str, a: Side, b: Side) -> None:
@@ -152,6 +165,8 @@ def keep_link(entry: SetEntry, catalog: str, a: Side, b: Side) -> None:
     for name, knob in (("a_at", now.knob_a), ("b_at", now.knob_b)):
         if knob is not None:
             link[name] = repr(knob)
+    if _CASCADE in (a.id, b.id):
+        link["checker"] = ",".join(map(repr, astuple(now.checker)))
     base(link)
 
 
@@ -183,6 +198,8 @@ def offered(entry: SetEntry, catalog: Catalog, sweep: Sweep) -> dict[str, Side]:
         for name in policy_names(entry.info.path)
     ]
     found.append(Side("oracle", "Oracle, best in hindsight", Kind.ORACLE))
+    label = "Checked cascade, simulated"
+    found.append(Side(_CASCADE, label, Kind.CASCADE, checker=get().checker))
     found.append(Side("mix", "Random mixture at the other's cost", Kind.MIX))
     found += [
         Side(f"learned:{name}", f"Learned: {name}, at the other's cost", Kind.LEARNED, model=name)

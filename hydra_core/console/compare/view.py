@@ -6,7 +6,7 @@ No streamlit.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -14,8 +14,11 @@ import numpy as np
 from hydra_core.base.intervals import COST, SHARE, Interval
 from hydra_core.base.spelling import signed, usd
 from hydra_core.base.types import IntArray, Rule
+from hydra_core.console.figures.frontier import FrontierView, Spot
 from hydra_core.console.numbers import knob_text
+from hydra_core.console.view_frontier import Axes, XAxis, YAxis, frontier_view
 from hydra_core.replay.baselines.run import BaselineRun
+from hydra_core.replay.cascade import Checker, cascade
 from hydra_core.replay.compare import Comparison, PolicyRun, compare, constant_run, policy_run
 from hydra_core.replay.imported_policies import imported_choice
 from hydra_core.replay.matched_cost import matched_cost_mix
@@ -32,6 +35,7 @@ class Kind(StrEnum):
     MIX = "mix"
     LEARNED = "learned"
     IMPORTED = "imported"
+    CASCADE = "cascade"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,7 @@ class Side:
         knob: tau of a router, or V in USD under the value rule; None for all others.
         weights: (K,) stored weights of a router.
         rule: Of a router.
+        checker: Of a cascade.
         model: Of a constant; of a learned router or an imported policy its name.
     """
 
@@ -54,6 +59,7 @@ class Side:
     weights: tuple[float, ...] = ()
     model: str = ""
     rule: Rule = Rule.SHORTFALL
+    checker: Checker = Checker()
 
     @property
     def name(self) -> str:
@@ -136,6 +142,8 @@ def side_run(
         return constant_run(sweep.data, side.model)
     if side.kind is Kind.ORACLE:
         return oracle_run(sweep)
+    if side.kind is Kind.CASCADE:
+        return cascade(sweep.data, sweep.evalset, side.checker).run
     if side.kind is Kind.IMPORTED:
         choice = imported_choice(sweep.evalset, sweep.data, side.model)
         return policy_run(side.label, sweep.data, choice)
@@ -184,6 +192,30 @@ def totals(both: Paired) -> tuple[Totals, Totals]:
         for (run, at), retained in zip(sides, both.found.retained, strict=True)
     ]
     return found[0], found[1]
+
+
+def cascade_text(side: Side, sweep: Sweep) -> str:
+    """How often the cascade asks twice, and how much longer it takes."""
+    found = cascade(sweep.data, sweep.evalset, side.checker)
+    twice = 100 * float(found.again.mean())
+    late = (
+        "the extra time is not known, as the set has no latency_s"
+        if found.extra_s is None
+        else f"{found.extra_s:.3g} s longer than {found.cheap} alone"
+    )
+    return f"{found.cheap} first; {twice:.1f} % go on to {found.strong}; {late}. Simulated."
+
+
+def on_curve(own: Sweep, both: Paired, names: tuple[str, str]) -> FrontierView:
+    """The page's own curve with both sides on its axes: cost against quality, in percent."""
+    axes = Axes(XAxis.COST, YAxis.RESOLVED, own.baselines[0])
+    view = frontier_view(own, own.own_knob, axes, banded=False)
+    found = zip("AB", names, totals(both), strict=True)
+    spots = tuple(
+        Spot(f"{letter}: {name}", one.mean_cost_usd.value, 100 * one.quality.value)
+        for letter, name, one in found
+    )
+    return replace(view, imported=spots)
 
 
 #: A higher cost than this much more is given as a multiple.
