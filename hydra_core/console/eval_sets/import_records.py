@@ -37,18 +37,13 @@ SUFFIXES = ["csv", "tsv", "json", "jsonl", "ndjson", "parquet", "gz", "zip", "ev
 def records_source(kind: Kind, uploads: Sequence[UploadedFile]) -> tuple[Runner, str] | None:
     """Draw what a format asks for; the import to run and a name for it, None until all is given."""
     form = FORMATS[kind]
-    more: list[UploadedFile] = []
-    if form.more:
-        more = st.file_uploader(
-            form.more, SUFFIXES, accept_multiple_files=True, max_upload_size=MOST_MB,
-            key=f"eval_sets.more.{kind.value}",
-        )  # fmt: skip
+    more, path = _beside(kind, form)
     if form.more and not more and not form.optional:
         st.caption(f"Also needed: {form.more[:1].lower()}{form.more[1:]}.")
         return None
     files, beside = (cast("Sequence[TableFile]", list(some)) for some in (uploads, more))
     stamp = "-".join(one.file_id for one in [*uploads, *more])
-    given = Given(beside, text_path=_text_path() if kind is Kind.HARNESS else "")
+    given = Given(beside, text_path=path)
     try:
         asked = _asked(kind, files, replace(given, models=AskNames()), stamp)
         if asked.scores:
@@ -77,6 +72,19 @@ def records_source(kind: Kind, uploads: Sequence[UploadedFile]) -> tuple[Runner,
     return run, form.name
 
 
+def _beside(kind: Kind, form: Format) -> tuple[list[UploadedFile], str]:
+    """The files that belong to a format, and the path of the message in a harness's rows."""
+    if not form.more:
+        return [], ""
+    place = st.expander("If the messages stand elsewhere") if form.optional else st.container()
+    with place:
+        more = st.file_uploader(
+            form.more, SUFFIXES, accept_multiple_files=True, max_upload_size=MOST_MB,
+            key=f"eval_sets.more.{kind.value}",
+        )  # fmt: skip
+        return more, _text_path() if kind is Kind.HARNESS else ""
+
+
 def _asked(kind: Kind, files: Sequence[TableFile], given: Given, stamp: str) -> NamesKnown:
     """What the files name and ask for, read once per upload and choice of score."""
     key = (kind.value, stamp, given.score, given.text_path)
@@ -94,7 +102,7 @@ def _asked(kind: Kind, files: Sequence[TableFile], given: Given, stamp: str) -> 
 
 def _text_path() -> str:
     return st.text_input(
-        "Message, if it stands in another place", key="eval_sets.text_path", width=320,
+        "Path of the message in a row", key="eval_sets.text_path", width=320,
         placeholder="doc.question", help="A path inside the rows of a harness, with points.",
     ).strip()  # fmt: skip
 
