@@ -311,3 +311,25 @@ def test_a_knob_of_the_other_rule_is_refused(run, world, learned, knob, by_value
     code, out, err = run("evaluate", world / "other", *options)
     assert (code, out) == (2, "")
     assert told in err
+
+
+def test_a_model_without_outcomes_joins_by_its_rate(world, run, tmp_path):
+    rng = np.random.default_rng(3)
+    quality = np.column_stack([rng.random((240, 2)) < 0.6, np.full(240, np.nan)]).astype(float)
+    costs = np.full((240, 2), COST_USD[:2])
+    traffic(tmp_path / "set", models=MODELS[:2], quality=quality[:, :2], cost_usd=costs)
+    common = ("learn", tmp_path / "set", "--catalog", world / "pool.yaml", "--out", tmp_path / "m")
+    common = (*common, "--folds", 2)
+    for rate, wrong in (("gpt-5.2", "must be MODEL=P"), ("gpt-5.2=62", "between 0 and 1"),
+                        ("other=0.5", "must be MODEL=P with a model of the catalog")):  # fmt: skip
+        code, _, err = run(*common, "--rate", rate)
+        assert code == 2
+        assert wrong in err
+    code, out, err = run(*common, "--rate", "gpt-5.2=0.9", "--rate", "gpt-5=0.5", "--json")
+    assert code == 0, err
+    figures = json.loads(out)
+    assert "the rate of gpt-5 is not used" in err
+    assert figures["newcomers"][0]["name"] == "gpt-5.2"
+    assert figures["newcomers"][0]["rate"] == 0.9
+    assert "What this adds is not measured." in figures["reason"]
+    assert set(load_outcome_model(tmp_path / "m").models) == set(MODELS)

@@ -24,6 +24,7 @@ from hydra_core.choosing.sources.cell_findings import findings_of
 from hydra_core.choosing.sources.few_outcomes import FEW, RECIPE, fit_few
 from hydra_core.choosing.sources.grader_check import GraderCheck, grader_check
 from hydra_core.choosing.sources.heads import rank_predictions
+from hydra_core.choosing.sources.newcomers import Newcomer
 from hydra_core.choosing.sources.outcomes import groups_of
 from hydra_core.outcome_model.model import OutcomeHeads
 from hydra_core.outcome_model.raw import Predicted, Raw
@@ -92,6 +93,7 @@ class Learning:
         curve: From few queries to as many as the folds have.
         slices: By group and by language.
         logged: What further queries added; None where there are none.
+        newcomers: Models that joined by their rates.
         check: Whether the lift is about graders or difficulty; None where the set has no groups.
     """
 
@@ -110,6 +112,7 @@ class Learning:
     seed: int
     logged: LoggedPart | None = None
     check: GraderCheck | None = None
+    newcomers: tuple[Newcomer, ...] = ()
 
     @property
     def learner(self) -> str:
@@ -242,7 +245,7 @@ def _learn(
         lift=lift,
         recommend=recommend,
         reason=reason,
-        reliability=_reliability(predicted.success, material.quality),
+        reliability=reliability(predicted.success, material.quality),
         curve=steps,
         slices=_slices(material, lift),
         folds=folds,
@@ -404,7 +407,7 @@ def _curve(
     return tuple(steps)
 
 
-def _reliability(success: FloatArray, quality: FloatArray) -> FloatArray:
+def reliability(success: FloatArray, quality: FloatArray) -> FloatArray:
     """(m, bins, 3) equally full bins of predicted success: number, said, achieved."""
     m = success.shape[1]
     result = np.zeros((m, _BINS, 3))

@@ -18,7 +18,7 @@ from hydra_core.outcome_model.model import LEAST_OUTCOMES
 
 #: A model with outcomes on this share of the queries that the best known model has is learned
 #: together with the others; one with fewer is a newcomer.
-_TOGETHER = 0.5
+TOGETHER = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,7 +118,7 @@ def gather(evalset: EvalSet, messages: Messages, models: Sequence[str]) -> Mater
         raise OutcomeModelError(evalset.name, problems)
     known = np.isfinite(quality)
     counts = (known & (known.sum(axis=1, keepdims=True) > 1)).sum(axis=0)
-    often = counts >= _TOGETHER * counts.max()
+    often = counts >= TOGETHER * counts.max()
     order = np.concatenate([np.flatnonzero(often), np.flatnonzero(~often)])
     together = int(often.sum())
     if together < 2:

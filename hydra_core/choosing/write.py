@@ -14,9 +14,11 @@ from ruamel.yaml import YAML
 from hydra_core.base.digests import file_sha256
 from hydra_core.base.errors import OutcomeModelError, Problem
 from hydra_core.base.intervals import Interval
+from hydra_core.choosing.by_rate import rehearsal_of
 from hydra_core.choosing.learn import Learning
 from hydra_core.choosing.lift import POINTS, ends
 from hydra_core.choosing.material import Material
+from hydra_core.choosing.sources.newcomers import Newcomer
 from hydra_core.evalsets.folders import replace_folder
 from hydra_core.outcome_model.features import Features
 from hydra_core.outcome_model.format import (
@@ -117,6 +119,7 @@ def write_outcome_model(
 def figures_of(learning: Learning) -> dict[str, Any]:
     """The figures, JSON-ready; qualities and lifts as fractions of 1."""
     lift, material = learning.lift, learning.material
+    rehearsal = rehearsal_of(learning) if learning.newcomers else None
     return {
         "recommend": learning.recommend,
         "reason": learning.reason,
@@ -161,6 +164,8 @@ def figures_of(learning: Learning) -> dict[str, Any]:
         "folds": learning.folds,
         "seed": learning.seed,
         "logged": _logged(learning),
+        "newcomers": [_newcomer(one) for one in learning.newcomers],
+        "rehearsal": None if rehearsal is None else rehearsal.numbers(),
         "check": None if learning.check is None else learning.check.numbers(),
     }
 
@@ -192,6 +197,18 @@ def added_sentence(learning: Learning) -> str:
     more = f"about {_COLLECT} more, answered by every model (hydra-router collect)"
     expected = "" if gain is None else f": expected +{100 * gain:.1f} pp"
     return f"{what} added nothing measurable. Collect {more}{expected}."
+
+
+def _newcomer(one: Newcomer) -> dict[str, Any]:
+    mean, low, high = one.success
+    return {
+        "name": one.name,
+        "rate": one.rate,
+        "outcomes": one.outcomes,
+        "success": mean,
+        "interval": [low, high],
+        "sentence": one.sentence,
+    }
 
 
 def _with_ends(lift: Interval) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from hydra_core.cli.workspace import OUTCOME_MODEL, existing, open_catalog
 
 if TYPE_CHECKING:
     from hydra_core.base.types import FloatArray
+    from hydra_core.choosing.material import Material
     from hydra_core.evalsets.evalset import EvalSet
     from hydra_core.outcome_model.model import OutcomeModel
 
@@ -31,12 +32,16 @@ with 25 outcomes or more takes part; one with few borrows from the others' outco
 outcomes of some models only, such as a log's, are learned along where they help; what they added is
 said. From a log alone a model is learned, and its use is not recommended: no gain can be measured
 without some hundred queries that every model answered.
+A model without outcomes, or with fewer than half of the others', joins by --rate: how often it
+solves such queries, from a benchmark or a guess. It then stands where models of that rate stand,
+and its few outcomes move it. A wrong rate is the risk; the answer says what it costs here.
 Where the set has groups, the answer says whether the gain comes from telling them apart; with a
 grader in doubt such a gain does not count, unless --groups-are-traffic says that they are real.
 Lifts are in quality from 0 to 1: 0.024 is 2.4 points.
 
 examples:
   hydra-router learn mine --catalog mine --out mine
+  hydra-router learn mine --catalog mine --out mine --rate new-model=0.62
   hydra-router learn mine --models gpt-5,gpt-5-mini --out small --json
 """
 
@@ -59,12 +64,15 @@ def add_verbs(verbs: Verbs) -> None:
     parser.add_argument("--folds", type=int, default=5, metavar="N", help="outer folds (5)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="draws folds and trees")
     parser.add_argument("--force", action="store_true", help="replace an outcome model there")
+    help_text = "a model with few outcomes or none joins by its mean success, such as 0.62"
+    parser.add_argument("--rate", action="append", default=[], metavar="MODEL=P", help=help_text)
     real = "the set's groups are real kinds of traffic: telling them apart counts"
     parser.add_argument("--groups-are-traffic", action="store_true", help=real)
     bundle_option(parser)
 
 
 def _learn(options: argparse.Namespace) -> int:
+    from hydra_core.choosing.by_rate import with_newcomers
     from hydra_core.choosing.learn import learn
     from hydra_core.choosing.material import gather
     from hydra_core.choosing.write import audit_recorder, require_free_folder, write_outcome_model
@@ -77,7 +85,8 @@ def _learn(options: argparse.Namespace) -> int:
     evalset = load_evalset(existing(options.evalset))
     predictor = open_predictor(options.bundle)
     bundle = predictor.bundle
-    models, priced = _models(options, evalset, bundle.fingerprint)
+    rates = _rates(options, evalset)
+    models, priced = _models(options, evalset, bundle.fingerprint, rates)
     with progress_bar(f"{evalset.name}: vectors") as step:
         changes(evalset.path).score(evalset, predictor, step)
     messages = messages_of(evalset, bundle.fingerprint, bundle.vectors)
@@ -92,6 +101,8 @@ def _learn(options: argparse.Namespace) -> int:
             groups_are_traffic=options.groups_are_traffic,
             progress=step,
         )
+    if rates:
+        learned = with_newcomers(learned, rates, _prices(options, material, rates))
     made = write_outcome_model(
         options.out, learned, fingerprint=bundle.fingerprint, force=options.force, record=record
     )
@@ -108,8 +119,43 @@ def _check(options: argparse.Namespace) -> None:
         raise OutcomeModelError("--folds", [problem])
 
 
+def _rates(options: argparse.Namespace, evalset: EvalSet) -> dict[str, float]:
+    """The rates given that are needed; outcomes speak for the other models."""
+    from hydra_core.choosing.by_rate import need_rates
+
+    if not options.rate:
+        return {}
+    if options.catalog is None:
+        problem = Problem("", "needs --catalog", "its prices say what the model costs")
+        raise OutcomeModelError("--rate", [problem])
+    catalog = open_catalog(options.catalog)
+    known, given = [model.id for model in catalog.models], {}
+    for one in options.rate:
+        name, equals, value = one.rpartition("=")
+        try:
+            given[name] = float(value)
+        except ValueError:
+            equals = ""
+        if not equals or name not in known:
+            message = f"must be MODEL=P with a model of the catalog, got {one!r}"
+            raise OutcomeModelError("--rate", [Problem("", message, f"it has {', '.join(known)}")])
+    needed = need_rates(evalset, given)
+    for name in set(given) - set(needed):
+        say(f"note: the rate of {name} is not used: its outcomes here say more")
+    return needed
+
+
+def _prices(
+    options: argparse.Namespace, material: Material, rates: dict[str, float]
+) -> dict[str, tuple[float, float]]:
+    """Name -> USD per million tokens read and written, of models and newcomers."""
+    catalog = open_catalog(options.catalog)
+    specs = [catalog.model(name) for name in (*material.models, *rates)]
+    return {one.id: (one.input_usd_per_mtok, one.output_usd_per_mtok) for one in specs}
+
+
 def _models(
-    options: argparse.Namespace, evalset: EvalSet, fingerprint: str
+    options: argparse.Namespace, evalset: EvalSet, fingerprint: str, rates: dict[str, float]
 ) -> tuple[list[str], FloatArray | None]:
     """The models to learn, and (m, 2) their prices where a catalog gives them."""
     import numpy as np
@@ -120,8 +166,9 @@ def _models(
 
     catalog = open_catalog(options.catalog)
     require_bundle(catalog, fingerprint)
-    models = [model for model in catalog.models if model.id in evalset.models]
-    absent = [model.id for model in catalog.models if model.id not in evalset.models]
+    known = [name for name in evalset.models if name not in rates]
+    models = [model for model in catalog.models if model.id in known]
+    absent = [m.id for m in catalog.models if m.id not in known and m.id not in rates]
     if absent:
         say(f"note: no outcomes for {', '.join(absent)}: left out of what is learned")
     prices = [[model.input_usd_per_mtok, model.output_usd_per_mtok] for model in models]
@@ -153,6 +200,7 @@ def _text(made: OutcomeModel) -> str:
         f"learner: {figures['learner']}",
         f"outcomes: {counts}; {figures['n']} queries learned on",
         *([] if not logged else [_logged(logged)]),
+        *([figures["rehearsal"]["sentence"]] if figures.get("rehearsal") else []),
         *(f"check: {one['text']}" for one in (figures.get("check") or _NO_CHECK)["findings"][:5]),
         f"lift by queries learned on: {'; '.join(steps) or 'unknown'}",
         "",

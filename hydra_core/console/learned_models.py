@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -33,7 +33,12 @@ def learnable(entry: SetEntry, catalog: Catalog) -> tuple[str, ...]:
 
 
 def folder_of(
-    entry: SetEntry, catalog: Catalog, models: Sequence[str], *, groups_are_traffic: bool = False
+    entry: SetEntry,
+    catalog: Catalog,
+    models: Sequence[str],
+    *,
+    groups_are_traffic: bool = False,
+    rates: Mapping[str, float] | None = None,
 ) -> Path:
     """Where the outcome model of a set and these models belongs; another input, another folder.
 
@@ -46,6 +51,8 @@ def folder_of(
     made_of = [entry.info.digest, catalog.predictor_fingerprint, prices]
     if groups_are_traffic:
         made_of.append("groups are traffic")
+    if rates:
+        made_of.append(sorted(rates.items()))
     digest = hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:10]
     name = re.sub(r"[^a-z0-9]+", "-", entry.info.path.name.lower()).strip("-")[:40]
     return session.folder() / OUTCOME_MODELS / f"{name}-{digest}"

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 from datetime import date
 
 import pytest
@@ -11,6 +12,7 @@ from hydra_core.catalog import load_catalog
 from hydra_core.catalog.promised import not_covered
 from hydra_core.catalog.schema import parse_catalog
 from hydra_core.choosing.sources.promise import promise_on
+from hydra_core.console import replays
 from hydra_core.console.access import identity
 from hydra_core.console.view_frontier import Axes, XAxis, YAxis, frontier_view
 from hydra_core.evalsets.evalset import load_evalset
@@ -219,3 +221,19 @@ def test_a_promise_sets_the_knob_and_goes_into_the_draft(opened, learned, sweeps
     catalog = parse_catalog(text)
     assert not_covered(catalog) == ""
     assert (catalog.policy.value_usd, catalog.policy.promise.baseline) == (knob, made.baseline)
+
+
+@pytest.mark.slow
+def test_a_model_without_outcomes_joins_by_its_rate(opened):
+    app = opened("pages/decide/tune.py?part=learned")
+    field = next(one for one in app.number_input if one.label.endswith("% solved"))
+    field.set_value(62.0).run()
+    app.button(key="learn.start").click().run()
+    for _ in range(600):
+        if not any(task.running for task in replays.tasks()._tasks.values()):
+            break
+        time.sleep(0.2)
+    app = app.run()
+    assert not app.exception
+    said = [one.value for one in (*app.success, *app.info)]
+    assert any("joins by its rate of 62 %" in one for one in said), said

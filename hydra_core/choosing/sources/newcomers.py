@@ -8,7 +8,7 @@ for every query until outcomes correct it.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -31,7 +31,34 @@ _STEPS: Final = 30
 _LARGEST_STEP: Final = 2.0
 _CLOSE: Final = 1e-8
 _FIT_PENALTY: Final = 1e-6
+_NORMAL: Final = 1.96
 _LEAST: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Newcomer:
+    """A model that joined by its rate.
+
+    Attributes:
+        rate: As it was given.
+        outcomes: How many of its own there are.
+        success: Mean success it is taken to have, and its 95 % interval if the rate is right.
+    """
+
+    name: str
+    rate: float
+    outcomes: int
+    success: tuple[float, float, float]
+
+    @property
+    def sentence(self) -> str:
+        """How sure its place is, for people."""
+        middle, low, high = (100 * one for one in self.success)
+        own = f" and {self.outcomes} outcomes" if self.outcomes else ""
+        return (
+            f"{self.name} joins by its rate of {100 * self.rate:.3g} %{own}: taken to solve "
+            f"{middle:.0f} % ({low:.0f} to {high:.0f} %) of such queries."
+        )
 
 
 def shift_of_rate(mean_odds: FloatArray, rate: float) -> float:
@@ -81,11 +108,32 @@ def newcomer_head(
     columns = (parts - centre) / scale
     start = 0.0 if rate is None else shift_of_rate(mean, rate)
     precision = _NO_RATE_PRECISION if rate is None else LEVEL_PRECISION
-    slopes, level = _posterior(columns[rows], mean[rows], values[rows], start, precision)
+    slopes, level, _ = _posterior(columns[rows], mean[rows], values[rows], start, precision)
     slopes = slopes / scale
     own = slopes[1:] - slopes[1:].mean() + (1.0 + slopes[0]) / odds.shape[1]
     offset = level - float(centre @ slopes)
     return Linear(own[:, None].astype(np.float32), np.array([offset], dtype=np.float32))
+
+
+def newcomer_range(
+    success: FloatArray, quality: FloatArray, rate: float
+) -> tuple[float, float, float]:
+    """Return the mean success a newcomer is taken to have, with its 95 % interval.
+
+    Args:
+        success, quality, rate: As in `newcomer_head`.
+
+    Returns:
+        Mean, low, high. They hold if the rate is about these queries.
+    """
+    mean = log_odds(success).astype(np.float64).mean(axis=1)
+    rows = np.flatnonzero(np.isfinite(quality))
+    start = shift_of_rate(mean, rate)
+    none = np.empty((rows.size, 0))
+    _, level, spread = _posterior(none, mean[rows], quality[rows], start, LEVEL_PRECISION)
+    at = (level, level - _NORMAL * spread, level + _NORMAL * spread)
+    middle, low, high = (float(_success(mean + one).mean()) for one in at)
+    return middle, low, high
 
 
 def place_newcomer(
@@ -99,6 +147,7 @@ def place_newcomer(
     cost_usd: FloatArray | None = None,
     input_tokens: FloatArray | None = None,
     output_tokens: FloatArray | None = None,
+    dearer: float = 1.0,
 ) -> OutcomeHeads:
     """Add a model to success heads by its rate, its few outcomes, or both.
 
@@ -114,6 +163,7 @@ def place_newcomer(
         rate: Its mean success, in (0, 1).
         quality: (n,) its outcomes, NaN where there is none; as for costs and tokens.
         cost_usd, input_tokens, output_tokens: (n,) likewise.
+        dearer: Its price as a multiple of the others' mean, where tokens are not known.
 
     Raises:
         ValueError: The name is taken, or there is neither a rate nor an outcome.
@@ -125,7 +175,7 @@ def place_newcomer(
     joined = own if known is None else _beside(known, own)
     wide = heads.features.with_products(heads.features.columns(messages))
     costs = heads.costs
-    usd = _leaning(costs.cost_usd, wide, cost_usd)
+    usd = _leaning(costs.cost_usd, wide, cost_usd, dearer)
     assert usd is not None
     shared = heads.read(messages).shared[:, 0]
     mean = _success(log_odds(success) @ own.weights[:, 0] + own.offset[0]).mean()
@@ -143,12 +193,12 @@ def place_newcomer(
 
 
 def _leaning(
-    head: Linear | None, columns: Float32Array, values: FloatArray | None
+    head: Linear | None, columns: Float32Array, values: FloatArray | None, factor: float = 1.0
 ) -> Linear | None:
     """The head with one more output: the mean of the others, moved as far as (n,) values say."""
     if head is None:
         return None
-    weights, offset = head.weights.mean(axis=1), float(head.offset.mean())
+    weights, offset = head.weights.mean(axis=1), float(head.offset.mean() + np.log(factor))
     rows = np.flatnonzero(np.isfinite(values)) if values is not None else np.empty(0, np.intp)
     if values is not None and rows.size:
         said = np.exp((columns[rows] @ weights + offset).astype(np.float64)).mean()
@@ -223,8 +273,10 @@ def _projected(columns: FloatArray, success: FloatArray) -> tuple[float, FloatAr
 
 def _posterior(
     columns: FloatArray, start: FloatArray, outcomes: FloatArray, level: float, precision: float
-) -> tuple[FloatArray, float]:
-    """Slopes and level added to (n,) log odds: the mode of the posterior, by Newton's method.
+) -> tuple[FloatArray, float, float]:
+    """Slopes and level added to (n,) log odds, with the level's standard deviation.
+
+    It is the mode of the posterior, by Newton's method.
 
     Args:
         columns: (n, p) standardised.
@@ -236,7 +288,7 @@ def _posterior(
     wide = np.column_stack([columns, np.ones(len(columns))])
     p = columns.shape[1]
     prior, centre = np.append(np.full(p, SLOPE_PRECISION), precision), np.append(np.zeros(p), level)
-    at = centre.copy()
+    at, bend = centre.copy(), np.diag(prior)
     for _ in range(_STEPS):
         said = _success(start + wide @ at)
         slope = wide.T @ (outcomes - said) - prior * (at - centre)
@@ -245,7 +297,7 @@ def _posterior(
         at += np.clip(step, -_LARGEST_STEP, _LARGEST_STEP)
         if np.abs(step).max() < _CLOSE:
             break
-    return at[:-1], float(at[-1])
+    return at[:-1], float(at[-1]), float(np.sqrt(np.linalg.inv(bend)[-1, -1]))
 
 
 def _success(odds: FloatArray) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from hydra_core.base.types import Catalog, Rule, Selection, SuccessSource
 from hydra_core.base.workspace import OUTCOME_MODELS
 from hydra_core.catalog.binding import require_bundle
 from hydra_core.catalog.editing.document import CatalogDocument
+from hydra_core.choosing.by_rate import with_newcomers
 from hydra_core.choosing.learn import learn
 from hydra_core.choosing.material import gather
 from hydra_core.choosing.rivals import Rival, rivals
@@ -62,6 +63,7 @@ def start(
     folder: Path,
     *,
     groups_are_traffic: bool,
+    rates: Mapping[str, float],
 ) -> None:
     """Make missing text vectors, learn, and write the outcome model.
 
@@ -77,7 +79,7 @@ def start(
     evalset = cache.evalset(entry.info.path, entry.info.digest)
     predictor = cache.predictor()
     bundle = predictor.bundle
-    specs = [catalog.model(name) for name in models]
+    specs = [catalog.model(name) for name in (*models, *rates)]
     prices = {m.id: (m.input_usd_per_mtok, m.output_usd_per_mtok) for m in specs}
 
     def work(task: Task) -> OutcomeModel:
@@ -88,6 +90,8 @@ def start(
         task.stage, task.done, task.total = "Learning, cross-fitted", 0, 0
         per_mtok = np.array([prices[name] for name in material.models])
         found = learn(material, per_mtok, groups_are_traffic=groups_are_traffic, progress=task.step)
+        if rates:
+            found = with_newcomers(found, rates, prices)
         return write_outcome_model(folder, found, fingerprint=bundle.fingerprint, record=record)
 
     write = Write(store, me, Action.LEARN, f"outcome model {folder.name}")
@@ -97,13 +101,15 @@ def start(
 def find_rivals(key: Hashable, sweeps: tuple[Sweep, ...], model: OutcomeModel) -> Task:
     """What other ways to route gain; begun when it is first asked for, then kept."""
     evalset, seed = sweeps[0].evalset, model.figures.get("seed", 0)
-    folds = model.figures.get("folds", 5)
+    folds, found = model.figures.get("folds", 5), model.figures.get("newcomers")
     assert isinstance(folds, int)
     assert isinstance(seed, int)
 
     def work(task: Task) -> tuple[Rival, ...]:
         messages = messages_of(evalset, model.fingerprint, model.vectors)
-        material = gather(evalset, messages, model.models)
+        by_rate = {one["name"] for one in found} if isinstance(found, list) else set()
+        known = [name for name in model.models if name not in by_rate]
+        material = gather(evalset, messages, known)
         return rivals(sweeps, material, folds=folds, seed=seed, progress=task.step)
 
     tasks = replays.tasks()
@@ -159,6 +165,9 @@ def answer(model: OutcomeModel) -> None:
     sentence = views.logged_sentence(model)
     if sentence:
         st.caption(f":material/info: {literal(sentence)}")
+    risk = views.rate_risk(model)
+    if risk:
+        st.caption(f":material/info: {literal(risk)}")
 
 
 def curves(evaluation: Evaluation, shortfall: Sweep) -> None:
@@ -354,6 +363,28 @@ def groups_are_traffic(entry: SetEntry) -> bool:
     )  # fmt: skip
 
 
+def rates_of_others(entry: SetEntry, catalog: Catalog) -> dict[str, float]:
+    """Ask how often models without outcomes here solve such queries; none is filled in."""
+    known = learned_models.learnable(entry, catalog)
+    others = [m.id for m in catalog.models if m.id not in known and m.status.in_pool]
+    if not others:
+        return {}
+    rates: dict[str, float] = {}
+    with st.expander(f"Models without outcomes here: {len(others)}", icon=":material/person_add:"):
+        st.caption(
+            "How often does each solve your kind of queries? Take it from a benchmark, from a "
+            "model like it, or guess. Empty: it is left out."
+        )
+        for name in others:
+            percent = st.number_input(
+                f"{literal(name)}, % solved", 1.0, 99.0, None, 1.0, format="%.4g",
+                key=f"learn.rate.{entry.key}.{name}", persist_state="session",
+            )  # fmt: skip
+            if percent is not None:
+                rates[name] = percent / 100
+    return rates
+
+
 def run(entry: SetEntry, catalog: Catalog) -> None:
     """The controls above; below the work or what was learned."""
     if not learned_models.learnable(entry, catalog):
@@ -365,9 +396,12 @@ def run(entry: SetEntry, catalog: Catalog) -> None:
         with left:
             models = choose(entry, catalog)
             real = groups_are_traffic(entry)
-        folder = learned_models.folder_of(entry, catalog, models, groups_are_traffic=real)
+            rates = rates_of_others(entry, catalog)
+        folder = learned_models.folder_of(
+            entry, catalog, models, groups_are_traffic=real, rates=rates
+        )
         found, task = learned_models.learned(folder), learning(folder)
-        found = found or learned_models.named(entry, catalog, models)
+        found = found or learned_models.named(entry, catalog, (*models, *rates))
         running = task is not None and task.running
         with right:
             if task is not None and running:
@@ -377,7 +411,7 @@ def run(entry: SetEntry, catalog: Catalog) -> None:
                 width="stretch", disabled=found is not None or not identity.may(Action.LEARN),
                 help="These outcomes are learned already." if found else None,
             ):  # fmt: skip
-                start(entry, catalog, models, folder, groups_are_traffic=real)
+                start(entry, catalog, models, folder, groups_are_traffic=real, rates=rates)
                 st.rerun()
     if task is not None and running:
         widgets.waiting(task, "Learning")

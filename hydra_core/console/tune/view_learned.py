@@ -87,6 +87,8 @@ def reliability_lines(model: OutcomeModel) -> tuple[ReliabilityLine, ...]:
     found: Any = model.figures["reliability"]
     lines = []
     for name, rows in found.items():
+        if not rows:  # a model without outcomes
+            continue
         count, said, achieved = np.array(rows, dtype=np.float64).T
         lines.append(ReliabilityLine(name, 100 * said, 100 * achieved, count))
     return tuple(lines)
@@ -166,6 +168,12 @@ def slices_view(model: OutcomeModel, kind: str, most: int = 20) -> IntervalsView
             for one in rows[:most]
         ]
     )
+
+
+def rate_risk(model: OutcomeModel) -> str:
+    """What rates are worth here and what more outcomes would bring; '' where no model has one."""
+    found: Any = model.figures.get("rehearsal")
+    return str(found["sentence"]) if found else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,321 @@
+"""Models without outcomes, or with few, join what was learned by a rate: how often they succeed.
+
+What they add cannot be measured without outcomes, so lift and recommendation stay those of the
+models with outcomes. What a rate is worth is rehearsed instead: every model with outcomes plays the
+newcomer once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from hydra_core.base.errors import OutcomeModelError, Problem
+from hydra_core.base.types import Float32Array, FloatArray
+from hydra_core.choosing.heads import grouped_parts
+from hydra_core.choosing.learn import Learning, LoggedPart, reliability
+from hydra_core.choosing.lift import POINTS, differences_to_hull, hull_of
+from hydra_core.choosing.material import TOGETHER, Material
+from hydra_core.choosing.sources.lift import cost_range, settings_of
+from hydra_core.choosing.sources.newcomers import (
+    Newcomer,
+    newcomer_head,
+    newcomer_range,
+    place_newcomer,
+)
+from hydra_core.choosing.sources.one_rule import (
+    choices_in_order,
+    cost_order,
+    returns_on_upgrading,
+)
+from hydra_core.choosing.sources.outcomes import Outcomes
+from hydra_core.evalsets.evalset import EvalSet
+from hydra_core.outcome_model.heads import Linear, log_odds
+from hydra_core.outcome_model.model import LEAST_OUTCOMES, Costs
+from hydra_core.outcome_model.raw import Predicted, Raw
+from hydra_core.replay.metrics import picked
+
+#: Outcomes of the newcomer at which a rate is rehearsed.
+COUNTS: Final = (0, 10, 25, 50)
+#: How wrong a wrong rate is, in units of quality.
+WRONG: Final = 0.06
+_DRAWS: Final = 3
+_FOLDS: Final = 5
+_MOST_QUERIES: Final = 3_000
+_SETTINGS: Final = 200
+_EXTREMES: Final = (0.02, 0.98)
+_LEAST_LIFT: Final = 0.002
+_BLEND: Final = np.array([3.0, 1.0])
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """What a rate is worth on a set, where every model plays the newcomer once.
+
+    Attributes:
+        kept: Number of outcomes -> share of the full lift that is kept with them and the rate.
+        kept_wrong: The same where the rate is wrong by `WRONG`, mean of too high and too low.
+    """
+
+    kept: Mapping[int, float]
+    kept_wrong: Mapping[int, float]
+
+    def numbers(self) -> dict[str, Any]:
+        """Return it JSON-ready."""
+        kept, wrong = (
+            {str(count): share for count, share in one.items()}
+            for one in (self.kept, self.kept_wrong)
+        )
+        return {"kept": kept, "kept_wrong": wrong, "sentence": self.sentence}
+
+    @property
+    def sentence(self) -> str:
+        """What more outcomes would bring, and what a wrong rate costs, for people."""
+        more = ", ".join(f"with {n} outcomes {100 * self.kept[n]:.0f} %" for n in COUNTS[1:])
+        return (
+            f"Each of your models played the newcomer here: by its rate alone "
+            f"{100 * self.kept[0]:.0f} % of the lift is kept, {more}. The risk is a wrong rate: "
+            f"one that is {100 * WRONG:.0f} points off keeps {100 * self.kept_wrong[0]:.0f} %, "
+            f"with {COUNTS[-1]} outcomes {100 * self.kept_wrong[COUNTS[-1]]:.0f} %."
+        )
+
+
+def need_rates(evalset: EvalSet, rates: Mapping[str, float]) -> dict[str, float]:
+    """Return the rates that are needed: of models too few outcomes of which are known.
+
+    A model with half as many outcomes as the best known one is learned with the others.
+
+    Raises:
+        OutcomeModelError: A rate is not between 0 and 1; all are listed.
+    """
+    problems = [
+        Problem(f"the rate of {name!r}", f"must lie between 0 and 1, got {rate:g}", "such as 0.62")
+        for name, rate in rates.items()
+        if not 0.0 < rate < 1.0
+    ]
+    if problems:
+        raise OutcomeModelError(evalset.name, problems)
+    counts = np.isfinite(evalset.quality).sum(axis=0)
+    counted = dict(zip(evalset.models, counts.tolist(), strict=True))
+    least = max(LEAST_OUTCOMES, TOGETHER * counts.max(initial=0))
+    return {name: rate for name, rate in rates.items() if counted.get(name, 0) < least}
+
+
+def with_newcomers(
+    learning: Learning, rates: Mapping[str, float], prices: Mapping[str, tuple[float, float]]
+) -> Learning:
+    """Add models by their rates to what was learned; their few outcomes move them.
+
+    Args:
+        learning: Of the models with outcomes.
+        rates: Name -> mean success, in (0, 1); none is among the models learned.
+        prices: USD per million tokens read and written, of all of them.
+    """
+    known = learning.predicted.success[:, : learning.material.together]
+    newcomers = []
+    for name, rate in rates.items():
+        material = _widened(learning.material, name)
+        own = material.quality[:, -1]
+        blended = np.array([np.dot(prices[one], _BLEND) for one in material.models])
+        heads = place_newcomer(
+            learning.heads,
+            material.messages,
+            known,
+            name,
+            rate=rate,
+            quality=own,
+            cost_usd=material.cost_usd[:, -1],
+            input_tokens=_last(material.input_tokens),
+            output_tokens=_last(material.output_tokens),
+            dearer=float(blended[-1] / np.exp(np.log(blended[:-1]).mean())),
+        )
+        success = _cross_fitted(material, known, own, rate, learning.seed)
+        raw = _beside(learning.raw, success, heads.costs)
+        pool = heads.for_pool(
+            material.models,
+            np.zeros(len(material.models)),
+            np.array([prices[one] for one in material.models]),
+        )
+        predicted = pool.combine(raw)
+        learning = replace(
+            learning,
+            material=material,
+            heads=heads,
+            raw=raw,
+            predicted=predicted,
+            reliability=reliability(predicted.success, material.quality),
+            logged=_logged(learning, known, own, rate, heads.costs),
+        )
+        counted = int(np.isfinite(own).sum())
+        newcomers.append(Newcomer(name, rate, counted, newcomer_range(known, own, rate)))
+    said = " ".join(one.sentence for one in newcomers)
+    reason = f"{learning.reason} {said} What this adds is not measured."
+    return replace(learning, reason=reason, newcomers=tuple(newcomers))
+
+
+def rehearse(
+    success: FloatArray, cost_usd: FloatArray, outcomes: Outcomes, *, seed: int = 0
+) -> Rehearsal | None:
+    """Let every model play the newcomer on a set, with its rate and few outcomes.
+
+    Args:
+        success: (n, m) by predictions that have not seen the query.
+        cost_usd: (n, m) predicted cost, USD.
+        outcomes: Of the same queries and models.
+        seed: Draws the outcomes.
+
+    Returns:
+        None where the models are fewer than three, or routing gains nothing that could be kept.
+    """
+    m, rng = len(outcomes.models), np.random.default_rng(seed)
+    rows = rng.permutation(outcomes.n)[:_MOST_QUERIES]
+    success, cost_usd, outcomes = success[rows], cost_usd[rows], outcomes.take(rows)
+    full = _lift(success, cost_usd, outcomes)
+    if m < 3 or full < _LEAST_LIFT:
+        return None
+
+    def kept(count: int, error: float) -> float:
+        found = []
+        for j in range(m):
+            others = np.delete(success, j, axis=1)
+            own = outcomes.quality[:, j]
+            rate = float(np.clip(own.mean() + error, *_EXTREMES))
+            for _ in range(_DRAWS if count else 1):
+                drawn = rng.permutation(len(own))[:count]
+                some = np.full(len(own), np.nan)
+                some[drawn] = own[drawn]
+                moved = success.copy()
+                moved[:, j] = _said(others, some, rate)
+                found.append(_lift(moved, cost_usd, outcomes))
+        return float(np.mean(found)) / full
+
+    wrong = {n: (kept(n, WRONG) + kept(n, -WRONG)) / 2 for n in (COUNTS[0], COUNTS[-1])}
+    return Rehearsal({n: kept(n, 0.0) for n in COUNTS}, wrong)
+
+
+def rehearsal_of(learning: Learning, seed: int = 0) -> Rehearsal | None:
+    """Rehearse a rate on what was learned, on the queries with outcomes of all its models."""
+    material, b = learning.material, learning.material.together
+    rows = np.flatnonzero(
+        (np.isfinite(material.quality) & np.isfinite(material.cost_usd))[:, :b].all(axis=1)
+    )
+    if not material.compared or not rows.size:
+        return None
+    outcomes = Outcomes(
+        material.models[:b],
+        np.zeros((rows.size, 1)),
+        material.quality[rows, :b],
+        material.cost_usd[rows, :b],
+        np.unique(material.clusters[rows], return_inverse=True)[1],
+    )
+    said = Predicted(learning.predicted.success[:, :b], learning.predicted.cost_usd[:, :b])
+    said = said.take(rows)
+    return rehearse(said.success, said.cost_usd, outcomes, seed=seed)
+
+
+def _lift(success: FloatArray, cost_usd: FloatArray, outcomes: Outcomes) -> float:
+    """Mean lift of the value rule over the best fixed mix, in units of quality."""
+    returns = returns_on_upgrading(success, cost_usd)
+    order = cost_order(returns, cost_usd)
+    taus = settings_of(returns, order, _SETTINGS)
+    choice = choices_in_order(returns, order, taus)
+    low, high = cost_range(outcomes)
+    wanted = low + np.asarray(POINTS) / 100 * (high - low)
+    costs = picked(outcomes.cost_usd, choice).mean(axis=0)
+    at = np.abs(costs[:, None] - wanted[None, :]).argmin(axis=0)
+    hull = hull_of(outcomes.quality, outcomes.cost_usd)
+    chosen = choice[:, at].astype(np.intp)
+    return float(differences_to_hull(outcomes.quality, outcomes.cost_usd, chosen, hull).mean())
+
+
+def _said(success: FloatArray, quality: FloatArray, rate: float) -> FloatArray:
+    """(n,) success of a newcomer."""
+    head = newcomer_head(success, quality, rate=rate)
+    odds = head(log_odds(success).astype(np.float32))[:, 0].astype(np.float64)
+    result: FloatArray = 1.0 / (1.0 + np.exp(-odds))
+    return result
+
+
+def _widened(material: Material, name: str) -> Material:
+    """The material with a column for one more model, NaN where the set says nothing of it."""
+    evalset, rows = material.evalset, material.rows
+    column = evalset.models.index(name) if name in evalset.models else None
+
+    def beside(values: FloatArray | None, whole: FloatArray | None) -> FloatArray | None:
+        if values is None:
+            return None
+        known = column is not None and whole is not None
+        own = whole[rows, column] if known and whole is not None else np.full(len(values), np.nan)
+        return np.column_stack([values, own])
+
+    quality = beside(material.quality, evalset.quality)
+    cost_usd = beside(material.cost_usd, evalset.cost_usd)
+    assert quality is not None
+    assert cost_usd is not None
+    extras = evalset.extras
+    return replace(
+        material,
+        models=(*material.models, name),
+        quality=quality,
+        cost_usd=cost_usd,
+        input_tokens=beside(material.input_tokens, extras.get("input_tokens")),
+        output_tokens=beside(material.output_tokens, extras.get("output_tokens")),
+        others=np.empty((material.n, 0)),
+        logged=None if material.logged is None else _widened(material.logged, name),
+    )
+
+
+def _last(values: FloatArray | None) -> FloatArray | None:
+    return None if values is None else values[:, -1]
+
+
+def _logged(
+    learning: Learning, known: FloatArray, own: FloatArray, rate: float, costs: Costs
+) -> LoggedPart | None:
+    """The logged rows with the newcomer's column."""
+    if learning.logged is None:
+        return None
+    raw = learning.logged.raw
+    b = learning.material.together
+    theirs = np.clip(raw.shared + raw.difference[:, :b], 0.0, 1.0).astype(np.float64)
+    head = newcomer_head(known, own, rate=rate)
+    odds = head(log_odds(theirs).astype(np.float32))[:, 0].astype(np.float64)
+    return replace(learning.logged, raw=_beside(raw, 1.0 / (1.0 + np.exp(-odds)), costs))
+
+
+def _cross_fitted(
+    material: Material, known: FloatArray, own: FloatArray, rate: float, seed: int
+) -> FloatArray:
+    """(n,) success of a newcomer by heads that have not seen the query."""
+    part = grouped_parts(material.clusters, _FOLDS, np.random.default_rng(seed))
+    success = np.empty(material.n)
+    for number in range(_FOLDS):
+        rows = part == number
+        success[rows] = _said(known, np.where(rows, np.nan, own), rate)[rows]
+    return success
+
+
+def _beside(raw: Raw, success: FloatArray, costs: Costs) -> Raw:
+    """What heads say, with a newcomer's column: its success, and costs like the others' on average.
+
+    Args:
+        success: (n,) of the newcomer.
+        costs: With its heads last.
+    """
+
+    def wide(values: Float32Array, head: Linear | None) -> Float32Array:
+        if not values.shape[1] or head is None:
+            return values
+        moved = float(head.offset[-1] - head.offset[:-1].mean())
+        return np.column_stack([values, values.mean(axis=1) + moved]).astype(np.float32)
+
+    return Raw(
+        raw.shared,
+        np.column_stack([raw.difference, success - raw.shared[:, 0]]).astype(np.float32),
+        wide(raw.cost_usd, costs.cost_usd),
+        wide(raw.input_tokens, costs.input_tokens),
+        wide(raw.output_tokens, costs.output_tokens),
+    )
