@@ -17,10 +17,10 @@ from hydra_core.cli.workspace import EVALSET, existing, log_folder, open_catalog
 
 if TYPE_CHECKING:
     from hydra_core.base.list_price import ListPrice
-    from hydra_core.lab.collect.plan import Asked, CollectPlan
+    from hydra_core.lab.collect.plan import Asked, Cell, CollectPlan
     from hydra_core.lab.collect.settings import GradeSettings
     from hydra_core.lab.labeling.config import Server
-    from hydra_core.lab.labeling.ledger import Record
+    from hydra_core.lab.labeling.ledger import Ledger, Record
 
 _SHOWN = 5
 _COLLECT = """\
@@ -45,6 +45,10 @@ examples:
       --grade grade.yaml --out mine --sample 300
   hydra-router collect --from-log log --since 7d --catalog mine --upstreams upstreams.yaml \\
       --grade grade.yaml --out week --sample 250
+  hydra-router collect messages.jsonl --catalog mine --upstreams upstreams.yaml \\
+      --grade grade.yaml --out mine --write-batch
+  hydra-router collect messages.jsonl --catalog mine --upstreams upstreams.yaml \\
+      --grade grade.yaml --out mine --read-batch output.jsonl
 """
 
 
@@ -69,6 +73,12 @@ def add_verbs(verbs: Verbs) -> None:
     parser.add_argument("--name", default="", help="name of the eval set (default: the folder's)")
     parser.add_argument("--dry-run", action="store_true", help="estimate the cost, call no model")
     parser.add_argument("--again", action="store_true", help="retry what was set aside")
+    help_text = "write files for a provider's batch API, call no model"
+    parser.add_argument("--write-batch", action="store_true", help=help_text)
+    help_text = "take the answers of batch files, call no model"
+    parser.add_argument(
+        "--read-batch", type=Path, nargs="+", default=[], metavar="F.jsonl", help=help_text
+    )
     parser.add_argument("--force", action="store_true", help="replace an eval set that is there")
 
 
@@ -76,16 +86,12 @@ def _collect(options: argparse.Namespace) -> int:
     from hydra_core.lab.collect.plan import LEDGER, SUFFIX, keep_setup, plan_of, read_asked
     from hydra_core.lab.collect.settings import EXAMPLE
     from hydra_core.lab.labeling.ledger import Ledger
-    from hydra_core.lab.labeling.run import BudgetError, check_texts, reopen, run
+    from hydra_core.lab.labeling.run import check_texts, reopen
 
     if options.example:
         print(EXAMPLE.read_text(encoding="utf-8"), end="")
         return 0
-    if (options.messages is None) == (options.from_log is None):
-        raise CannotRunError("collect needs either MESSAGES or --from-log (see collect --help)")
-    for name in ("upstreams", "grade", "out"):
-        if getattr(options, name) is None:
-            raise CannotRunError(f"collect needs {name} (see collect --help)")
+    _require_given(options)
     settings = _settings(options)
     prices = _prices(options)
     plan = plan_of(settings, _servers(options, prices, settings))
@@ -96,7 +102,6 @@ def _collect(options: argparse.Namespace) -> int:
     else:
         messages = read_asked(_logged(options, folder), settings)
     cells = plan.cells(messages)
-    code = 0
     with Ledger(folder / LEDGER, plan.recipe) as ledger:
         check_texts(cells, ledger)
         if options.again:
@@ -105,14 +110,42 @@ def _collect(options: argparse.Namespace) -> int:
         if options.dry_run:
             return 0
         keep_setup(folder, plan, len(cells), options.out)
-        try:
-            with spending_bar(len(cells), " answers") as step:
-                run(plan, cells, ledger, progress=step)
-        except BudgetError as error:
-            say(str(error))
-            code = 1
+        if options.write_batch:
+            _write_batch(folder, plan, cells, ledger)
+            return 0
+        code = _answer(options, plan, cells, ledger)
         _write(options, plan, messages, ledger.record, prices)
     return code
+
+
+def _require_given(options: argparse.Namespace) -> None:
+    if (options.messages is None) == (options.from_log is None):
+        raise CannotRunError("collect needs either MESSAGES or --from-log (see collect --help)")
+    for name in ("upstreams", "grade", "out"):
+        if getattr(options, name) is None:
+            raise CannotRunError(f"collect needs {name} (see collect --help)")
+
+
+def _answer(
+    options: argparse.Namespace, plan: CollectPlan, cells: Sequence[Cell], ledger: Ledger
+) -> int:
+    """Take the answers of batch files, else call the models; the exit code."""
+    from hydra_core.lab.labeling.answer_files import read_batch
+    from hydra_core.lab.labeling.run import BudgetError, run
+
+    for path in options.read_batch:
+        taken, left = read_batch(existing(path), plan, cells, ledger)
+        reasons = "".join(f"; {count} {why}" for why, count in left.items())
+        say(f"{taken} answers taken from {path}{reasons}")
+    if options.read_batch:
+        return 0
+    try:
+        with spending_bar(len(cells), " answers") as step:
+            run(plan, cells, ledger, progress=step)
+    except BudgetError as error:
+        say(str(error))
+        return 1
+    return 0
 
 
 def _logged(options: argparse.Namespace, folder: Path) -> Path:
@@ -130,6 +163,28 @@ def _logged(options: argparse.Namespace, folder: Path) -> Path:
         )  # fmt: skip
         say(f"{count:,} messages drawn from the log; they stay in {path}")
     return path
+
+
+def _write_batch(folder: Path, plan: CollectPlan, cells: Sequence[Cell], ledger: Ledger) -> None:
+    """Write the calls that can be made now as files for a provider's batch API.
+
+    Raises:
+        CannotRunError: They could cost more than is left of the budget.
+    """
+    from hydra_core.lab.labeling.answer_files import write_batches
+
+    left = plan.budget_usd - ledger.record.committed_usd
+    most = plan.estimate(cells, ledger.record).most_usd
+    if most > left:
+        raise CannotRunError(
+            f"these calls may cost up to ${most:.2f} and ${left:.2f} of the budget is left; raise "
+            "budget_usd or take a smaller --sample"
+        )
+    written = write_batches(folder, plan, cells, ledger)
+    for name, count in written.items():
+        say(f"{folder / name}: {count} requests; give its output file to --read-batch")
+    if not written:
+        say("every call is answered; there is nothing to write")
 
 
 def _settings(options: argparse.Namespace) -> GradeSettings:

@@ -125,6 +125,7 @@ def _read_answers(
     options: argparse.Namespace, config: LabelConfig, messages: Sequence[Message], ledger: Ledger
 ) -> None:
     from hydra_core.lab.labeling.answer_files import read_batch, take_answers, take_verdicts
+    from hydra_core.lab.labeling.calls import LabelPlan
 
     if options.answers:
         taken = take_answers(existing(options.answers), messages, ledger)
@@ -133,7 +134,7 @@ def _read_answers(
         taken = take_verdicts(existing(options.judgements), config, messages, ledger)
         say(f"{taken} verdicts taken from {options.judgements}")
     for path in options.read_batch:
-        taken, left = read_batch(existing(path), config, messages, ledger)
+        taken, left = read_batch(existing(path), LabelPlan(config), messages, ledger)
         reasons = "".join(f"; {count} {why}" for why, count in left.items())
         say(f"{taken} answers taken from {path}{reasons}")
 
@@ -142,8 +143,9 @@ def _write_batch(
     out: Path, config: LabelConfig, messages: Sequence[Message], ledger: Ledger
 ) -> None:
     from hydra_core.lab.labeling.answer_files import write_batches
+    from hydra_core.lab.labeling.calls import LabelPlan
 
-    written = write_batches(out, config, messages, ledger)
+    written = write_batches(out, LabelPlan(config), messages, ledger)
     for name, count in written.items():
         say(f"{out / name}: {count} requests; give its output file to --read-batch")
     if not written:

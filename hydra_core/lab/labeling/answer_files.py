@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +12,7 @@ from hydra_core.base.errors import EvalSetError, LabelError
 from hydra_core.evalsets.importers.reading.bounded import Budget
 from hydra_core.evalsets.importers.reading.issues import Issues
 from hydra_core.evalsets.importers.reading.tables import json_objects
-from hydra_core.lab.labeling.calls import Due, due, write_down
+from hydra_core.lab.labeling.calls import Due, ItemT, Plan, write_down
 from hydra_core.lab.labeling.client import reply_of
 from hydra_core.lab.labeling.config import LabelConfig
 from hydra_core.lab.labeling.ledger import Call, Ledger
@@ -21,33 +22,34 @@ from hydra_core.lab.labeling.prompts import ORDERS
 #: What one file of OpenAI's batch API may hold.
 _REQUESTS: Final = 50_000
 _BYTES: Final = 190_000_000
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _Take = Callable[[Mapping[str, Any], int, Issues], list[tuple[Call, Any]]]
 
 
 def write_batches(
-    folder: Path, config: LabelConfig, messages: Sequence[Message], ledger: Ledger
+    folder: Path, plan: Plan[ItemT], items: Sequence[ItemT], ledger: Ledger
 ) -> dict[str, int]:
     """Write the calls that can be made now, by server; file name -> requests in it.
 
     The ledger changes only when the results are read.
     """
     written = {}
-    by_role: dict[str, list[Due]] = {role: [] for role in config.servers}
-    for one in _all_due(config, messages, ledger):
-        by_role[one.call.stage].append(one)
+    by_role: dict[str, list[Due]] = {role: [] for role in plan.servers}
+    for one in _all_due(plan, items, ledger):
+        by_role[plan.role_of(one.call)].append(one)
     for role, calls in by_role.items():
         lines = [_line(one) for one in calls]
         for number, part in enumerate(_parts(lines), 1):
-            name = f"batch-{role}-{number}.jsonl"
+            name = f"batch-{_UNSAFE.sub('-', role)}-{number}.jsonl"
             (folder / name).write_text("".join(part), encoding="utf-8")
             written[name] = len(part)
     return written
 
 
-def _all_due(config: LabelConfig, messages: Sequence[Message], ledger: Ledger) -> Iterator[Due]:
-    for message in messages:
-        if message.id not in ledger.record.aside:
-            yield from due(config, message, ledger.record)
+def _all_due(plan: Plan[ItemT], items: Sequence[ItemT], ledger: Ledger) -> Iterator[Due]:
+    for item in items:
+        if item.id not in ledger.record.aside:
+            yield from plan.due(item, ledger.record)
 
 
 def _line(one: Due) -> str:
@@ -74,7 +76,7 @@ def _parts(lines: Sequence[str]) -> Iterator[list[str]]:
 
 
 def read_batch(
-    path: Path, config: LabelConfig, messages: Sequence[Message], ledger: Ledger
+    path: Path, plan: Plan[ItemT], items: Sequence[ItemT], ledger: Ledger
 ) -> tuple[int, dict[str, int]]:
     """Read a result file: (answers taken, reasons of those not taken -> how many).
 
@@ -83,7 +85,7 @@ def read_batch(
     Raises:
         LabelError: A line is no result of a batch.
     """
-    waiting = {str(one.call): one for one in _all_due(config, messages, ledger)}
+    waiting = {str(one.call): one for one in _all_due(plan, items, ledger)}
     taken, left = 0, dict[str, int]()
     for custom_id, response in _results(path):
         one = waiting.pop(custom_id, None)

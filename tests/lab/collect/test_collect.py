@@ -243,3 +243,29 @@ def test_outcomes_that_look_wrong_are_said(files, server, capsys):
     grade(files, "graders:\n  same: {kind: exact}\n")
     assert main(command(files, files / "set")) == 0
     assert "its grader may be broken" in capsys.readouterr().out
+
+
+def test_batch_files_are_another_way_to_ask(files, server, capsys):
+    words = command(files, files / "set")
+    assert main([*words, "--write-batch"]) == 0
+    asked = sorted((files / "set.collect").glob("batch-*.jsonl"))
+    assert [path.name for path in asked] == [f"batch-{SMALL}-1.jsonl", f"batch-{LARGE}-1.jsonl"][
+        ::-1
+    ]
+    results = []
+    for path in asked:
+        for line in path.read_text().splitlines():
+            request = json.loads(line)
+            said = {"choices": [{"message": {"content": content(request["body"])}}],
+                    "usage": {"prompt_tokens": 10, "completion_tokens": 5}}  # fmt: skip
+            response = {"status_code": 200, "body": said}
+            results.append(json.dumps({"custom_id": request["custom_id"], "response": response}))
+    (files / "output.jsonl").write_text("\n".join(results) + "\n")
+    assert main([*words, "--read-batch", str(files / "output.jsonl")]) == 0
+    made = load_evalset(files / "set")
+    assert server.paid.total() == 0
+    assert made.quality.mean(axis=0).tolist() == [0.5, 1.0]
+    assert np.isfinite(made.extras["output_tokens"]).all()
+    grade(files, "graders:\n  number: {kind: number}\n", budget=0.0001)
+    assert main([*command(files, files / "other"), "--write-batch"]) == 1
+    assert "may cost up to" in capsys.readouterr().err
