@@ -93,12 +93,13 @@ def draft_of(path, folder):
         return read_table([path], ids=ids, need_cost=False, rates={"EUR": 1.1})
     name, content = MORE.get(kind, ("votes.csv", VOTES))
     (folder / name).write_text(content)
+    more = [] if kind is Kind.HARNESS else [folder / name]
     try:
-        read(kind, [path], Given([folder / name], AskNames()))
+        read(kind, [path], Given(more, AskNames()))
     except NamesKnown as known:
         models = {model: name for name, model in proposed_ids(known.names).items()}
         score, labels = next(iter(known.scores), ""), dict.fromkeys(known.labels, 1.0)
-        return read(kind, [path], Given([folder / name], models, score=score, labels=labels))
+        return read(kind, [path], Given(more, models, score=score, labels=labels))
     raise AssertionError("the models were not asked for")
 
 
