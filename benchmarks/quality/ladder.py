@@ -120,9 +120,9 @@ def report_shuffled(name, pools, options):
     gained, recommended, runs = {k: [] for k in kinds}, dict.fromkeys(kinds, 0), 0
     pools = list(pools)
     for seed in range(options.shuffled // len(pools)):
-        for _, material in pools:
+        for number, (_, material) in enumerate(pools):
             runs += 1
-            dealt = deal(material, seed, options.rows)
+            dealt = deal(material, [seed, number], options.rows)  # pools share their queries
             for rung in ladder(dealt, heads=options.heads, seed=seed).rungs:
                 if rung.kind in kinds and rung.lift is not None:
                     gained[rung.kind].append(100 * rung.lift.mean.value)

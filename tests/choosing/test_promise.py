@@ -9,6 +9,9 @@ from hydra_core.choosing.sources.promise import betting_p_values, forecast, prom
 from hydra_core.choosing.sources.success_profiles import fit_success_profiles
 from tests.choosing.sets import outcomes
 
+#: Share of the queries that do not go to the baseline.
+MOVED = np.array([0.5])
+
 
 def routed(n=2_000, seed=0):
     data = outcomes(n, seed=seed)
@@ -28,20 +31,23 @@ def test_p_values_are_valid_where_the_promise_is_just_broken():
     low = 0
     for _ in range(400):
         differences = rng.choice([-1.0, 0.0, 1.0], (500, 1), p=[0.07, 0.88, 0.05])
-        low += betting_p_values(differences, 0.02, rng=rng)[0] <= 0.05
+        low += betting_p_values(differences, 0.02, moved=MOVED, rng=rng)[0] <= 0.05
     assert low <= 0.05 * 400
 
 
 def test_equal_quality_is_soon_clear():
-    assert betting_p_values(np.zeros((500, 1)), 0.02, rng=np.random.default_rng(0))[0] < 0.05
+    assert (
+        betting_p_values(np.zeros((500, 1)), 0.02, moved=MOVED, rng=np.random.default_rng(0))[0]
+        < 0.05
+    )
 
 
 def test_a_cluster_bets_once():
     differences = np.zeros((500, 1))
     clusters = np.repeat(np.arange(50), 10)
     rng = np.random.default_rng(0)
-    few = betting_p_values(differences[:50], 0.02, rng=rng)
-    assert betting_p_values(differences, 0.02, clusters, rng=rng) == pytest.approx(few)
+    few = betting_p_values(differences[:50], 0.02, moved=MOVED, rng=rng)
+    assert betting_p_values(differences, 0.02, clusters, moved=MOVED, rng=rng) == pytest.approx(few)
 
 
 def test_more_may_be_saved_the_more_is_allowed_to_be_lost():
@@ -108,9 +114,9 @@ def test_a_promise_is_broken_in_at_most_5_percent():
 def test_values_out_of_range_are_refused():
     rng = np.random.default_rng(0)
     with pytest.raises(ValueError, match="margin"):
-        betting_p_values(np.zeros((2, 1)), 0.0, rng=rng)
+        betting_p_values(np.zeros((2, 1)), 0.0, moved=MOVED, rng=rng)
     with pytest.raises(ValueError, match="differences"):
-        betting_p_values(np.full((2, 1), np.nan), 0.1, rng=rng)
+        betting_p_values(np.full((2, 1), np.nan), 0.1, moved=MOVED, rng=rng)
     data, taus, choice = routed(50)
     with pytest.raises(ValueError, match="confidence"):
         promised(data, taus, choice, confidence=95.0)

@@ -6,7 +6,7 @@ model is -within or worse" is tested at level 1 - confidence; the walk stops at 
 where it cannot be rejected. So the last rejected setting keeps the promise with that confidence, at
 any number of queries, however many settings were walked (a fixed sequence of tests).
 
-The test is a bet: wealth starts at 1 and is multiplied by 1 + lambda (D + within) for every query.
+The test is a bet: wealth starts at 1 and is multiplied by 1 + stake (D + within) for every query.
 If the hypothesis were true, wealth would reach 1 / 0.05 with probability 0.05 at most (Ville). The
 guarantee holds for queries like these; it does not hold under drift.
 """
@@ -19,7 +19,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-from scipy.special import logsumexp
 
 from hydra_core.base.errors import MismatchError
 from hydra_core.base.promised import Promised
@@ -36,10 +35,13 @@ from hydra_core.replay.metrics import picked
 from hydra_core.replay.sweep import Sweep
 from hydra_core.replay.value_sweep import ValueSweep
 
-#: Stakes of the bet, each a share of the largest that can never lose everything.
-STAKES: Final = (0.05, 0.1, 0.15, 0.2, 0.3, 0.45)
+#: Variance of a difference where the query moves, for stakes alone.
+_VARIANCE_OF_MOVED: Final = 0.2
+_LEAST_VARIANCE: Final = 0.005
+#: A share of the stake that could lose everything.
+_LARGEST_STAKE: Final = 0.9
 METHOD: Final = "learn then test by betting over the knob's settings (fixed sequence)"
-_SETTINGS: Final = 60
+_SETTINGS: Final = 200
 _FORECAST_DRAWS: Final = 40
 _KNOB_DIGITS: Final = 6
 #: Numbers of queries that are looked at beside the set's own, as multiples of it.
@@ -133,11 +135,31 @@ class Promise:
         }
 
 
+def stakes_of(moved: FloatArray, units: int, within: float, confidence: float = 0.95) -> FloatArray:
+    """Return the stake of each setting: the one that soonest rejects a loss just above the margin.
+
+    With n bets of variance v, wealth grows fastest by sqrt(2 log(1 / level) / (n v)) where the
+    level can just be reached. A difference is 0 unless the query moves, so v is taken as a fifth of
+    the share that moves. That share follows from predictions alone, as a valid bet needs.
+
+    Args:
+        moved: (p,) share of the queries that do not go to the baseline at each setting.
+        units: Independent queries n.
+        within, confidence: Of the promise.
+    """
+    variance = np.maximum(_VARIANCE_OF_MOVED * moved, _LEAST_VARIANCE)
+    best = np.sqrt(2.0 * np.log(1.0 / (1.0 - confidence)) / (units * variance))
+    result: FloatArray = np.minimum(best, _LARGEST_STAKE) / (1.0 - within)
+    return result
+
+
 def betting_p_values(
     differences: FloatArray,
     within: float,
     clusters: IntArray | None = None,
     *,
+    moved: FloatArray,
+    confidence: float = 0.95,
     rng: np.random.Generator,
 ) -> FloatArray:
     """Return p values of "the mean difference is -within or less", one a column.
@@ -146,6 +168,8 @@ def betting_p_values(
         differences: (n, p) outcome of the route minus outcome of the baseline, each in [-1, 1].
         within: Margin in (0, 1).
         clusters: (n,) cluster numbers; a cluster bets once, with its mean.
+        moved: (p,) share of the queries that do not go to the baseline.
+        confidence: That the stakes aim at; p values are valid at any.
         rng: Draws the order of the bets.
 
     Returns:
@@ -160,11 +184,9 @@ def betting_p_values(
         raise ValueError("differences must lie in [-1, 1]: they are of two outcomes in [0, 1]")
     units = _unit_means(differences, clusters)
     gains = units[rng.permutation(len(units))] + within
-    wealth = np.zeros_like(gains)
-    for stake in STAKES:
-        wealth += np.exp(np.cumsum(np.log1p(stake / (1.0 - within) * gains), axis=0))
-    best = (wealth / len(STAKES)).max(axis=0)
-    result: FloatArray = np.minimum(1.0 / best, 1.0)
+    stakes = stakes_of(moved, len(units), within, confidence)
+    wealth = np.cumsum(np.log1p(stakes * gains), axis=0)
+    result: FloatArray = np.minimum(np.exp(-wealth.max(axis=0)), 1.0)
     return result
 
 
@@ -228,7 +250,14 @@ def promise(
         raise ValueError(f"the confidence must lie between 0 and 1, such as 0.95; got {confidence}")
     best = int(quality.mean(axis=0).argmax()) if baseline is None else baseline
     differences = picked(quality, choice) - quality[:, [best]]
-    p_values = betting_p_values(differences, within, clusters, rng=rng)
+    p_values = betting_p_values(
+        differences,
+        within,
+        clusters,
+        moved=(choice != best).mean(axis=0),
+        confidence=confidence,
+        rng=rng,
+    )
     passed = np.append(p_values <= 1.0 - confidence, False)
     position = int(passed.argmin()) - 1
     made = Promise(
@@ -279,17 +308,17 @@ def forecast(
     """
     best, n = list(models).index(made.baseline), len(quality)
     gains = picked(quality, choice) - quality[:, [best]] + made.within
-    stakes = np.array(STAKES) / (1.0 - made.within)
-    logs = np.log1p(stakes[:, None, None] * gains[None])  # (stakes, n, p)
+    moved = (choice != best).mean(axis=0)
     cost = picked(cost_usd, choice)
-    enough = np.log(len(STAKES) / (1.0 - made.confidence))
+    enough = -np.log(1.0 - made.confidence)
     rows = []
     for size in sizes:
         counts = np.stack(
             [np.bincount(rng.integers(0, n, size), minlength=n) for _ in range(draws)]
         )
         weights = counts.astype(np.float64)
-        wealth = logsumexp(weights @ logs, axis=0)  # (draws, p), times the stakes
+        stakes = stakes_of(moved, size, made.within, made.confidence)
+        wealth = weights @ np.log1p(stakes * gains)  # (draws, p)
         passed = np.concatenate([wealth >= enough, np.zeros((draws, 1), np.bool_)], axis=1)
         position = passed.argmin(axis=1) - 1
         spent = np.take_along_axis(weights @ cost, np.maximum(position, 0)[:, None], 1)[:, 0]
