@@ -1,8 +1,9 @@
 """A seeded search that can be stopped and goes on exactly where it was.
 
-Optuna's TPE sampler proposes; it has no state but its chance, which is drawn anew for every trial
-from (seed, trial number). So a search that was stopped and resumed gives the same trials as one
-that was not. Finished trials may be kept in an SQLite file, keyed by what they were made of.
+The first settings lie anywhere in the box; each later one changes some parameters of the best
+setting so far, by little or much. Chance is drawn anew for every trial from (seed, trial number),
+so a search that was stopped and resumed gives the same trials as one that was not. Finished trials
+may be kept in an SQLite file, keyed by what they were made of.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -23,6 +23,10 @@ from hydra_core.base.errors import CancelledError, StoreError
 
 _SAVE_EVERY = 25
 _STARTUP = 40
+#: How far a parameter moves, in widths of its range: one of these is drawn for each trial.
+_STEPS = (0.3, 0.1, 0.03)
+#: Share of the parameters that a trial changes, at least one.
+_CHANGED = 0.4
 
 #: Parameter name -> (low, high), both ends included.
 Box = Mapping[str, tuple[float, float]]
@@ -109,7 +113,6 @@ def search(
         CancelledError: `cancel` was set.
         StoreError: The store cannot be used.
     """
-    study, distributions = _study(box)
     done = store.load(_digest(key, box, seed)) if store is not None else []
     pending: list[tuple[dict[str, float], float]] = []
     best: tuple[dict[str, float], float] | None = None
@@ -126,9 +129,8 @@ def search(
             raise CancelledError(f"the search was stopped after {i} of {trials} trials")
         number = i
         fixed = done[i][0] if i < len(done) else (dict(start) if i == 0 and start else None)
-        parameters, trial = _propose(study, distributions, seed, i, fixed)
+        parameters = fixed or _propose(box, seed, i, None if best is None else best[0])
         score = done[i][1] if i < len(done) else objective(parameters)
-        study.tell(trial, score)
         if best is None or score > best[1]:
             best = (parameters, score)
         if i >= len(done):
@@ -143,32 +145,20 @@ def search(
     return Best(best[0], best[1], trials)
 
 
-def _study(box: Box) -> tuple[Any, dict[str, Any]]:
-    import optuna
-
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    study = optuna.create_study(direction="maximize")
-    distributions = {
-        name: optuna.distributions.FloatDistribution(low, high) for name, (low, high) in box.items()
-    }
-    return study, distributions
-
-
 def _propose(
-    study: Any,  # noqa: ANN401 (optuna is imported only when a search runs)
-    distributions: Mapping[str, Any],
-    seed: int,
-    number: int,
-    fixed: Mapping[str, float] | None,
-) -> tuple[dict[str, float], Any]:
-    import optuna
-
-    own = int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
-    study.sampler = optuna.samplers.TPESampler(seed=own, n_startup_trials=_STARTUP)
-    if fixed is not None:
-        study.enqueue_trial(fixed)
-    trial = study.ask(dict(distributions))
-    return {name: float(value) for name, value in trial.params.items()}, trial
+    box: Box, seed: int, number: int, best: Mapping[str, float] | None
+) -> dict[str, float]:
+    """The setting of one trial, from the best of those before it."""
+    rng = np.random.default_rng([seed, number])
+    low, high = np.array(list(box.values()), dtype=np.float64).T
+    if best is None or number < _STARTUP:
+        values = rng.uniform(low, high)
+    else:
+        changed = rng.random(low.size) < _CHANGED
+        changed[rng.integers(low.size)] = True
+        moved = rng.normal(0.0, rng.choice(_STEPS), low.size) * (high - low)
+        values = np.array([best[name] for name in box]) + np.where(changed, moved, 0.0)
+    return dict(zip(box, np.clip(values, low, high).tolist(), strict=True))
 
 
 def _digest(key: str, box: Box, seed: int) -> str:
