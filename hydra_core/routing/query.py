@@ -74,7 +74,7 @@ class Query:
     only_cheapest: str = ""
     max_s: float | None = None
     max_ttft_s: float | None = None
-    expected: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    expected: Mapping[str, tuple[float, float]] = field(default_factory=dict, hash=False)
 
     @property
     def window_tokens(self) -> int:
