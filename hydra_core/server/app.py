@@ -245,6 +245,8 @@ class _Routes:
             service.metrics.seed(model.id for model in second.live.now.catalog.models)
             service.metrics.seed_arms()
         self._name_revisions()
+        for team, used in service.decider.budgets_used().items():
+            service.metrics.budget(team, used)
         given_up = service.log.given_up if service.log else 0
         problem = bool(service.decider.live.problem)
         stopped = second is not None and bool(second.stopped)

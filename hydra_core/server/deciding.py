@@ -149,6 +149,13 @@ class Decider:
         """The canary as it is now."""
         return self._canaries.current if self._canaries is not None else None
 
+    def budgets_used(self) -> dict[str, float]:
+        """Team -> share of its budget that it has used."""
+        ledger, teams = self.teams.ledger, self.live.now.catalog.policy.teams
+        if ledger is None:
+            return {}
+        return {n: ledger.used(n, team.budget) for n, team in teams.items() if team.budget}
+
     @property
     def problems(self) -> tuple[str, ...]:
         """What does not work as it should."""

@@ -128,6 +128,18 @@ class Metrics:
             registry=own,
             multiprocess_mode="mostrecent",
         )
+        self._unknown: set[str] = set()
+        self._alerts = counter("alerts", "Alerts to the webhook", "end")
+        for end in ("sent", "lost"):
+            self._alerts.labels(end)
+        self._budget_used = Gauge(
+            "team_budget_used",
+            "Share of its budget that a team has used",
+            ("team",),
+            namespace="hydra",
+            registry=own,
+            multiprocess_mode="mostrecent",
+        )
         self._revisions: dict[str, tuple[str, str]] = {}
         self._arms = counter(
             "canary_requests", "Requests by arm while a canary runs", "arm", "status"
@@ -245,6 +257,24 @@ class Metrics:
         name = self._label(model)
         self._uncounted.labels(name, kind.value).inc()
         self._uncounted_usd.labels(name, kind.value).inc(about_usd)
+        if kind is Counted.UNKNOWN:
+            self._unknown.add(name)
+
+    def take_unknown(self) -> list[str]:
+        """The models that answered without counting since this was asked last."""
+        return [self._unknown.pop() for _ in range(len(self._unknown))]
+
+    def shifts(self) -> dict[str, tuple[float, bool]]:
+        """By window: how far its requests differ from all before, and whether beyond chance."""
+        return self._kinds.shifts()
+
+    def alerted(self, end: str) -> None:
+        """Count an alert that was sent or lost."""
+        self._alerts.labels(end).inc()
+
+    def budget(self, team: str, used: float) -> None:
+        """Note how much of its budget a team has used, as a share."""
+        self._budget_used.labels(team).set(used)
 
     def text(
         self,
@@ -261,7 +291,7 @@ class Metrics:
         self._stopped.set(stopped)
         self._promise.set(promise_ended)
         self._depth.set(waiting)
-        for window, (psi, shifted) in self._kinds.shifts().items():
+        for window, (psi, shifted) in self.shifts().items():
             self._psi.labels(window).set(psi)
             self._shifted.labels(window).set(shifted)
         if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:

@@ -46,7 +46,9 @@ from hydra_core.server.settings import (
     to_text,
 )
 from hydra_core.server.teams import Teams
+from hydra_core.server.telemetry.alerts import Alerts
 from hydra_core.server.telemetry.json_log import log_json
+from hydra_core.server.telemetry.webhook import Webhook, webhook_address
 from hydra_core.server.tracing import no_spans, spans
 from hydra_core.server.upstream.calls import Caller
 from hydra_core.server.upstream.file import Upstreams, load_upstreams
@@ -85,23 +87,31 @@ def build(settings: Settings) -> Starlette:
     )
     threads = max(1, len(os.sched_getaffinity(0)) // settings.workers)
     metrics = Metrics(model.id for model in live.now.catalog.models)
+    decider = Decider(
+        live,
+        Health(),
+        exploration,
+        sessions,
+        canaries=canaries,
+        ids=ids_of(folder),
+        teams=Teams(None if folder is None else _ledger(folder, settings)),
+    )
+    promise = PromiseWatch(live, folder, settings.canary_look_s) if folder else None
+    url, alerts = webhook_address(os.environ), None
+    if url:
+        alerts = Alerts(
+            decider, metrics, promise, Webhook(url, metrics.alerted), folder, settings.canary_look_s
+        )
     service = Service(
-        Decider(
-            live,
-            Health(),
-            exploration,
-            sessions,
-            canaries=canaries,
-            ids=ids_of(folder),
-            teams=Teams(None if folder is None else _ledger(folder, settings)),
-        ),
+        decider,
         Admission(threads, metrics, settings.queue, settings.queue_s),
         metrics,
         Caller() if settings.upstreams else None,
         LogWriter(folder) if folder else None,
         log_text=settings.log_text,
         tell=spans() if settings.spans else no_spans,
-        promise=PromiseWatch(live, folder, settings.canary_look_s) if folder else None,
+        promise=promise,
+        alerts=alerts,
     )
     doors = Doors(settings, tokens, RateLimit(settings.rate))
     return application(service, doors, predictor.bundle, settings)
@@ -125,6 +135,7 @@ def check(settings: Settings) -> dict[str, object]:
         HydraError: They are not valid.
     """
     require_safe_address(settings)
+    webhook_address(os.environ)
     rules()
     if settings.tokens:
         load_tokens(Path(settings.tokens))

@@ -34,6 +34,7 @@ from hydra_core.server.logged import record_of, refusal_record
 from hydra_core.server.metrics import Metrics
 from hydra_core.server.promise import PromiseWatch
 from hydra_core.server.settings import AUTO
+from hydra_core.server.telemetry.alerts import Alerts
 from hydra_core.server.tracing import Tell, no_spans
 from hydra_core.server.upstream.asking import Asking, Attempts
 from hydra_core.server.upstream.billing import abandoned, billed
@@ -60,6 +61,7 @@ class Service:
         log_text: Whether messages go there as well.
         tell: Told of every finished request.
         promise: Watches the catalog's promise; None without a log.
+        alerts: Tells somebody of what goes wrong; None for nobody.
     """
 
     def __init__(
@@ -73,11 +75,15 @@ class Service:
         log_text: bool = False,
         tell: Tell = no_spans,
         promise: PromiseWatch | None = None,
+        alerts: Alerts | None = None,
     ) -> None:
         self.decider, self.metrics, self.caller, self.log = decider, metrics, caller, log
         self._log_text, self._tell, self._promise = log_text, tell, promise
+        self._alerts = alerts
         if promise is not None:
             promise.start()
+        if alerts is not None:
+            alerts.start()
         self.admission = admission
 
     @property
@@ -87,6 +93,8 @@ class Service:
 
     async def close(self) -> None:
         """Finish: connections, threads, log."""
+        if self._alerts is not None:
+            self._alerts.close()
         if self._promise is not None:
             self._promise.close()
         try:

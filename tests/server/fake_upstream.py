@@ -72,6 +72,8 @@ class FakeUpstream:
             kind = [(b"content-type", b"application/json"), (b"content-encoding", b"gzip")]
             await send({"type": "http.response.start", "status": 200, "headers": kind})
             await send({"type": "http.response.body", "body": body})
+        elif how == "uncounted":
+            await _json(send, 200, {**_answer(asked["model"]), "usage": None})
         elif asked.get("stream"):
             await self._stream(asked, send, receive, how)
         else:

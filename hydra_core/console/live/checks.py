@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from datetime import date
+from pathlib import Path
 
+import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
@@ -29,6 +31,7 @@ from hydra_core.console.live.view_traffic import (
     value_view,
 )
 from hydra_core.console.widgets import literal
+from hydra_core.decision_log.told import read_told
 from hydra_core.live.drift import Drift, band_shares
 from hydra_core.live.promise_watch import promise_status
 
@@ -158,6 +161,31 @@ def _changed(look: LogView) -> tuple[str, ...]:
     except HydraError:
         return ()  # nothing was scored by its predictor: the view Drift says so
     return tuple(one.dimension for one in found if one.verdict == "changed")
+
+
+def alerted(look: LogView) -> None:
+    """Show what the webhook was told by the services of this log, newest first."""
+    found = read_told(Path(look.key.folder))
+    if not found:
+        st.info(
+            "No alerts of this log. `serve` sends them when HYDRA_ALERT_WEBHOOK holds the address "
+            "of a webhook: a canary that is stopped, a promise that is no longer covered, drift, "
+            "budgets, answers without counted tokens, models that do not answer.",
+            icon=":material/notifications:",
+        )
+        return
+    frame = pd.DataFrame({"at": [one.at for one in found], "text": [one.text for one in found]})
+    column = st.column_config
+    tables.kept(
+        frame,
+        "live.alerts.table",
+        height="content",
+        column_config={
+            "at": column.DatetimeColumn("When (UTC)", width=150, format="YYYY-MM-DD HH:mm"),
+            "text": column.TextColumn("What"),
+        },
+    )
+    st.caption(f":material/notifications: {len(found):,} alerts of the last 90 days.")
 
 
 def drifting(look: LogView) -> None:

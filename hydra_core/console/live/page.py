@@ -20,6 +20,7 @@ _VIEWS = {
     "Drift": checks.drifting,
     "Unknown": checks.unknown,
     "Feedback": traffic.rated,
+    "Alerts": checks.alerted,
 }
 _EVERY_S = 5.0
 

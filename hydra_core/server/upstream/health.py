@@ -16,6 +16,8 @@ _SHARE: Final = 0.6
 _HALF_LIFE_S: Final = 15.0
 #: A model is well while less than this is missing to health 1.
 _WELL: Final = 0.05
+#: So many failed attempts in a row are an outage.
+DOWN_AFTER: Final = 5
 
 
 class Health:
@@ -37,6 +39,7 @@ class Health:
         self._half_life_s, self._clock = half_life_s, clock
         self._lock = threading.Lock()
         self._seen: dict[str, tuple[float, float]] = {}  # missing to 1, when
+        self._failures: dict[str, int] = {}  # in a row
         self._until: dict[str, float] = {}  # end of the wait that its upstream asks for
 
     def failed(self, model: str, wait_s: float = 0.0) -> bool:
@@ -46,6 +49,7 @@ class Health:
             wait_s: How long its upstream asks to be left alone.
         """
         with self._lock:
+            self._failures[model] = self._failures.get(model, 0) + 1
             missing = self._missing(model)
             self._seen[model] = (missing + _SHARE * (1.0 - missing), self._clock())
             if wait_s > 0:
@@ -57,8 +61,17 @@ class Health:
         """Seconds for which the model is not to be asked."""
         return max(0.0, self._until.get(model, 0.0) - self._clock()) if self._until else 0.0
 
+    def down(self) -> frozenset[str]:
+        """The models that did not answer for many attempts in a row."""
+        if not self._failures:
+            return frozenset()
+        with self._lock:
+            return frozenset(m for m, count in self._failures.items() if count >= DOWN_AFTER)
+
     def answered(self, model: str) -> None:
         """The model answered."""
+        if self._failures:
+            self._failures.pop(model, None)
         if model not in self._seen:
             return
         with self._lock:

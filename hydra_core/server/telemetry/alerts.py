@@ -1,0 +1,146 @@
+"""Looks for what somebody should know, and tells each event once to the webhook."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from hydra_core.base.errors import HydraError
+from hydra_core.base.types import WhenSpent
+from hydra_core.decision_log.told import Events
+from hydra_core.server.access.team_budgets import period_of
+from hydra_core.server.deciding import Decider
+from hydra_core.server.metrics import Metrics
+from hydra_core.server.promise import PromiseWatch
+from hydra_core.server.telemetry.webhook import Webhook
+
+_LOG = logging.getLogger(__name__)
+_LOOK_S: Final = 5.0
+#: Drift takes longer to look for than the rest.
+_DRIFT_EVERY: Final = timedelta(minutes=1)
+_WINDOWS: Final = {"15m": "15 minutes", "1h": "hour", "1d": "day"}
+#: Shares of a budget that are told.
+SHARES: Final = (1.0, 0.8)
+_Found = tuple[str, str]
+
+
+class Alerts:
+    """Watches one process of the service.
+
+    Args:
+        promise: None where no log is kept.
+        folder: Of the decision log; workers share through it what was told. None for none.
+        every_s: Time between two looks.
+        clock: The current moment, with a time zone.
+    """
+
+    def __init__(
+        self,
+        decider: Decider,
+        metrics: Metrics,
+        promise: PromiseWatch | None,
+        webhook: Webhook,
+        folder: Path | None,
+        every_s: float = _LOOK_S,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._decider, self._metrics, self._promise = decider, metrics, promise
+        self._webhook, self._every_s, self._clock = webhook, every_s, clock
+        self._events, self._down = Events(folder), frozenset[str]()
+        self._drift_due = clock()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="alerts", daemon=True)
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._stop.set()
+        self._webhook.close()
+
+    def look(self) -> None:
+        """Tell what is new."""
+        now = self._clock()
+        for key, text in self._found(now):
+            if self._events.first(key, text, now):
+                extra = {"event": "alert"}
+                _LOG.warning("%s", text, extra=extra)
+                self._webhook.post(f"HyDRA: {text}")
+
+    def _found(self, now: datetime) -> Iterator[_Found]:
+        yield from self._canary()
+        yield from self._promised()
+        yield from self._upstreams()
+        yield from self._usage(now)
+        yield from self._budgets(now)
+        if now >= self._drift_due:
+            self._drift_due = now + _DRIFT_EVERY
+            yield from shifted(self._metrics.shifts(), now)
+
+    def _canary(self) -> Iterator[_Found]:
+        canary = self._decider.canary
+        if canary is not None and (why := canary.stopped):
+            name = canary.live.now.catalog.name
+            yield f"canary {name} {why}", f"the canary {name} is stopped: {why}"
+
+    def _promised(self) -> Iterator[_Found]:
+        ended = "" if self._promise is None else self._promise.ended
+        if ended:
+            yield f"promise {self._decider.live.now.catalog.digest}", ended
+
+    def _upstreams(self) -> Iterator[_Found]:
+        """Told when a model goes down; once it answers again, the next time is a new event."""
+        down = self._decider.health.down()
+        fresh, back, self._down = down - self._down, self._down - down, down
+        for model in back:
+            self._events.over(f"down {model}")
+        for model in sorted(fresh):
+            text = f"{model} does not answer: its last attempts all failed; others are asked"
+            yield f"down {model}", text
+
+    def _usage(self, now: datetime) -> Iterator[_Found]:
+        for model in self._metrics.take_unknown():
+            text = f"{model} answers without counting its tokens: what it costs is not known"
+            yield f"usage {model} {now:%Y-%m-%d}", text
+
+    def _budgets(self, now: datetime) -> Iterator[_Found]:
+        teams = self._decider.live.now.catalog.policy.teams
+        for name, used in self._decider.budgets_used().items():
+            budget = teams[name].budget if name in teams else None
+            share = next((share for share in SHARES if used >= share), None)
+            if share is None or budget is None:
+                continue
+            period, _ = period_of(budget.per, now)
+            refuses = budget.when_spent is WhenSpent.REFUSE
+            then = "requests are refused" if refuses else "the cheapest model goes on"
+            text = f"team {name} has used {100 * used:.0f} % of ${budget.usd:g} for {period}"
+            text += f": {then}" if share >= 1.0 else ""
+            yield f"budget {name} {period} {share:g}", text
+
+    def _watch(self) -> None:
+        self._events.clean(self._clock())
+        while not self._stop.wait(self._every_s):
+            try:
+                self.look()
+            except (HydraError, OSError) as error:
+                _LOG.error("nobody can be alerted: %s", error)
+            except Exception:  # whatever it was, the next look may work
+                _LOG.exception("alerts were not looked for")
+
+
+def shifted(shifts: Mapping[str, tuple[float, bool]], now: datetime) -> Iterator[_Found]:
+    """The windows of traffic that ask for something else than all before, as events.
+
+    Args:
+        shifts: As `RecentKinds.shifts` has them.
+    """
+    for window, (psi, beyond_chance) in shifts.items():
+        if beyond_chance:
+            told = f"requests of the last {_WINDOWS[window]} ask for something else than before"
+            yield f"drift {window} {now:%Y-%m-%d}", f"{told} (PSI {psi:.2f})"
