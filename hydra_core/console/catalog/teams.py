@@ -58,9 +58,17 @@ def _form(entry: CatalogEntry, catalog: Catalog, name: str) -> None:
         per = middle.selectbox("For each", list(Period), list(Period).index(budget.per))
         then = right.selectbox("At 100 %", list(_THEN), list(_THEN).index(budget.when_spent),
                                format_func=_THEN.__getitem__)  # fmt: skip
-        begins = left.number_input("V falls from, %", 0.0, 99.0, 100 * budget.falls_from, 5.0)
-        ends = middle.number_input("Cheapest from, %", 1.0, 100.0, 100 * budget.cheapest_from, 5.0)
-        least = right.number_input("V falls to, times V", 0.001, 1.0, budget.least, 0.05)
+        begins = left.number_input("Cheaper from, %", 0.0, 99.0, 100 * budget.falls_from, 5.0)
+        ends = middle.number_input(
+            "Cheapest alone from, %", 1.0, 100.0, 100 * budget.cheapest_from, 5.0
+        )
+        least = right.number_input(
+            "V falls to (share)" if by_value else "τ is divided by up to 1 /",
+            0.001,
+            1.0,
+            budget.least,
+            0.05,
+        )
         saved = st.form_submit_button("Save team", disabled=not drafts.may_edit())
     if name:
         st.button(

@@ -101,7 +101,7 @@ def views(own: Sweep, both: Paired, both_sides: Sides) -> str | None:
     elif view == "Queries":
         compare_queries.queries(both, both_sides)
     elif view == "Cost and quality":
-        compare_policies.on_axes(both, own, (both_sides[0][0].name, both_sides[1][0].name))
+        compare_policies.on_axes(both, own, both_sides)
     elif view == "Languages and groups":
         compare_policies.by_slice(both, own)
     return view

@@ -18,7 +18,7 @@ from hydra_core.console.compare import state as compare_state
 from hydra_core.console.compare.figure_deltas import deltas_figure
 from hydra_core.console.compare.view import Kind, Paired, Side, Totals, on_curve, sentence
 from hydra_core.console.compare.view_figures import Measure, deltas_view, flip_view
-from hydra_core.console.compare.view_tables import grouping, slices
+from hydra_core.console.compare.view_tables import Sides, grouping, slices
 from hydra_core.console.figures.frontier import frontier_figure
 from hydra_core.console.figures.heat import heat_figure
 from hydra_core.console.numbers import per_resolved_text
@@ -70,12 +70,14 @@ def choose(
 def _checker(place: DeltaGenerator, letter: str, now: Checker) -> None:
     """The checker's errors, cost and time."""
     settings = (
-        ("Passes wrong, %", "passes_wrong", 100.0, 100.0, 1.0),
+        ("Passes bad, %", "passes_wrong", 100.0, 100.0, 1.0),
         ("Rejects right, %", "rejects_right", 100.0, 100.0, 1.0),
         ("A check, USD", "check_usd", 1.0, None, 0.0001),
         ("A check, s", "check_s", 1.0, None, 0.1),
     )
-    for column, (label, name, scale, most, step) in zip(place.columns(4), settings, strict=True):
+    for column, (label, name, scale, most, step) in zip(
+        place.columns(4, vertical_alignment="bottom"), settings, strict=True
+    ):
         key = f"compare.checker.{letter}.{name}"
         st.session_state[key] = scale * getattr(now, name)
         column.number_input(
@@ -86,10 +88,10 @@ def _checker(place: DeltaGenerator, letter: str, now: Checker) -> None:
         )  # fmt: skip
 
 
-def on_axes(both: Paired, own: Sweep, names: tuple[str, str]) -> None:
-    """Both sides on the axes of the page's own curve."""
+def on_axes(both: Paired, own: Sweep, sides: Sides) -> None:
+    """Both sides on the axes of a router's curve."""
     widgets.figure(
-        frontier_figure(on_curve(own, both, names), widgets.colors()),
+        frontier_figure(on_curve(own, both, sides), widgets.colors()),
         "compare.curve",
         alt="Quality against cost: the router's curve, single models, and both sides",
     )

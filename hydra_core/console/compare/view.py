@@ -206,14 +206,20 @@ def cascade_text(side: Side, sweep: Sweep) -> str:
     return f"{found.cheap} first; {twice:.1f} % go on to {found.strong}; {late}. Simulated."
 
 
-def on_curve(own: Sweep, both: Paired, names: tuple[str, str]) -> FrontierView:
-    """The page's own curve with both sides on its axes: cost against quality, in percent."""
-    axes = Axes(XAxis.COST, YAxis.RESOLVED, own.baselines[0])
-    view = frontier_view(own, own.own_knob, axes, banded=False)
-    found = zip("AB", names, totals(both), strict=True)
+def on_curve(
+    own: Sweep, both: Paired, sides: tuple[tuple[Side, Sweep], tuple[Side, Sweep]]
+) -> FrontierView:
+    """Both sides on the axes of a router's curve: cost against quality, in percent.
+
+    The curve is that of B where it is a router, else of A, else of the page's catalog.
+    """
+    routers = [(sweep, side.knob) for side, sweep in reversed(sides) if side.knob is not None]
+    sweep, knob = routers[0] if routers else (own, own.own_knob)
+    axes = Axes(XAxis.COST, YAxis.RESOLVED, sweep.baselines[0])
+    view = frontier_view(sweep, knob, axes, banded=False)
     spots = tuple(
-        Spot(f"{letter}: {name}", one.mean_cost_usd.value, 100 * one.quality.value)
-        for letter, name, one in found
+        Spot(f"{letter}: {side.label}", one.mean_cost_usd.value, 100 * one.quality.value)
+        for letter, (side, _), one in zip("AB", sides, totals(both), strict=True)
     )
     return replace(view, imported=spots)
 
