@@ -204,3 +204,14 @@ def test_a_small_p_value_of_a_slice_is_never_called_nothing(open_page):
     link = {"set": "mixed_2024", "catalog": "mixed_2024", "view": "Languages and groups"}
     app = open_page("pages/decide/compare.py", **link)
     assert app.dataframe[0].value["p"].tolist() == ["< 0.001"]
+
+
+def test_a_checked_cascade_stands_on_a_side_with_its_checker(page):
+    page.selectbox(key="compare.a").set_value("cascade").run()
+    assert not page.exception
+    before = values(page)["Quality"]
+    assert "% go on to " in said(page)
+    page.number_input(key="compare.checker.a.passes_wrong").set_value(60.0).run()
+    assert values(page)["Quality"] != before
+    part(page, "Cost and quality")
+    assert "per resolved query" in said(page)
