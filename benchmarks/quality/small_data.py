@@ -28,10 +28,10 @@ from hydra_core.choosing.lift import lift_of
 from hydra_core.choosing.sources.few_outcomes import fit_few
 from hydra_core.choosing.sources.lift import GRID, cost_range, lift_of_choices, taus_at
 from hydra_core.choosing.sources.newcomers import add_newcomer, place_newcomer
-from hydra_core.choosing.sources.one_rule import choices_in_order
 from hydra_core.choosing.sources.outcomes import Outcomes, outcomes_of
 from hydra_core.choosing.sources.success_profiles import fit_success_profiles
 from hydra_core.predictor.onnx_predictor import default_predictor
+from hydra_core.routing.matcher import choices_in_order
 
 #: Whether the rate is known, how many outcomes, how wrong the rate is.
 CASES = {

@@ -26,17 +26,17 @@ from hydra_core.choosing.sources.newcomers import (
     newcomer_range,
     place_newcomer,
 )
-from hydra_core.choosing.sources.one_rule import (
-    choices_in_order,
-    cost_order,
-    returns_on_upgrading,
-)
 from hydra_core.choosing.sources.outcomes import Outcomes
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.outcome_model.heads import Linear, log_odds
 from hydra_core.outcome_model.model import LEAST_OUTCOMES, Costs
 from hydra_core.outcome_model.raw import Predicted, Raw
 from hydra_core.replay.metrics import picked
+from hydra_core.routing.matcher import (
+    choices_in_order,
+    cost_order,
+    returns_on_upgrading,
+)
 
 #: Outcomes of the newcomer at which a rate is rehearsed.
 COUNTS: Final = (0, 10, 25, 50)

@@ -1,14 +1,19 @@
-"""The two decision rules: shortfall (paper section "Shortfall Matching") and value.
+"""The decision rule: the cheapest model whose shortfall is at most tau ("Shortfall Matching").
 
-The shortfall rule needs profiles, the value rule what a model is predicted to achieve and cost.
-Router, replay and what-if all call these functions; nothing else in the project decides a route.
+Shortfalls come from profiles (Eq. 6), and cost is one figure a model; or they are returns on
+upgrading, from what each model is predicted to achieve and cost on this query. "The cheapest model
+whose return on upgrading is at most 1 / V" is the model of largest success - cost / V: the value
+rule, which `choose_by_value` decides directly. Router, replay and what-if all call these functions;
+nothing else in the project decides a route.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from hydra_core.base.types import BoolArray, FloatArray, IntArray
+from hydra_core.base.types import BoolArray, ChoiceArray, FloatArray, IntArray
+
+_ROWS_PER_CHUNK = 4_096
 
 
 def shortfall(
@@ -61,20 +66,29 @@ def preference(shortfalls: FloatArray, cost: FloatArray) -> IntArray:
 
     Args:
         shortfalls: (n, m).
-        cost: (m,) what orders the models.
+        cost: (m,) what orders the models, or (n, m) for every query.
 
     Returns:
-        (m,) when all costs differ (the same order for every query), else (n, m).
+        (m,) when there is one cost a model and all differ (one order for every query), else (n, m).
     """
     cost = np.asarray(cost, dtype=np.float64)
     if not np.isfinite(cost).all():
         raise ValueError(f"cost must be finite numbers, got {cost.tolist()}")
+    if cost.ndim == 2:
+        return cost_order(shortfalls, cost)
     order = np.argsort(cost, kind="stable")
     ascending = cost[order]
     if (ascending[1:] != ascending[:-1]).all():
         return order
-    index = np.broadcast_to(np.arange(cost.size), shortfalls.shape)
-    return np.lexsort((index, shortfalls, np.broadcast_to(cost, shortfalls.shape)), axis=1)
+    return cost_order(shortfalls, cost)
+
+
+def cost_order(shortfalls: FloatArray, cost: FloatArray) -> IntArray:
+    """As `preference`, (n, m) in every case."""
+    whole = np.broadcast_to(np.asarray(cost, np.float64), shortfalls.shape)
+    index = np.broadcast_to(np.arange(shortfalls.shape[1]), shortfalls.shape)
+    order: IntArray = np.lexsort((index, shortfalls, whole), axis=1)
+    return order
 
 
 def contenders(open_: BoolArray, health: FloatArray, floor: float) -> tuple[IntArray, bool]:
@@ -101,9 +115,9 @@ def choose(shortfalls: FloatArray, cost: FloatArray, tau: float) -> IntArray:
     Nobody eligible: the model of least shortfall (fail open), the cheapest of several.
 
     Args:
-        shortfalls: (n, m) with m >= 1.
-        cost: (m,) what orders the models.
-        tau: Largest acceptable shortfall.
+        shortfalls: (n, m) with m >= 1; infinity is never eligible below an infinite tau.
+        cost: (m,) what orders the models, or (n, m) for every query.
+        tau: Largest acceptable shortfall; 1 / V where shortfalls are returns on upgrading.
 
     Returns:
         (n,) index of the chosen model.
@@ -131,6 +145,41 @@ def choose(shortfalls: FloatArray, cost: FloatArray, tau: float) -> IntArray:
 def ranked_values(values: np.ndarray, order: IntArray) -> np.ndarray:
     """(n, m) values in the order of a `preference`."""
     return values[:, order] if order.ndim == 1 else np.take_along_axis(values, order, 1)
+
+
+def returns_on_upgrading(success: FloatArray, cost_usd: FloatArray) -> FloatArray:
+    """Return the best return on upgrading from every model, for every query.
+
+    For model i it is the maximum of (p_j - p_i) / (c_j - c_i) over the dearer models j, and 0 where
+    no dearer model is better. A better model at the same cost makes it infinite.
+
+    Args:
+        success: (n, m) predicted success.
+        cost_usd: (n, m) predicted cost of the query, USD.
+
+    Returns:
+        (n, m) success per USD, >= 0.
+
+    Raises:
+        ValueError: The shapes differ, there is no model, or a value is not finite.
+    """
+    success, cost_usd = np.asarray(success, np.float64), np.asarray(cost_usd, np.float64)
+    if success.ndim != 2 or success.shape[1] == 0 or success.shape != cost_usd.shape:
+        raise ValueError(
+            f"success {success.shape} and cost_usd {cost_usd.shape} must both be (n, m), m >= 1"
+        )
+    if not (np.isfinite(success).all() and np.isfinite(cost_usd).all()):
+        raise ValueError("success and cost_usd must be finite numbers, got NaN or infinity")
+    best = np.zeros(success.shape)
+    for j in range(success.shape[1]):  # m is small; (n, m) buffers instead of an (n, m, m) array
+        gain = success[:, j, None] - success
+        extra = cost_usd[:, j, None] - cost_usd
+        upgrade = (gain > 0) & (extra >= 0)
+        ratio = np.full(gain.shape, np.inf)
+        with np.errstate(over="ignore"):
+            np.divide(gain, extra, out=ratio, where=extra > 0)
+        np.maximum(best, np.where(upgrade, ratio, 0.0), out=best)
+    return best
 
 
 def choose_by_value(success: FloatArray, cost_usd: FloatArray, value_usd: float) -> IntArray:
@@ -164,3 +213,28 @@ def choose_by_value(success: FloatArray, cost_usd: FloatArray, value_usd: float)
     best = net >= net.max(axis=1, keepdims=True)
     chosen: IntArray = np.where(best, cost_usd, np.inf).argmin(axis=1)
     return chosen
+
+
+def choices_in_order(shortfalls: FloatArray, order: IntArray, taus: FloatArray) -> ChoiceArray:
+    """Return the routes at each of a few taus, all in one pass.
+
+    Args:
+        shortfalls: (n, m) with 1 <= m <= 255, not NaN.
+        order: (n, m) models from cheapest to dearest.
+        taus: (t,) in any order.
+
+    Returns:
+        (n, t) model indices as unsigned bytes.
+    """
+    n, m = shortfalls.shape
+    result = np.empty((n, len(taus)), dtype=np.uint8)
+    for begin in range(0, n, _ROWS_PER_CHUNK):
+        part = slice(begin, begin + _ROWS_PER_CHUNK)
+        ranked = np.take_along_axis(shortfalls[part], order[part], 1)
+        models = order[part].astype(np.uint8)
+        least = np.take_along_axis(models, ranked.argmin(axis=1)[:, None], 1)
+        chosen = np.repeat(least, len(taus), axis=1)
+        for rank in reversed(range(m)):  # the cheapest eligible model is written last
+            np.copyto(chosen, models[:, rank, None], where=ranked[:, rank, None] <= taus)
+        result[part] = chosen
+    return result

@@ -11,10 +11,10 @@ from hydra_core.choosing.sources.newcomers import (
     place_newcomer,
     shift_of_rate,
 )
-from hydra_core.choosing.sources.one_rule import choices_in_order
 from hydra_core.choosing.sources.outcomes import Outcomes
 from hydra_core.choosing.sources.success_profiles import fit_success_profiles
 from hydra_core.outcome_model.heads import log_odds
+from hydra_core.routing.matcher import choices_in_order
 from tests.choosing.learning_sets import MODELS as SMALL
 from tests.choosing.learning_sets import learnable, material_of
 from tests.choosing.sets import outcomes

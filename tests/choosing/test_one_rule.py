@@ -6,18 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from hydra_core.choosing.sources.one_rule import (
+from hydra_core.routing.matcher import (
     choices_in_order,
-    choose_in_order,
+    choose,
+    choose_by_value,
     cost_order,
     returns_on_upgrading,
 )
-from hydra_core.routing.matcher import choose, choose_by_value
 
 
 def by_return(success, cost, value):
     returns = returns_on_upgrading(success, cost)
-    return choose_in_order(returns, cost_order(returns, cost), 1.0 / value)
+    return choose(returns, cost, 1.0 / value)
 
 
 @pytest.mark.parametrize("models", [1, 2, 3, 5, 12])
@@ -56,33 +56,34 @@ def test_a_boundless_value_takes_the_most_successful_model():
     success = np.array([[0.2, 0.9, 0.9], [0.5, 0.4, 0.3]])
     cost = np.array([[1.0, 3.0, 2.0], [1.0, 2.0, 3.0]])
     returns = returns_on_upgrading(success, cost)
-    assert choose_in_order(returns, cost_order(returns, cost), 0.0).tolist() == [2, 0]
+    assert choose(returns, cost, 0.0).tolist() == [2, 0]
 
 
 def test_a_better_model_at_the_same_cost_is_always_taken():
     success, cost = np.array([[0.4, 0.6]]), np.array([[2.0, 2.0]])
     returns = returns_on_upgrading(success, cost)
     assert returns.tolist() == [[np.inf, 0.0]]
-    assert choose_in_order(returns, cost_order(returns, cost), 1e12).tolist() == [1]
+    assert choose(returns, cost, 1e12).tolist() == [1]
 
 
 def test_the_shortfall_rule_is_the_same_rule_with_one_order():
     rng = np.random.default_rng(1)
     shortfalls = rng.random((500, 4)).round(1)
     cost = np.array([3.0, 1.0, 1.0, 2.0])
-    order = cost_order(shortfalls, cost)
+    each = np.tile(cost, (len(shortfalls), 1))
     for tau in (0.0, 0.1, 0.35, 2.0):
-        assert (choose_in_order(shortfalls, order, tau) == choose(shortfalls, cost, tau)).all()
+        assert (choose(shortfalls, each, tau) == choose(shortfalls, cost, tau)).all()
 
 
 def test_many_settings_at_once_are_each_setting_alone():
     rng = np.random.default_rng(2)
     shortfalls = rng.random((300, 3))
-    order = cost_order(shortfalls, rng.random((300, 3)))
+    cost = rng.random((300, 3))
+    order = cost_order(shortfalls, cost)
     taus = np.array([0.7, 0.0, 0.3])
     together = choices_in_order(shortfalls, order, taus)
     for column, tau in zip(together.T, taus, strict=True):
-        assert (column == choose_in_order(shortfalls, order, tau)).all()
+        assert (column == choose(shortfalls, cost, tau)).all()
 
 
 def test_shapes_and_values_are_checked():
@@ -91,6 +92,4 @@ def test_shapes_and_values_are_checked():
     with pytest.raises(ValueError, match="finite"):
         returns_on_upgrading(np.array([[np.nan]]), np.ones((1, 1)))
     with pytest.raises(ValueError, match="NaN"):
-        choose_in_order(np.ones((1, 1)), np.zeros((1, 1), dtype=int), float("nan"))
-    with pytest.raises(ValueError, match="order"):
-        choose_in_order(np.ones((1, 2)), np.zeros((1, 1), dtype=int), 0.0)
+        choose(np.ones((1, 1)), np.ones((1, 1)), float("nan"))

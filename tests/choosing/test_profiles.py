@@ -10,10 +10,9 @@ from hydra_core.base.errors import CatalogError
 from hydra_core.catalog.schema import parse_catalog
 from hydra_core.choosing.sources.fitted_profiles import benchmark_profiles, fit_profiles
 from hydra_core.choosing.sources.lift import GRID, cross_fit, lift_of_choices
-from hydra_core.choosing.sources.one_rule import choose_in_order
 from hydra_core.choosing.sources.success_profiles import fit_success_profiles
 from hydra_core.outcome_model.success_profiles import Curves, profiles_of
-from hydra_core.routing.matcher import choose, choose_by_value, shortfall
+from hydra_core.routing.matcher import choices_in_order, choose, choose_by_value, shortfall
 from tests.choosing.sets import MODELS, PRICES, outcomes
 
 DIMENSIONS = ("reasoning", "debugging")
@@ -54,7 +53,8 @@ def test_fitted_profiles_are_routed_by_the_paper_s_own_rule():
     found, order = fitted.rank(data.requirements)
     assert np.allclose(found, shortfalls)
     for tau in (0.0, 0.1, 0.5):
-        assert (choose_in_order(found, order, tau) == choose(shortfalls, fitted.cost, tau)).all()
+        many = choices_in_order(found, order, np.array([tau]))[:, 0]
+        assert (many == choose(shortfalls, fitted.cost, tau)).all()
 
 
 def test_fitted_numbers_name_every_cell():
@@ -168,7 +168,7 @@ def test_the_value_rule_on_a_profile_is_its_rank():
     shortfalls, order = fitted.rank(data.requirements)
     for value in (1e-4, 0.01, 1.0):
         wanted = choose_by_value(predicted.success, predicted.cost_usd, value)
-        assert (choose_in_order(shortfalls, order, 1 / value) == wanted).all()
+        assert (choices_in_order(shortfalls, order, np.array([1 / value]))[:, 0] == wanted).all()
 
 
 def test_the_level_of_other_outcomes_is_taken_over():

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from hydra_core.base.types import Rule
-from hydra_core.choosing.sources.one_rule import cost_order, returns_on_upgrading
 from hydra_core.choosing.sources.promise import betting_p_values, forecast, promise, walk
 from hydra_core.choosing.sources.success_profiles import fit_success_profiles
+from hydra_core.routing.matcher import cost_order, returns_on_upgrading
 from tests.choosing.sets import outcomes
 
 #: Share of the queries that do not go to the baseline.

@@ -17,10 +17,9 @@ import numpy as np
 from hydra_core.base.types import LEVEL_DIMENSION, Band, FloatArray, IntArray
 from hydra_core.catalog.profiles import compensated_weights, to_band
 from hydra_core.choosing.lift import hull_of
-from hydra_core.choosing.sources.one_rule import cost_order
 from hydra_core.choosing.sources.outcomes import Outcomes
 from hydra_core.predictor.score_bands import score_bands
-from hydra_core.routing.matcher import shortfall
+from hydra_core.routing.matcher import cost_order, shortfall
 
 #: Fewer outcomes than this cannot carry fitted profiles.
 LEAST_QUERIES: Final = 500

@@ -10,10 +10,10 @@ from hydra_core.choosing.heads import choose, fit, grouped_parts
 from hydra_core.choosing.material import Material
 from hydra_core.choosing.sources.few_outcomes import FEW, fit_few
 from hydra_core.choosing.sources.lift import CrossFitted, Ranked
-from hydra_core.choosing.sources.one_rule import cost_order, returns_on_upgrading
 from hydra_core.choosing.sources.outcomes import Outcomes, outcomes_of
 from hydra_core.outcome_model.model import OutcomeHeads
 from hydra_core.outcome_model.raw import Predicted
+from hydra_core.routing.matcher import cost_order, returns_on_upgrading
 
 
 def _fit_heads(material: Material, *, few: bool, seed: int) -> OutcomeHeads:

@@ -16,11 +16,11 @@ import numpy as np
 from hydra_core.base.types import ChoiceArray, FloatArray, IntArray, Progress
 from hydra_core.choosing.heads import grouped_parts
 from hydra_core.choosing.lift import POINTS, Lift, differences_to_hull, hull_of
-from hydra_core.choosing.sources.one_rule import choices_in_order
 from hydra_core.choosing.sources.outcomes import Outcomes
 from hydra_core.replay.band import lift_band
 from hydra_core.replay.metrics import picked
 from hydra_core.replay.significance import mean_interval
+from hydra_core.routing.matcher import choices_in_order
 
 #: Percent of the cost range at which a lift is judged; `POINTS` among them, as for heads.
 GRID: Final = (10, 20, 25, 30, 40, 50, 60, 70, 75, 80, 90)

@@ -24,16 +24,16 @@ from hydra_core.base.errors import MismatchError
 from hydra_core.base.promised import Promised
 from hydra_core.base.types import ChoiceArray, FloatArray, IntArray, Rule
 from hydra_core.choosing.sources.lift import cross_fit, settings_of
-from hydra_core.choosing.sources.one_rule import (
-    choices_in_order,
-    cost_order,
-    returns_on_upgrading,
-)
 from hydra_core.choosing.sources.outcomes import clusters_of, outcomes_of_replay
 from hydra_core.choosing.sources.success_profiles import fit_success_profiles
 from hydra_core.replay.metrics import picked
 from hydra_core.replay.sweep import Sweep
 from hydra_core.replay.value_sweep import ValueSweep
+from hydra_core.routing.matcher import (
+    choices_in_order,
+    cost_order,
+    returns_on_upgrading,
+)
 
 #: Variance of a difference where the query moves, for stakes alone.
 _VARIANCE_OF_MOVED: Final = 0.2

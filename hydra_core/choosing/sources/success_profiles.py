@@ -11,9 +11,9 @@ from scipy.sparse import coo_array
 
 from hydra_core.base.types import FloatArray, IntArray
 from hydra_core.choosing.heads import Path, ridge_path, targets
-from hydra_core.choosing.sources.one_rule import cost_order, returns_on_upgrading
 from hydra_core.choosing.sources.outcomes import Outcomes
 from hydra_core.outcome_model.success_profiles import LOG_BOUND, Curves, SuccessProfiles
+from hydra_core.routing.matcher import cost_order, returns_on_upgrading
 
 #: Penalty of the ridge on standardised columns, times the number of queries.
 PENALTY: Final = 0.003
