@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final
 
@@ -57,7 +57,7 @@ def predicted(
     same = (rows["valued_by"] == valuer.digest) & rows["predicted_success"].notna()
     rows[_SUCCESS] = rows["predicted_success"].where(same, None)
     rows[_COST] = rows["predicted_cost_usd"].where(same, None)
-    made = Traffic(rows, traffic.clusters, traffic.orphans, traffic.lost)
+    made = replace(traffic, rows=rows)
     if not valuer.reads_text:
         _from_requirements(made, valuer, catalog.predictor_fingerprint)
     elif predict is not None:
