@@ -46,6 +46,13 @@ def test_without_a_log_the_page_teaches_how_to_get_one(open_page):
     assert any("hydra-router serve" in one.value for one in app.markdown)
 
 
+def test_a_link_that_names_a_view_and_no_part_opens(open_page, log):
+    app = open_page("pages/operate/live.py?live.view=Feedback")
+    assert not app.exception
+    assert "Feedback" in app.query_params["live.view"]
+    assert "traffic" in app.query_params["part"]
+
+
 def test_an_empty_log_teaches_as_well(open_page, tmp_path, monkeypatch):
     (tmp_path / "decisions").mkdir()
     monkeypatch.setenv("HYDRA_LOG", str(tmp_path / "decisions"))

@@ -36,15 +36,27 @@ def stay_in(part: str) -> None:
 
 def write(link: Mapping[str, str]) -> None:
     """Put the page's link into the address, unless it says that already."""
-    at = st.session_state.get(_PART, "")
-    whole = {**link, **({PART: at} if at else {}), **step_link()}
+    whole = {**link, **_ours()}
     if st.query_params.to_dict() != whole:
         st.query_params.from_dict(whole)
 
 
 def keep() -> None:
-    """Put the demo's step back into the address where a page wrote none of its own."""
-    write(read())
+    """Put part and step into the address where a page wrote none; its own parameters stay.
+
+    Each alone: those that belong to a widget may not be written here.
+    """
+    ours = _ours()
+    for name in (PART, PARAMETER):
+        if name in ours and st.query_params.get(name) != ours[name]:
+            st.query_params[name] = ours[name]
+        elif name not in ours and name in st.query_params:
+            del st.query_params[name]
+
+
+def _ours() -> dict[str, str]:
+    at = st.session_state.get(_PART, "")
+    return {**({PART: at} if at else {}), **step_link()}
 
 
 def asked() -> tuple[int, str] | None:

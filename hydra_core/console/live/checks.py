@@ -47,7 +47,7 @@ def shadowing(look: LogView) -> None:
     found = cache_live.shadowed(look.key, other.digest, other, date.today())
     change = "–" if found.cost is None else found.cost.change.scaled(100.0).text("%")
     then = found.billed
-    billed = None if then is None else f"{signed(100 * then.change.value)} % of the bill"
+    billed = None if then is None else f"{signed(100 * then.change.value)} % against the bill"
     agreement = found.agreement.scaled(100.0)
     left, right = st.columns([4.6, 5.4], gap="small")
     with left:

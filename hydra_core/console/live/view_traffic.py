@@ -343,8 +343,8 @@ def drift_text(found: Sequence[Drift]) -> tuple[str, str]:
     if named["changed"] or named["shifted"]:
         moved = ", ".join([*named["changed"], *named["shifted"]])
         return "warning", (
-            f"Traffic no longer looks like the eval set ({moved}). Import this log as an eval set "
-            "and tune again."
+            f"Traffic no longer looks like the eval set ({moved}). Have every model answer 250 of "
+            "these messages (hydra-router collect --from-log), and learn or tune again."
         )
     if named["open"]:
         return "info", f"Too few decisions to judge {', '.join(named['open'])}."
