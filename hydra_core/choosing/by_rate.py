@@ -27,6 +27,7 @@ from hydra_core.choosing.sources.newcomers import (
     place_newcomer,
 )
 from hydra_core.choosing.sources.outcomes import Outcomes
+from hydra_core.choosing.sources.success_profiles import fit_success_profiles
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.outcome_model.heads import Linear, log_odds
 from hydra_core.outcome_model.model import LEAST_OUTCOMES, Costs
@@ -214,6 +215,25 @@ def rehearsal_of(learning: Learning, seed: int = 0) -> Rehearsal | None:
     said = Predicted(learning.predicted.success[:, :b], learning.predicted.cost_usd[:, :b])
     said = said.take(rows)
     return rehearse(said.success, said.cost_usd, outcomes, seed=seed)
+
+
+def rehearse_profiles(outcomes: Outcomes, *, seed: int = 0) -> Rehearsal | None:
+    """Rehearse a rate where nothing was learned: on cross-fitted success profiles.
+
+    Args:
+        outcomes: Of all models.
+        seed: Draws parts and outcomes.
+    """
+    if np.unique(outcomes.clusters).size < _FOLDS:
+        return None
+    part = grouped_parts(outcomes.clusters, _FOLDS, np.random.default_rng(seed))
+    success, cost_usd = np.empty(outcomes.quality.shape), np.empty(outcomes.quality.shape)
+    for number in range(_FOLDS):
+        rows = np.flatnonzero(part == number)
+        fitted = fit_success_profiles(outcomes.take(np.flatnonzero(part != number)))
+        said = fitted.predict(outcomes.requirements[rows])
+        success[rows], cost_usd[rows] = said.success, said.cost_usd
+    return rehearse(success, cost_usd, outcomes, seed=seed)
 
 
 def _lift(success: FloatArray, cost_usd: FloatArray, outcomes: Outcomes) -> float:

@@ -112,7 +112,7 @@ def test_a_model_is_added_in_six_clicks(page):
     for typed in ("haiku-next", "anthropic", "0.3", "0.6", "200000"):
         page.keyboard.type(typed)
         page.keyboard.press("Tab")
-    click(page.get_by_role("spinbutton", name="It resolves"))
+    click(page.get_by_role("spinbutton", name="How often does it solve"))
     page.keyboard.type("70")
     page.keyboard.press("Tab")
     click(page.get_by_role("button", name="Add to the draft"))

@@ -205,7 +205,7 @@ def add_a_model_without_outcomes_and_edit_a_price(page):
     for typed in (NEWCOMER, "mistral", "0.2", "0.9", "200000"):
         page.keyboard.type(typed)
         page.keyboard.press("Tab")
-    page.get_by_role("spinbutton", name="It resolves").click()
+    page.get_by_role("spinbutton", name="How often does it solve").click()
     page.keyboard.type("80")
     page.keyboard.press("Tab")
     page.get_by_role("button", name="Add to the draft").click()

@@ -7,10 +7,17 @@ import numpy as np
 import pytest
 
 from hydra_core.base.errors import OutcomeModelError
-from hydra_core.choosing.by_rate import COUNTS, need_rates, rehearsal_of, with_newcomers
+from hydra_core.choosing.by_rate import (
+    COUNTS,
+    need_rates,
+    rehearsal_of,
+    rehearse_profiles,
+    with_newcomers,
+)
 from hydra_core.choosing.learn import learn
 from hydra_core.choosing.write import write_outcome_model
 from tests.choosing.learning_sets import FINGERPRINT, MODELS, learnable, material_of
+from tests.choosing.sets import outcomes
 
 PRICES = {"cheap": (0.1, 0.4), "middle": (1.0, 4.0), "strong": (5.0, 20.0)}
 
@@ -84,3 +91,9 @@ def test_a_rate_is_for_models_with_few_outcomes_and_between_0_and_1(evalset, lea
     assert need_rates(without(learned, 100).material.evalset, {"strong": 0.9}) == {"strong": 0.9}
     with pytest.raises(OutcomeModelError, match=r"'new'.*between 0 and 1, got 62"):
         need_rates(evalset, {"new": 62.0})
+
+
+def test_a_rate_is_rehearsed_on_success_profiles_where_nothing_was_learned():
+    found = rehearse_profiles(outcomes(1_500))
+    assert 0.3 < found.kept[0] < 1.2
+    assert rehearse_profiles(outcomes(1_500, signal=0.0)) is None  # nothing could be kept

@@ -107,7 +107,7 @@ def added(workspace, name="mixed_2024"):
 
 
 def test_a_new_model_needs_a_success_rate_and_its_prices_alone(open_page, workspace):
-    app = add_model(open_page(PAGE, **MIXED), "Success rate", **{"It resolves": 70.0})
+    app = add_model(open_page(PAGE, **MIXED), "Success rate", **{"How often": 70.0})
     assert "Draft: 1 change" in shown(app)
     catalog = added(workspace)
     assert catalog.policy.cost_basis == "realised"
@@ -119,7 +119,7 @@ def test_a_new_model_needs_a_success_rate_and_its_prices_alone(open_page, worksp
 
 
 def test_a_new_model_takes_traffic_in_the_preview_and_its_quality_is_unknown(open_page):
-    app = add_model(open_page(PAGE, **MIXED), "Success rate", **{"It resolves": 70.0})
+    app = add_model(open_page(PAGE, **MIXED), "Success rate", **{"How often": 70.0})
     said = shown(app)
     assert "No query" not in said
     assert "of the queries go to newcomer, without outcomes in this set" in said

@@ -66,10 +66,6 @@ class FittedProfiles:
         found = shortfall(with_level(requirements), self.capabilities, self.weights)
         return found, cost_order(found, self.cost)
 
-    def levelled(self, outcomes: Outcomes) -> FittedProfiles:
-        """Return the same profiles: they hold no mean of outcomes."""
-        return self
-
     def numbers(self, dimensions: tuple[str, ...], digits: int = 4) -> dict[str, Any]:
         """Return the fitted cells and weights as plain numbers.
 

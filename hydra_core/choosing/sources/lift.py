@@ -38,9 +38,6 @@ class Source(Protocol):
     def rank(self, requirements: FloatArray) -> tuple[FloatArray, IntArray]:
         """(n, K) -> (n, m) shortfalls, and (n, m) models from cheapest to dearest."""
 
-    def levelled(self, outcomes: Outcomes) -> Source:
-        """Return the source with each model's mean success and cost taken from these outcomes."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranked:
@@ -174,11 +171,11 @@ def cross_fit(
     training = []
     absolute = True
     for number in range(folds):
-        train = outcomes.take(np.flatnonzero(part != number))
-        rows = np.flatnonzero(part == number)
         # a fold's means are low where its test queries' are high: without the level of all queries
         # every lift is too low. The fixed mix that it is held against has that level, too
-        source = fit(train).levelled(outcomes)
+        train = outcomes.take(np.flatnonzero(part != number)).levelled(outcomes)
+        rows = np.flatnonzero(part == number)
+        source = fit(train)
         absolute = source.absolute
         shortfalls[rows], order[rows] = source.rank(outcomes.requirements[rows])
         if not absolute:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -70,6 +70,16 @@ class Outcomes:
             read,
             written,
         )
+
+    def levelled(self, others: Outcomes) -> Outcomes:
+        """Return these queries with each model's mean quality and cost as on others.
+
+        Quality is shifted, so it may leave [0, 1] a little; cost is scaled.
+        """
+        shift = others.quality.mean(axis=0) - self.quality.mean(axis=0)
+        own, theirs = self.cost_usd.mean(axis=0), others.cost_usd.mean(axis=0)
+        factor = np.divide(theirs, own, out=np.ones_like(own), where=own > 0)
+        return replace(self, quality=self.quality + shift, cost_usd=self.cost_usd * factor)
 
 
 def groups_of(material: Material) -> list[str] | None:

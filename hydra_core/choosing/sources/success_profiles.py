@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -40,13 +39,6 @@ class FittedSuccess(SuccessProfiles):
         predicted = self.predict(requirements)
         returns = returns_on_upgrading(predicted.success, predicted.cost_usd)
         return returns, cost_order(returns, predicted.cost_usd)
-
-    def levelled(self, outcomes: Outcomes) -> FittedSuccess:
-        """Return the profiles with each model's mean success and cost taken from these outcomes."""
-        columns = self.curves.columns(outcomes.requirements)
-        level = outcomes.quality.mean(axis=0) - (columns @ self.weights).mean(axis=0)
-        cost = np.maximum(outcomes.cost_usd.mean(axis=0), _LEAST_USD)
-        return replace(self, intercept=level, mean_cost_usd=cost)
 
     def numbers(self, dimensions: Sequence[str]) -> dict[str, Any]:
         """Return plain numbers for the catalog's `success_profiles` block.

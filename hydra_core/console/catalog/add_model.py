@@ -20,10 +20,13 @@ from hydra_core.base.types import Catalog, CostBasis
 from hydra_core.catalog.editing import newcomer
 from hydra_core.catalog.editing.model_grid import add_model, cell_problems
 from hydra_core.catalog.profiles import mean_tokens
-from hydra_core.console import cache, chosen_on, drafts, widgets
-from hydra_core.console.cache import CatalogEntry
+from hydra_core.choosing.by_rate import Rehearsal, rehearse_profiles
+from hydra_core.choosing.sources.outcomes import outcomes_of_replay
+from hydra_core.console import cache, chosen_on, drafts, replays, widgets
+from hydra_core.console.cache import CatalogEntry, ReplayKey, SetEntry
 from hydra_core.console.drafts import Working
 from hydra_core.console.widgets import literal
+from hydra_core.replay.sweep import Sweep
 
 
 class Place(StrEnum):
@@ -118,12 +121,14 @@ def _evidence(catalog: Catalog) -> dict[str, Any]:
     )  # fmt: skip
     if place == Place.RATE:
         rate = st.number_input(
-            f"It resolves, % of {queries}", 0.0, 100.0, None, 1.0, format="%.4g",
+            f"How often does it solve {queries}? From a benchmark or a guess, %",
+            0.0, 100.0, None, 1.0, format="%.4g",
             placeholder=f"{100 * float(np.median(list(known.values()))):.0f}",
             help=", ".join(f"{literal(m)} {100 * r:.0f} %" for m, r in known.items()),
         )  # fmt: skip
         if rate is None:
             return {"missing": "Success rate"}
+        st.caption(f":material/info: {literal(_risk(catalog))}")
         return newcomer.at_success_rate(catalog, rate / 100, known)
     if place == Place.LIKE:
         names = [model.id for model in catalog.models if model.scores or model.overrides]
@@ -158,6 +163,32 @@ def _success_rates(catalog: Catalog) -> tuple[dict[str, float], str]:
         if model in ids and np.isfinite(loaded.quality[:, i]).any()
     }
     return known, f"queries like {literal(entry.info.name)}"
+
+
+def _risk(catalog: Catalog) -> str:
+    """What a rate is worth on the set in view, and what more outcomes would bring."""
+    entry = chosen_on.in_view(catalog)
+    found = None if entry is None else _rehearsed(entry, catalog)
+    if found is None:
+        return (
+            "A rate alone says how strong it is, not on which queries. A wrong rate sends it the "
+            "wrong queries until outcomes correct it: about 50 do."
+        )
+    return found.sentence
+
+
+def _rehearsed(entry: SetEntry, catalog: Catalog) -> Rehearsal | None:
+    try:
+        sweep = cache.sweep(entry, catalog, catalog.policy.weights)
+    except HydraError:
+        return None  # not scored yet: nothing can be rehearsed
+    return _cached_rehearsal(replays.sweep_key(entry, sweep), sweep)
+
+
+@st.cache_resource(max_entries=8, show_spinner="Rehearsing the rate on your models")
+def _cached_rehearsal(key: ReplayKey, _sweep: Sweep) -> Rehearsal | None:
+    del key
+    return rehearse_profiles(outcomes_of_replay(_sweep.data, _sweep.evalset))
 
 
 def _benchmark_rates(catalog: Catalog) -> dict[str, Any]:
