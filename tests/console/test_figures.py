@@ -76,6 +76,17 @@ def test_shares_stack_and_mark_tau():
     assert figure.layout.shapes[0].x0 == 0.25
 
 
+def test_effort_levels_stand_together_in_the_legend():
+    view = SharesView(
+        ("a", "b", "b-high"), np.array([0.0, 1.0]), np.full((2, 3), 1 / 3), 0.25,
+        bases=("a", "b", "b"),
+    )  # fmt: skip
+    found = shares_figure(view, LIGHT).data
+    assert [trace.legendgroup for trace in found] == [None, "b", "b"]
+    assert found[1].legendgrouptitle.text == "b, by effort"
+    assert [trace.legendrank for trace in found] == [1000, 999, 998]
+
+
 def test_palette_follows_the_theme():
     assert palette("dark") is DARK
     assert palette(None) is LIGHT

@@ -54,8 +54,8 @@ def shares_figure(view: SharesView, colors: Palette, *, height: int = 330) -> go
         "hovermode": "x unified",
         "showlegend": True,
         "legend": {
-            "x": 1.01, "y": 1, "traceorder": "reversed+grouped" if grouped else "reversed",
-            "itemclick": False,
+            "x": 1.01, "y": 1, "traceorder": "grouped" if grouped else "reversed",
+            "tracegroupgap": 3, "itemclick": False,
             "font": {"color": colors.ink, "size": 13}, "itemdoubleclick": False,
         },
         "shapes": [
@@ -85,7 +85,7 @@ def shares_figure(view: SharesView, colors: Palette, *, height: int = 330) -> go
             "line": {"width": 0.5, "color": colors.surface},
             "fillcolor": tint(by_model[model], 0.78),
             "hovertemplate": "%{y:.1f} %",
-            **_family(view.bases, i),
+            **(_family(view.bases, i) if grouped else {}),
         }
         for i, model in enumerate(view.models)
     ]
@@ -93,11 +93,12 @@ def shares_figure(view: SharesView, colors: Palette, *, height: int = 330) -> go
 
 
 def _family(bases: Sequence[str], i: int) -> dict[str, object]:
-    """A model's place in the legend: under the name of its base where that has effort levels."""
-    if not bases or bases.count(bases[i]) < 2:
-        return {}
-    title = {"text": f"{plain(bases[i])}, by effort"}
-    return {"legendgroup": bases[i], "legendgrouptitle": title}
+    """A model's place in the legend, the highest area first; levels under their base's name."""
+    rank: dict[str, object] = {"legendrank": 1000 - i}
+    if bases.count(bases[i]) < 2:
+        return rank
+    title = {"text": f"{plain(bases[i])}, by effort", "font": {"size": 13}}
+    return {**rank, "legendgroup": bases[i], "legendgrouptitle": title}
 
 
 @dataclass(frozen=True, slots=True)
