@@ -1,7 +1,7 @@
 """The ladder of sources on real sets: cross-fitted lift of each, and where it comes from.
 
     python -m benchmarks.quality.ladder [--workspace DIR] [--sets mixed-2024 livecodebench ...]
-        [--splits 5] [--head-splits 1] [--no-heads] [--shuffled N] [--out docs/ladder.md]
+        [--splits 5] [--head-splits 1] [--no-heads] [--shuffled N] [--out docs/real_sets.md]
 
 Lift is quality above the best fixed mix at the same cost, mean of 25, 50, 75 % of the cost range,
 in points. Every query is routed by a source that was fitted without it and its cluster; the means
@@ -14,6 +14,7 @@ With --workspace, sets that are imported and scored there already are used again
 from __future__ import annotations
 
 import argparse
+import re
 import tempfile
 import time
 from dataclasses import replace
@@ -80,17 +81,29 @@ def one_digit(value):
     return f"{value:+.1f}"
 
 
-def document(rows, options):
-    """The page docs/ladder.md."""
-    command = "python -m benchmarks.quality.ladder --out docs/ladder.md"
+HEADING = "## Four sources of a route"
+
+
+def written(path, rows, options):
+    """Put the section into a page, in the place of the one that stands there."""
+    text = path.read_text() if path.is_file() else ""
+    kept = re.sub(rf"^{HEADING}\n.*?(?=^## |\Z)", "", text, flags=re.DOTALL | re.MULTILINE)
+    path.write_text(f"{kept.rstrip()}\n\n{section(rows, options)}".lstrip())
+
+
+def section(rows, options):
+    """The section of docs/real_sets.md."""
+    command = "python -m benchmarks.quality.ladder --out docs/real_sets.md"
     head = [
-        "# Four sources of a route on real sets",
+        HEADING,
         "",
-        f"Written by `{command}`{'' if options.heads else ' --no-heads'}.",
+        f"Written by `{command}{'' if options.heads else ' --no-heads'}`.",
         "",
         "Each cell holds the quality above the best fixed mix at the same cost in points: the mean",
         "of 25, 50 and 75 % of the cost range, cross-fitted, with the 95 % interval of the first",
-        f"split. Means are over {options.splits} splits ({options.head_splits} for heads).",
+        f"split. Splits that a mean is over: {options.splits}, for heads {options.head_splits}.",
+        "In agents-2026 the text of an issue does not foretell which model resolves it. In",
+        "code-2026 a gain shows only where the grader is at fault (faults P).",
         "",
         "| set, pool | queries | models | benchmark profiles | fitted profiles | success profiles "
         "| success heads | what to use |",
@@ -174,7 +187,7 @@ def main():
             else:
                 rows += report(name, pools, options)
             if options.out is not None:  # after every set: a run takes long
-                options.out.write_text(document(rows, options))
+                written(options.out, rows, options)
 
 
 if __name__ == "__main__":
