@@ -20,7 +20,7 @@ from hydra_core.console.cache import ReplayKey, SetEntry, bundle, evalset, repla
 from hydra_core.console.compare.view import Kind, Paired, Side, pair, side_run
 from hydra_core.console.demo import session
 from hydra_core.console.eval_sets.figures import SpreadView, UpsetView
-from hydra_core.console.eval_sets.view_routing_help import Bounds, bounds, spread_view, upset_view
+from hydra_core.console.eval_sets.view_routing_help import spread_view, upset_view
 from hydra_core.console.tasks import Tasks
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.evalsets.score_files import load_scores
@@ -35,6 +35,7 @@ from hydra_core.replay.imported_policies import (
 )
 from hydra_core.replay.operating_point import CrossFit
 from hydra_core.replay.replay import catalog_scores
+from hydra_core.replay.routability import PerfectRouter, perfect_router
 from hydra_core.replay.sensitivity import Effect
 from hydra_core.replay.sensitivity import sensitivity as find_sensitivity
 from hydra_core.replay.sweep import Sweep
@@ -174,15 +175,15 @@ def _tasks(folder: Path) -> Tasks:
     return Tasks()
 
 
-def set_bounds(entry: SetEntry, sweep: Sweep) -> Bounds:
+def perfect(entry: SetEntry, sweep: Sweep) -> PerfectRouter:
     """What a perfect router would win."""
-    return _bounds(sweep_key(entry, sweep), sweep)
+    return _perfect(sweep_key(entry, sweep), sweep)
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)
-def _bounds(key: ReplayKey, _sweep: Sweep) -> Bounds:
+def _perfect(key: ReplayKey, _sweep: Sweep) -> PerfectRouter:
     del key
-    return bounds(_sweep)
+    return perfect_router(_sweep.data)
 
 
 @st.cache_resource(max_entries=16, show_spinner="Counting who solves what")

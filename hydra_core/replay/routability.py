@@ -18,7 +18,7 @@ from hydra_core.evalsets.evalset import RESOLVED_AT
 from hydra_core.replay.baselines.features import Inputs, TextFeatures, hashed_texts
 from hydra_core.replay.baselines.learners import chance
 from hydra_core.replay.folds import Fold, folds
-from hydra_core.replay.metrics import picked, single_models
+from hydra_core.replay.metrics import ConstantPolicy, picked, single_models
 from hydra_core.replay.replay import ReplayData
 from hydra_core.replay.significance import mean_interval
 
@@ -45,13 +45,61 @@ class ModelAuc:
 
 
 @dataclass(frozen=True, slots=True)
+class PerfectRouter:
+    """What the best choice in hindsight gains over the best single model; fractions.
+
+    Attributes:
+        best: The best single model; `quality` is its mean.
+        oracle: Mean quality of the best choice in hindsight.
+        gain: That minus `quality`, 95 % interval.
+        saving: Of the best single model's cost; NaN where that is free.
+        decidable: Queries on which the models differ.
+    """
+
+    n: int
+    best: str
+    quality: float
+    oracle: float
+    gain: Interval
+    saving: float
+    decidable: float
+
+    @property
+    def text(self) -> str:
+        """Both bounds in one sentence."""
+        return (
+            f"A perfect router would gain {100 * self.gain.value:.1f} pp over always {self.best}; "
+            f"the models differ on {100 * self.decidable:.0f} % of the queries."
+        )
+
+
+def perfect_router(data: ReplayData) -> PerfectRouter:
+    """The limits of any router on a replayed set, among the models that have outcomes."""
+    data = data.with_outcomes
+    best = _best_single(data)
+    reached = picked(data.quality, data.oracle)
+    spent, base = float(picked(data.cost_usd, data.oracle).mean()), best.mean_cost_usd
+    gain = mean_interval(reached - data.quality[:, best.index], data.clusters)
+    return PerfectRouter(
+        n=len(data.rows),
+        best=best.model,
+        quality=best.quality,
+        oracle=float(reached.mean()),
+        gain=gain.clipped(*SHARE),
+        saving=1 - spent / base if base > 0 else float("nan"),
+        decidable=float((data.quality.max(axis=1) > data.quality.min(axis=1)).mean()),
+    )
+
+
+def _best_single(data: ReplayData) -> ConstantPolicy:
+    return max(single_models(data), key=lambda one: (one.quality, -one.mean_cost_usd))
+
+
+@dataclass(frozen=True, slots=True)
 class Routability:
     """What a router could win on a replayed set.
 
     Attributes:
-        oracle_gain: Quality of the oracle minus the best fixed model's, 95 % interval.
-        oracle_saving: Fraction of the best fixed model's cost that the oracle saves.
-        decidable: Fraction of queries on which the models differ in quality.
         aucs: Per model; empty where fewer than 10 queries succeed or fail.
         advantage: For the queries on which the best and the cheapest model differ: how well it
             is predicted which of them wins.
@@ -62,11 +110,6 @@ class Routability:
     """
 
     n: int
-    best_constant: str
-    oracle_quality: float
-    oracle_gain: Interval
-    oracle_saving: float
-    decidable: float
     aucs: tuple[ModelAuc, ...]
     advantage: ModelAuc | None
     sampled: int
@@ -93,29 +136,18 @@ def routability(
             model; what it raises stops.
     """
     data = data.with_outcomes
-    oracle = data.oracle
-    best = max(single_models(data), key=lambda one: (one.quality, -one.mean_cost_usd))
-    gain = picked(data.quality, oracle) - data.quality[:, best.index]
-    spent = float(picked(data.cost_usd, oracle).mean())
-    aucs, advantage, sampled = _aucs(data, texts, best.index, seed, progress)
+    aucs, advantage, sampled = _aucs(data, texts, _best_single(data).index, seed, progress)
     middle, source = _better(aucs)
     predictive = middle >= PREDICTIVE_AUC
-    decidable = float((data.quality.max(axis=1) > data.quality.min(axis=1)).mean())
-    interval = mean_interval(gain, data.clusters).clipped(*SHARE)
     return Routability(
         n=len(texts),
-        best_constant=best.model,
-        oracle_quality=float(picked(data.quality, oracle).mean()),
-        oracle_gain=interval,
-        oracle_saving=1 - spent / best.mean_cost_usd if best.mean_cost_usd > 0 else float("nan"),
-        decidable=decidable,
         aucs=aucs,
         advantage=advantage,
         sampled=sampled,
         predicted=middle,
         source=source,
         predictive=predictive,
-        text=_sentence(interval, best.model, decidable, middle, source),
+        text=_sentence(perfect_router(data).text, middle, source),
     )
 
 
@@ -223,11 +255,7 @@ def auc_interval(scores: FloatArray, target: BoolArray) -> Interval:
     return Interval(area, area - half, area + half).clipped(*SHARE)
 
 
-def _sentence(gain: Interval, best: str, decidable: float, middle: float, source: str) -> str:
-    bound = (
-        f"A perfect router would gain {100 * gain.value:.1f} pp over always {best}; the models "
-        f"differ on {100 * decidable:.0f} % of the queries."
-    )
+def _sentence(bound: str, middle: float, source: str) -> str:
     if np.isnan(middle):
         return f"{bound} There are too few outcomes to say whether success can be predicted."
     basis = f"at best from {source}, median AUC {middle:.2f}, 0.50 is chance"

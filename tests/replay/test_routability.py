@@ -12,7 +12,7 @@ from hydra_core.replay.contents import (
     overlaps,
     solve_patterns,
 )
-from hydra_core.replay.routability import auc_interval, routability
+from hydra_core.replay.routability import auc_interval, perfect_router, routability
 from tests.evalsets.sets import queries, saved
 from tests.replay.conftest import make_data
 
@@ -57,14 +57,15 @@ def test_the_one_answer_is_that_of_the_reading_that_predicts_more():
     assert found.source in found.text
 
 
-def test_the_bounds_by_hand(telling):
-    (data, _), found = told(), telling
-    assert found.best_constant == "m1"
-    assert found.oracle_gain.value == pytest.approx(
+def test_the_bounds_by_hand():
+    data, _ = told()
+    found = perfect_router(data)
+    assert found.best == "m1"
+    assert found.gain.value == pytest.approx(
         data.quality.max(axis=1).mean() - data.quality[:, 1].mean()
     )
     assert found.decidable == pytest.approx((data.quality[:, 0] != data.quality[:, 1]).mean())
-    assert 0 < found.oracle_saving < 1
+    assert 0 < found.saving < 1
 
 
 def test_a_handful_of_queries_gives_bounds_but_no_auc():

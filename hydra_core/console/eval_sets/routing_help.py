@@ -16,7 +16,6 @@ from hydra_core.console.cache import SetEntry
 from hydra_core.console.eval_sets import contents, make_catalog, scoring
 from hydra_core.console.eval_sets.figures import spread_figure, upset_figure
 from hydra_core.console.eval_sets.view_routing_help import (
-    Bounds,
     ablation_table,
     ablation_view,
     auc_view,
@@ -32,7 +31,7 @@ from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.lab.ablation import AblatedReading, reading_ablation, readings
 from hydra_core.predictor.bundle import SHIPPED_SMALL, load_bundle
 from hydra_core.replay.replay import replay
-from hydra_core.replay.routability import Routability, routability
+from hydra_core.replay.routability import PerfectRouter, Routability, routability
 from hydra_core.replay.sweep import Sweep
 
 #: Where a session keeps the set that it was asked about: it is scored without asking again.
@@ -68,7 +67,7 @@ def _measure(key: Hashable, sweep: Sweep) -> Task:
     return replays.tasks().start(key, work)
 
 
-def limits(known: Bounds, task: Task | None, *, texts: bool) -> None:
+def limits(known: PerfectRouter, task: Task | None, *, texts: bool) -> None:
     """How much routing could gain and whether success is predictable, then the figures.
 
     A possible gain is no result, so nothing here is green: Tune has the result of a policy.
@@ -108,14 +107,14 @@ def limits(known: Bounds, task: Task | None, *, texts: bool) -> None:
         widgets.waiting(task, "Measuring how well success is predicted")
 
 
-def _figures(known: Bounds, middle: float, *, texts: bool) -> None:
+def _figures(known: PerfectRouter, middle: float, *, texts: bool) -> None:
     gain = known.gain.scaled(100.0)
     interval = (
         "one group: no interval"
         if known.gain.hi - known.gain.lo >= 1.0
         else (f"{gain.lo:.1f} to {gain.hi:.1f} pp")
     )
-    saving = "n/a" if np.isnan(known.oracle_saving) else f"{100 * known.oracle_saving:.0f} %"
+    saving = "n/a" if np.isnan(known.saving) else f"{100 * known.saving:.0f} %"
     entries = (
         ("Best single model", f"{100 * known.quality:.1f} %", literal(known.best),
          "Mean quality when every query goes to the model with the highest mean quality."),
@@ -306,9 +305,8 @@ def explore(entry: SetEntry, catalog: Catalog) -> None:
     sweep, task, texts = replayed(entry, catalog), None, False
     if sweep is not None:
         task = predicted(entry, sweep)
-        bounds = replays.set_bounds(entry, sweep)
         texts = sweep.evalset.texts is not None
-        limits(bounds, task, texts=texts)
+        limits(replays.perfect(entry, sweep), task, texts=texts)
         widgets.notes(sweep)
     # both read the texts again, under the catalog's predictor
     views = tuple(one for one in _VIEWS if texts or one not in (_PREDICTED, _READING))

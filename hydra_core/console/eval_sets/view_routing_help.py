@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from hydra_core.base.intervals import SHARE, Interval
 from hydra_core.base.types import IntArray
 from hydra_core.console.eval_sets.figures import SpreadView, UpsetView
 from hydra_core.console.eval_sets.view import percent_range
@@ -17,57 +15,9 @@ from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet
 from hydra_core.lab.ablation import AblatedReading
 from hydra_core.predictor.languages import language_name
 from hydra_core.replay.contents import Difficulty, DuplicateGroup, solve_patterns
-from hydra_core.replay.metrics import picked
 from hydra_core.replay.routability import PREDICTIVE_AUC, Routability
-from hydra_core.replay.significance import mean_interval
-from hydra_core.replay.sweep import Sweep
 
 _PATTERNS = 22
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """What a perfect router would gain over the best single model; fractions.
-
-    Attributes:
-        best: The best single model; `quality` is its mean.
-        oracle_saving: Of the best single model's cost; NaN where that is free.
-        decidable: Queries on which the models differ.
-    """
-
-    n: int
-    best: str
-    quality: float
-    oracle: float
-    gain: Interval
-    oracle_saving: float
-    decidable: float
-
-    @property
-    def text(self) -> str:
-        return (
-            f"A perfect router would gain {100 * self.gain.value:.1f} pp over always {self.best}; "
-            f"the models differ on {100 * self.decidable:.0f} % of the queries."
-        )
-
-
-def bounds(sweep: Sweep) -> Bounds:
-    """The limits of any router on a replayed set."""
-    data = sweep.data.with_outcomes
-    best = max(sweep.singles, key=lambda one: (one.quality, -one.mean_cost_usd))
-    oracle = data.oracle
-    reached = picked(data.quality, oracle)
-    spent = float(picked(data.cost_usd, oracle).mean())
-    base, alone = best.mean_cost_usd, data.quality[:, data.pool.ids.index(best.model)]
-    return Bounds(
-        n=len(data.rows),
-        best=best.model,
-        quality=best.quality,
-        oracle=float(reached.mean()),
-        gain=mean_interval(reached - alone, data.clusters).clipped(*SHARE),
-        oracle_saving=1 - spent / base if base > 0 else float("nan"),
-        decidable=float((data.quality.max(axis=1) > data.quality.min(axis=1)).mean()),
-    )
 
 
 def upset_view(evalset: EvalSet, rows: IntArray | None = None) -> tuple[UpsetView, int, int] | None:
