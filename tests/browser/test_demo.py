@@ -132,7 +132,7 @@ def test_the_story_is_told_in_under_three_minutes_and_leaves_no_trace(page, work
     onwards(told, 4)
     button(told, "Learn").click()
     told.get_by_text("Learning, cross-fitted").wait_for()
-    told.locator(".st-key-ladder-take-heads button").click(timeout=300_000)
+    told.locator(".st-key-ladder-take-heads button").first.click(timeout=300_000)
     told.get_by_text("in your draft").wait_for()
 
     onwards(told, 5)

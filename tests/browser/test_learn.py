@@ -35,7 +35,7 @@ def test_outcomes_are_learned_and_taken_into_the_draft(page):
     first.wait_for(timeout=180_000)
     assert first.inner_text().endswith("pp")
     assert page.get_by_test_id("stAlert").get_by_text(re.compile("Use it|Keep the")).is_visible()
-    page.locator(".st-key-ladder-take-heads button").click()
+    page.locator(".st-key-ladder-take-heads button").first.click()
     page.get_by_text("in your draft").wait_for()
     page.get_by_role("link", name="Review and publish").click()
     page.get_by_role("heading", name="Releases").wait_for()
