@@ -77,7 +77,7 @@ class Rehearsal:
         """What more outcomes would bring, and what a wrong rate costs, for people."""
         more = ", ".join(f"with {n} outcomes {100 * self.kept[n]:.0f} %" for n in COUNTS[1:])
         return (
-            f"Each of your models played the newcomer here: by its rate alone "
+            f"Each model that a fixed mix would use played the newcomer here: by its rate alone "
             f"{100 * self.kept[0]:.0f} % of the lift is kept, {more}. The risk is a wrong rate: "
             f"one that is {100 * WRONG:.0f} points off keeps {100 * self.kept_wrong[0]:.0f} %, "
             f"with {COUNTS[-1]} outcomes {100 * self.kept_wrong[COUNTS[-1]]:.0f} %."
@@ -178,9 +178,12 @@ def rehearse(
     if m < 3 or full < _LEAST_LIFT:
         return None
 
+    # a model that no fixed mix uses gets hardly any traffic, whatever its rate
+    used = [one.index for one in hull_of(outcomes.quality, outcomes.cost_usd)]
+
     def kept(count: int, error: float) -> float:
         found = []
-        for j in range(m):
+        for j in used:
             others = np.delete(success, j, axis=1)
             own = outcomes.quality[:, j]
             rate = float(np.clip(own.mean() + error, *_EXTREMES))
