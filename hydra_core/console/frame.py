@@ -36,12 +36,12 @@ MODELS, PROFILES = Place(_CATALOG, "models"), Place(_CATALOG, "profiles")
 POLICY, WHAT_IF = Place(_CATALOG, "policy"), Place(_CATALOG, "what-if")
 _EVAL_SETS = "pages/configure/eval_sets.py"
 SETS, ROUTING_HELP = Place(_EVAL_SETS, "sets"), Place(_EVAL_SETS, "routing-help")
-COLLECT, LABEL_QUALITY = Place(_EVAL_SETS, "collect"), Place(_EVAL_SETS, "label-quality")
+LABEL_QUALITY = Place(_EVAL_SETS, "label-quality")
 _TUNE = "pages/decide/tune.py"
 BY_HAND, SEARCH, LEARNED = Place(_TUNE, "by-hand"), Place(_TUNE, "search"), Place(_TUNE, "learned")
 COMPARE: Final = Place("pages/decide/compare.py")
 _RELEASES = "pages/decide/releases.py"
-PUBLISH, HISTORY = Place(_RELEASES, "publish"), Place(_RELEASES, "history")
+PUBLISH = Place(_RELEASES, "publish")
 EXPORTS = Place(_RELEASES, "exports")
 
 #: Addresses of former pages, and what each of them became.

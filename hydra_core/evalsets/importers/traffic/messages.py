@@ -97,11 +97,6 @@ def asked_in_cells(texts: pd.Series) -> dict[str, list[str]] | None:
     return columns
 
 
-def was_cut(texts: pd.Series) -> pd.Series:
-    """Which texts hold the mark of a log that cut them off."""
-    return texts.str.contains(_CUT_MARK)
-
-
 def _checked(asked: Asked) -> Asked:
     """The message itself, unless what was stored is not the whole of it."""
     if not asked.text.strip():
