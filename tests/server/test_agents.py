@@ -5,6 +5,7 @@ import yaml
 
 from hydra_core.decision_log.reading import read_log
 from hydra_core.server.chat import read_chat
+from hydra_core.server.wire.forms import Form
 from tests.harness_forms import FORMS, user
 from tests.routing.test_harness import called, given
 from tests.server.conftest import CATALOG, EASY, HARD, wait_for
@@ -87,3 +88,16 @@ def test_the_log_counts_harness_text_and_stalls(make, tmp_path):
     wait_for(lambda: len(read_log(tmp_path / "log").decisions))
     row = read_log(tmp_path / "log").decisions.iloc[0]
     assert (row["harness_tokens"], row["stalled"]) == (expected.harness_tokens, 2)
+
+
+def test_a_failed_result_of_the_messages_form_counts_as_failed():
+    turns = [user(EASY)]
+    for name in ("a", "b"):
+        call = {"type": "tool_use", "id": name, "name": name, "input": {}}
+        result = {"type": "tool_result", "tool_use_id": name, "is_error": True, "content": "no"}
+        turns += [
+            {"role": "assistant", "content": [call]},
+            {"role": "user", "content": [result]},
+        ]
+    query = read_chat({"max_tokens": 10, "messages": turns}, form=Form.MESSAGES).query
+    assert (query.text, query.continues, query.stalled) == (EASY, True, 2)

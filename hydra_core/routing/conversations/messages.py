@@ -251,6 +251,8 @@ def _assemble(
         content = _content(message, role, place, problems)
         if role == "user":
             content.clean(by)
+        elif role == "tool" and message.get("is_error") is True:
+            content.texts = [f"Error: {text}" for text in content.texts or [""]]
         unread_tokens += content.unread_tokens
         needs |= content.needs
         used = _calls(message, place, problems)

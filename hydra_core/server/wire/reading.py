@@ -72,7 +72,8 @@ def _of_messages(found: Mapping[str, Any]) -> Iterator[_Message]:
             if kind.endswith("tool_use"):
                 calls.append(_call(part.get("name"), part.get("input")))
             elif kind.endswith("tool_result"):
-                results.append({"role": "tool", "content": part.get("content") or ""})
+                content, failed = part.get("content") or "", part.get("is_error")
+                results.append({"role": "tool", "content": content, "is_error": failed})
             else:
                 rest.append(part)
         yield from results
