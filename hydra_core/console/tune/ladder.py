@@ -84,7 +84,7 @@ def _compared(entry: SetEntry, catalog: Catalog, model: OutcomeModel | None) -> 
     predicted: Predicted | None = None
     learned = "" if model is None else model.digest
     if model is not None:
-        predicted = learned_models.value_sweep(entry, bare, model).data.predicted
+        predicted = learned_models.value_sweep(entry, bare, model).data.with_outcomes.predicted
     traffic = bool(st.session_state.get(_TRAFFIC, False))
     key = ("ladder", replays.sweep_key(entry, sweep), data.pool.ids, learned, traffic)
 
