@@ -83,6 +83,7 @@ def _check(options: argparse.Namespace) -> None:
             raise MismatchError(f"{name} must lie between 0 and 1, such as 0.02; got {value:g}")
     if options.out is None:
         return
+    require_account("MAKE_CATALOG")
     if options.outcome_model is not None:
         problem = Problem("--out", "needs a catalog that names its outcome model", _TAKE)
         raise CatalogError(str(options.out), [problem])

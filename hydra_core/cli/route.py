@@ -16,12 +16,11 @@ from hydra_core.cli.options import Verbs, bundle_option, catalog_option, tau_opt
 from hydra_core.cli.output import print_json, say, stdin, table, utf8_stdin
 from hydra_core.cli.score import open_predictor
 from hydra_core.cli.workspace import open_catalog
-from hydra_core.routing.query import FIELDS, BadFieldError, Fields, check_fields, limits_of
 
 if TYPE_CHECKING:
     from hydra_core.base.types import Catalog
     from hydra_core.routing.decision import Decision
-    from hydra_core.routing.query import Query
+    from hydra_core.routing.query import Fields, Query
     from hydra_core.routing.router import Router
 
 _ROUTE = """\
@@ -257,13 +256,12 @@ def _is_id(value: object) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
-#: Field -> what it must be, in words and as a check.
-_FIELDS: Final[Fields] = {
+#: Field -> what it must be, in words and as a check; beside those of `routing.query`.
+_OWN_FIELDS: Final[Fields] = {
     "id": ("a text or a whole number", _is_id),
     "text": ("a text", lambda value: isinstance(value, str)),
     "messages": ("a list of messages", lambda value: isinstance(value, list)),
     "tools": ("a list of tools", lambda value: isinstance(value, list)),
-    **FIELDS,
 }
 
 
@@ -338,12 +336,14 @@ def _decoded(raw: bytes, *, first: bool) -> dict[str, Any]:
 
 
 def _check_fields(request: Mapping[str, Any]) -> None:
+    from hydra_core.routing.query import FIELDS, BadFieldError, check_fields
+
     if ("text" in request) == ("messages" in request):
         both = "has both" if "text" in request else "has neither of"
         remedy = 'give one, such as {"text": "Hello"}'
         raise _BadLineError(f'{both} "text" and "messages"; {remedy}')
     try:
-        check_fields(request, _FIELDS)
+        check_fields(request, {**_OWN_FIELDS, **FIELDS})
     except BadFieldError as error:
         raise _BadLineError(str(error)) from error
 
@@ -369,7 +369,7 @@ def _answer(
 
 def _query(request: Mapping[str, Any], turns: _Turns) -> Query:
     from hydra_core.routing.conversations.harness import said
-    from hydra_core.routing.query import Query
+    from hydra_core.routing.query import Query, limits_of
 
     if "messages" in request:
         return _of_messages(request)

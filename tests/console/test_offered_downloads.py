@@ -25,9 +25,14 @@ WITHOUT = {
     "compare/queries.py": {"_table": "one page of the list that `queries` offers whole"},
     "eval_sets/make_catalog.py": {"_edited": "a form to fill in"},
     "eval_sets/import_records.py": {
+        "_labels": "a form to fill in",
         "_models": "a form to fill in",
         "_prices": "a form to fill in",
         "_leaderboard_models": "a form to fill in",
+    },
+    "eval_sets/import_table.py": {
+        "_meaning": "a form to fill in",
+        "_notations": "a form to fill in",
     },
     "eval_sets/import_swebench.py": {"_models": "a form to fill in"},
     "releases/publish.py": {"_choices": "a form: whose value stands"},

@@ -93,7 +93,7 @@ def test_a_pasted_transcript_is_played_and_a_missing_answer_costs_nothing(page):
 
 def test_a_missing_answer_is_counted_as_on_message(page):
     app = paste(page, "User: Prove that there are infinitely many primes.")
-    assert "it is counted as the outcome model predicts" in said(app)
+    assert "it is counted as the success profiles predict" in said(app)
     counted = values(app)["Cost, estimated"]
     app.number_input(key="conversation.answer_tokens").set_value(0).run()
     assert float(values(app)["Cost, estimated"].strip("$")) < float(counted.strip("$"))

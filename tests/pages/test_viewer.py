@@ -141,6 +141,7 @@ VERBS = [
     ["collect", "rows.jsonl", "--grade", "grade.yaml", "--out", "./elsewhere"],
     ["fit", "{workspace}/evalsets/mine", "--catalog", "pool.yaml", "--as", "profiles"]
     + ["--out", "./elsewhere"],
+    ["promise", "{workspace}/evalsets/mine", "--catalog", "pool.yaml", "--out", "./elsewhere"],
     ["canary", "begin", "log", "--catalog", "pool.yaml"],
     ["publish", "pool.yaml"],
     ["rollback", "pool", "1"],

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 from scipy.optimize import brentq
 
+from hydra_core.base.intervals import normal_quantile
 from hydra_core.base.types import Float32Array, FloatArray
 from hydra_core.choosing.sources.success_profiles import FittedSuccess
 from hydra_core.outcome_model.features import Messages
@@ -31,7 +32,6 @@ _STEPS: Final = 30
 _LARGEST_STEP: Final = 2.0
 _CLOSE: Final = 1e-8
 _FIT_PENALTY: Final = 1e-6
-_NORMAL: Final = 1.96
 _LEAST: Final = 1e-9
 
 
@@ -131,7 +131,8 @@ def newcomer_range(
     start = shift_of_rate(mean, rate)
     none = np.empty((rows.size, 0))
     _, level, spread = _posterior(none, mean[rows], quality[rows], start, LEVEL_PRECISION)
-    at = (level, level - _NORMAL * spread, level + _NORMAL * spread)
+    half = normal_quantile() * spread
+    at = (level, level - half, level + half)
     middle, low, high = (float(_success(mean + one).mean()) for one in at)
     return middle, low, high
 
