@@ -29,14 +29,14 @@ def command_page() -> str:
         f"`hydra-router` is the same as `{_PROGRAM}`. Exit codes: 0 done; 2 the input is not "
         "valid; 1 it could not be run.",
     ]
-    for name, short, parser in _verbs(build_parser(), ""):
+    for name, short, parser in verbs_of(build_parser()):
         lines += ["", f"## {name}", "", f"{short[:1].upper()}{short[1:]}.", ""]
         lines += _description(parser) + _options(parser)
     return "\n".join(lines) + "\n"
 
 
-def _verbs(
-    parser: argparse.ArgumentParser, before: str
+def verbs_of(
+    parser: argparse.ArgumentParser, before: str = ""
 ) -> Iterator[tuple[str, str, argparse.ArgumentParser]]:
     """Name, one line and grammar of every verb, those under a verb after it."""
     for action in parser._actions:
@@ -46,7 +46,7 @@ def _verbs(
         for name, below in action.choices.items():
             if not any(isinstance(one, argparse._SubParsersAction) for one in below._actions):
                 yield f"{before}{name}", short[name], below
-            yield from _verbs(below, f"{before}{name} ")
+            yield from verbs_of(below, f"{before}{name} ")
 
 
 def _description(parser: argparse.ArgumentParser) -> list[str]:
