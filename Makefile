@@ -18,7 +18,7 @@ LOCK := $(BIN)/uv pip compile -q --upgrade --generate-hashes --python-version 3.
 # Tests start many processes: each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run test test-fast test-train litellm-test ray-test check check-train lock audit bench docs sample-data catalogs train clean
+.PHONY: help run test test-fast test-range test-train litellm-test ray-test check check-train lock audit bench docs sample-data catalogs train clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## */\t/' | expand -t 14
@@ -32,6 +32,9 @@ test: test-fast  ## all tests, the fast ones first
 
 test-fast: $(VENV)/.dev  ## all but the slow, the browser's and the wheel's tests
 	$(PYTEST) $(PARALLEL) -m "not slow and not browser and not package"
+
+test-range: $(VENV)/.dev  ## fast tests: lowest dependencies, and later Pythons that are installed
+	.ci/range
 
 test-train: $(TRAIN)/.done  ## the tests of training, with torch
 	$(TRAIN)/bin/python -m pytest -q tests/lab/training tests/predictor/test_onnx_predictor.py
@@ -98,7 +101,7 @@ train: $(TRAIN)/.done  ## show how to train a predictor
 	$(TRAIN)/bin/python -m hydra_core.lab.training --help
 
 clean:  ## remove the virtual environment and caches
-	rm -rf $(VENV) $(TRAIN) $(LITELLM) $(RAY) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .venv-lowest .venv-3.* $(TRAIN) $(LITELLM) $(RAY) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 
 $(VENV)/bin/python $(TRAIN)/bin/python $(LITELLM)/bin/python $(RAY)/bin/python:
 	@test -n "$(PYTHON)" || { echo "HyDRA needs Python 3.11 or newer; no python3 was found."; exit 1; }
