@@ -44,7 +44,7 @@ SETS = {
     "code-2026": (
         "CodeRouterBench, only the cells whose outcomes hold",
         "an honest zero: nothing to gain on the sound part",
-        "its SOURCE says commit and faults",
+        "github.com/LanceZPF/agent-as-a-router, data/coderouterbench",
     ),
     "code-2026-faults": (
         "CodeRouterBench as published, with its grader's faults",
@@ -64,12 +64,12 @@ Written by `python -m benchmarks.public`, version {version}, on {day}; predictor
 
 Quality above the best fixed mix of models at the same cost, in points: mean of 25, 50 and 75 % of
 the cost range, with a 95 % interval. The best fixed mix is 0 by definition; below 0, routing does
-harm. Sources are cross-fitted in five parts. LiteLLM's heuristic (release {release}) is its score as
-one threshold, its ties cut at random. [What each interval means](statistics.md).
+harm. Sources are cross-fitted in five parts. LiteLLM's heuristic (release {release}) is its score
+as one threshold, its ties cut at random. [What each interval means](statistics.md).
 
 To repeat it, get the sets from where the last table says, lay them out as
-`benchmarks/quality/ladder_sets.py` reads them, and run the command. The repository holds no texts of
-them.
+`benchmarks/quality/ladder_sets.py` reads them, and run the command. The repository holds no texts
+of them.
 """
 COLUMNS = (
     "pool",
@@ -126,8 +126,11 @@ def page(options, workspace):
 def lift_cell(rung):
     if rung is None or rung.lift is None:
         return "not measured" if rung is None else "no cost range"
-    value, ends = rung.lift.mean.scaled(100.0), rung.lift.mean.scaled(100.0)
-    return f"{value.value:+.2f} [{ends.lo:+.2f}, {ends.hi:+.2f}]"
+    return cell(rung.lift.mean.scaled(100.0))
+
+
+def cell(lift):
+    return f"{lift.value:+.2f} [{lift.lo:+.2f}, {lift.hi:+.2f}]"
 
 
 def heuristic(python, material):
@@ -143,8 +146,7 @@ def heuristic(python, material):
     choices = np.stack([found[f"complexity-random-{percent}"] for percent in POINTS], axis=1)
     hull = hull_of(data.quality, data.cost_usd)
     added = differences_to_hull(data.quality, data.cost_usd, choices, hull).mean(axis=1)
-    one = mean_interval(added, material.clusters[rows]).scaled(100.0)
-    return f"{one.value:+.2f} [{one.lo:+.2f}, {one.hi:+.2f}]", release
+    return cell(mean_interval(added, material.clusters[rows]).scaled(100.0)), release
 
 
 def material_data(material, rows):

@@ -2,8 +2,8 @@
 
 python -m docs.write_stable
 
-Run it for a release only. A test holds the code to the file of the last release: nothing in it may be
-missing before the next major version. What came since then is no part of the promise yet.
+Run it for a release only. A test holds the code to the file of the last release: nothing in it may
+be missing before the next major version. What came since then is no part of the promise yet.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from types import FunctionType
 from typing import Any, Final
 
 from docs.command_page import verbs_of
@@ -89,7 +90,7 @@ def _names(module: str) -> dict[str, list[str]]:
     return found
 
 
-def _parameters(value: Any) -> list[str]:
+def _parameters(value: type | FunctionType) -> list[str]:
     try:
         parameters = inspect.signature(value).parameters
     except (TypeError, ValueError):
