@@ -22,6 +22,7 @@ from docs.command_page import verbs_of
 from docs.write_reference import EXAMPLE, asked
 from hydra_core.base.build_info import VERSION
 from hydra_core.cli.main import build_parser
+from hydra_core.server.wire.forms import Form
 
 _ROOT: Final = Path(__file__).resolve().parents[1]
 FILE: Final = _ROOT / "docs" / "reference" / "stable.json"
@@ -61,7 +62,7 @@ def _schemas() -> set[str]:
 def paths() -> set[str]:
     """Paths of the router's HTTP interface."""
     app = (_ROOT / "hydra_core" / "server" / "app.py").read_text(encoding="utf-8")
-    return set(re.findall(r'\bRoute\("([^"]+)"', app))
+    return set(re.findall(r'\bRoute\("([^"]+)"', app)) | {f"/v1{form.path}" for form in Form}
 
 
 def _options(parser: argparse.ArgumentParser) -> Iterator[str]:

@@ -80,3 +80,8 @@ def pytest_sessionfinish(session, exitstatus):
         session.exitstatus = 1
     if tried:
         raise RuntimeError(f"the network was tried:\n{tried}")
+
+
+def pytest_make_parametrize_id(val):
+    """Bytes may hold the second in which they were packed: every worker must name a test alike."""
+    return f"{len(val)} bytes" if isinstance(val, bytes) else None
