@@ -102,6 +102,8 @@ class Service:
                 await self.caller.close()
             self.admission.pool.shutdown()
             self.decider.close()
+            if self.decider.teams.ledger is not None:
+                self.decider.teams.ledger.close()
         finally:
             if self.log is not None:
                 await asyncio.to_thread(self.log.close)
