@@ -41,7 +41,13 @@ def running(app, *, wait=True, http=GuardedProtocol):
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     config = uvicorn.Config(
-        app, port=port, log_level="critical", access_log=False, http=http, proxy_headers=False
+        app,
+        port=port,
+        log_level="critical",
+        access_log=False,
+        http=http,
+        ws="none",
+        proxy_headers=False,
     )
     server = _Server(config)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve()))
