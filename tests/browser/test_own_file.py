@@ -134,7 +134,7 @@ def wide_csv(path):
 
 def prices_file(path, ids=IDS):
     lines = ["models:"]
-    for name, (read, written) in zip(ids, ((2.5, 10), (3, 15), (0.05, 0.08)), strict=True):
+    for name, (read, written) in zip(ids, ((2.5, 10), (3, 15), (1, 4)), strict=True):
         lines.append(f"  {name}: {{input: {read}, output: {written}, date: 2024-08-06}}")
     path.write_text("\n".join(lines), encoding="utf-8")
     return path

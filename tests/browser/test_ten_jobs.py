@@ -23,9 +23,9 @@ MODELS = [model.id for model in load_catalog(CATALOGS / "paper_five.yaml").model
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def console(tmp_path_factory):
-    """One of its own, with a log: it is published to."""
+    """A new one for each job, with a log: what one job publishes is not there for the next."""
     folder = tmp_path_factory.mktemp("workspace")
     log_of_forty_rated_answers(folder / "log")
     with consoles.console(folder) as (_, port):
@@ -72,14 +72,15 @@ def test_why_was_this_message_routed_so_takes_two_clicks(page):
     assert click.count == 2
 
 
-def test_what_another_tau_would_cost_takes_two_clicks(page):
+def test_what_another_knob_would_cost_takes_two_clicks(page):
+    """The sample routes by the value rule, so its knob is V."""
     click = Clicks(page)
     click("link", "Tune")
-    click("spinbutton", "Threshold τ")
+    click("spinbutton", "V: one more resolved query is worth, USD")
     page.keyboard.press("Control+A")
     page.keyboard.type("0.1")
     page.keyboard.press("Enter")
-    page.wait_for_url("**tau=0.1*")
+    page.wait_for_url("**v=0.1*")
     page.get_by_text("Cost per query").first.wait_for()
     assert click.count == 2
 

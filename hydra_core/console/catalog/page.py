@@ -151,7 +151,7 @@ def _policy(entry: CatalogEntry, working: Working, view: str) -> None:
 def _edit(entry: CatalogEntry, working: Working) -> None:
     if not drafts.may_edit():
         st.info("Your role is viewer: you can look, but not edit.", icon=":material/lock:")
-    tools = st.container(horizontal=True, gap="small")
+    tools = st.container(horizontal=True, gap="xsmall")
     rows, wrong, below = st.container(), st.container(), st.container()
     with below:  # first, so that the figures do not wait for the table
         what_if_view.draft_effect(working)
@@ -168,7 +168,7 @@ def _edit(entry: CatalogEntry, working: Working) -> None:
 def _tools(entry: CatalogEntry, working: Working) -> None:
     dialogs = (
         ("Add model", ":material/add:", add_model.add),
-        ("Paste rows", ":material/content_paste:", catalog_dialogs.paste),
+        ("Paste", ":material/content_paste:", catalog_dialogs.paste),
         ("Import prices", ":material/price_change:", catalog_dialogs.prices),
     )
     for label, icon, dialog in dialogs:
