@@ -35,7 +35,7 @@ from hydra_core.evalsets.rules import (
 NO_TEXTS = "there are no texts: this set cannot be scored here, and what reads texts leaves it out"
 
 #: What stands for a missing text; what else is no number may be a text.
-_NO_TEXTS = frozenset({"nan", "null", "none", "n/a", "na", "#n/a"})
+MISSING_TEXTS = frozenset({"nan", "null", "none", "n/a", "na", "#n/a"})
 _EXAMPLES = 3
 #: Seconds that half of all answers take longer than only where milliseconds are meant.
 _SLOW_S = 120.0
@@ -245,7 +245,7 @@ def _queries(raw: pd.DataFrame, issues: Issues, *, need_text: bool) -> pd.DataFr
     """
     _check_ids(raw, issues)
     raw = raw.copy()
-    raw["text"] = raw["text"].mask(raw["text"].str.strip().str.lower().isin(_NO_TEXTS), "")
+    raw["text"] = raw["text"].mask(raw["text"].str.strip().str.lower().isin(MISSING_TEXTS), "")
     if "language" in raw.columns:
         raw["language"] = language_codes(raw, issues)
     texts = _single(raw, "text", issues).sort_index()
