@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hydra_core.base.errors import CancelledError, EvalSetError
 from hydra_core.catalog.identifiers import proposed_ids
 from hydra_core.evalsets.evalset import load_evalset
-from hydra_core.evalsets.importers.assemble import MISSING_TEXTS
+from hydra_core.evalsets.importers.assemble import MISSING_TEXTS, NO_TEXTS
 from hydra_core.evalsets.importers.mapping import TableMapping, parse_map, suggest_mapping
 from hydra_core.evalsets.importers.reading.bounded import MAX_BYTES, watched
 from hydra_core.evalsets.importers.reading.cells import Form
@@ -407,7 +407,7 @@ def test_texts_may_be_absent_only_when_said(tmp_path):
     draft = read_table([path], need_text=False)
     assert draft.queries.to_dict("list") == {"query_id": ["a", "b"], "language": ["und", "en"]}
     assert draft.quality.ravel().tolist() == [0.0, 1.0]
-    assert draft.report.warnings[0] == MISSING_TEXTS
+    assert draft.report.warnings[0] == NO_TEXTS
     blank = write(tmp_path, "y.csv", "query_id,text,language,model,quality,cost_usd\na,,en,m,1,1\n")
     with pytest.raises(EvalSetError, match="1 x query without text"):
         read_table([blank])
