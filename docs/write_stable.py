@@ -13,6 +13,7 @@ import inspect
 import json
 import re
 from collections.abc import Iterator
+from enum import EnumType
 from importlib import import_module
 from pathlib import Path
 from types import FunctionType
@@ -79,7 +80,7 @@ def documented() -> set[str]:
 
 
 def _names(module: str) -> dict[str, list[str]]:
-    """Public name -> its parameters, or the public attributes of a class without any."""
+    """Public name -> its parameters, or the members of an enumeration."""
     loaded = import_module(module)
     found = {}
     for name, value in vars(loaded).items():
@@ -92,6 +93,8 @@ def _names(module: str) -> dict[str, list[str]]:
 
 
 def _parameters(value: type | FunctionType) -> list[str]:
+    if isinstance(value, EnumType):
+        return list(value.__members__)
     try:
         parameters = inspect.signature(value).parameters
     except (TypeError, ValueError):
