@@ -85,6 +85,9 @@ def _syntax_problem(error: yaml.YAMLError, text: str) -> Problem:
     if mark is None:
         reason = str(getattr(error, "reason", error)).splitlines()[0]
         return Problem("", f"is not readable YAML: {reason}", "save the file as plain UTF-8 text")
+    if "nesting depth" in str(getattr(error, "problem", "")):  # PyYAML from 6.0.4 on
+        place = f"line {mark.line + 1}, column {mark.column + 1}"
+        return Problem(place, f"nested deeper than {MAX_DEPTH} levels", "a catalog needs 5")
     lines = text.splitlines()
     row = lines[mark.line] if mark.line < len(lines) else ""
     message = f"is not valid YAML: {getattr(error, 'problem', None) or error}"

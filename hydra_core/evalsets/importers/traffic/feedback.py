@@ -36,6 +36,11 @@ class Feedback:
     value: float = math.nan
     label: str = ""
 
+    @property
+    def absent(self) -> bool:
+        """Whether nobody said anything."""
+        return math.isnan(self.value) and not self.label
+
 
 @dataclass(slots=True)
 class Labels:

@@ -78,7 +78,7 @@ def read_langfuse(
         served = _served(place, facts, by_observation.get(query_id, Feedback()))
         between = seconds_between(facts.get("start_time"), facts.get("end_time"))
         latencies.append((served.latency_s, between))
-        if served.feedback == Feedback() and trace in by_trace:
+        if served.feedback.absent and trace in by_trace:
             before = last.get(trace)
             if before is not None:
                 traffic.skip("not the last generation of its trace", before.query_id)
