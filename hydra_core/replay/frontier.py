@@ -15,12 +15,11 @@ import numpy as np
 
 from hydra_core.base.types import BoolArray, ChoiceArray, FloatArray, IntArray
 from hydra_core.replay.step_curve import StepCurve, accumulate
-from hydra_core.routing.matcher import preference, ranked_values
+from hydra_core.routing.matcher import choices_in_order, preference, ranked_values
 
 #: Stands for the shortfall of a model that a hard gate keeps from a query; no tau reaches it.
 CLOSED: Final = 1e9
 _ROWS_PER_CHUNK = 65_536
-_ROUTED_PER_CHUNK = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,19 +136,8 @@ def choices(shortfalls: FloatArray, cost: FloatArray, taus: FloatArray) -> Choic
     Returns:
         (n, t) model indices as unsigned bytes.
     """
-    n, m = shortfalls.shape
-    result = np.empty((n, len(taus)), dtype=np.uint8)
-    for begin in range(0, n, _ROUTED_PER_CHUNK):
-        part = slice(begin, begin + _ROUTED_PER_CHUNK)
-        order = preference(shortfalls[part], cost)
-        ranked = ranked_values(shortfalls[part], order)
-        models = np.broadcast_to(order, ranked.shape).astype(np.uint8)
-        least = np.take_along_axis(models, ranked.argmin(axis=1)[:, None], 1)
-        chosen = np.repeat(least, len(taus), axis=1)
-        for rank in reversed(range(m)):  # the cheapest eligible model is written last
-            np.copyto(chosen, models[:, rank, None], where=ranked[:, rank, None] <= taus)
-        result[part] = chosen
-    return result
+    order = np.broadcast_to(preference(shortfalls, cost), shortfalls.shape)
+    return choices_in_order(shortfalls, order, taus)
 
 
 def _check(shortfalls: FloatArray, quality: FloatArray, cost_usd: FloatArray) -> None:
