@@ -236,11 +236,14 @@ def reading(files: Sequence[Path]) -> Iterator[None]:
     if size_of(files) < _LARGE:
         yield
         return
-    with progress_bar("reading", unit=" MB") as step, watched(partial(_told, step), files):
+    with (
+        progress_bar("reading", unit=" MB") as step,
+        watched(partial(_show_megabytes, step), files),
+    ):
         yield
 
 
-def _told(step: Progress, done: int, total: int) -> None:
+def _show_megabytes(step: Progress, done: int, total: int) -> None:
     step(done // _MB, total // _MB)
 
 

@@ -17,7 +17,7 @@ _KEPT: Final = timedelta(days=90)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class AlertEvent:
     """One event, and when somebody was alerted to it."""
 
     at: datetime
@@ -25,7 +25,7 @@ class Told:
 
 
 class Events:
-    """Remembers what was told. Safe to share between threads and processes.
+    """Remembers which events were sent. Safe to share between threads and processes.
 
     Args:
         folder: Of the decision log; None to remember in this process alone.
@@ -36,7 +36,7 @@ class Events:
         self._own: set[str] = set()
 
     def first(self, key: str, text: str, now: datetime) -> bool:
-        """Whether this event was not told before; it counts as told from now on."""
+        """Whether this event is new; it counts as sent from now on."""
         if key in self._own:
             return False
         self._own.add(key)
@@ -59,7 +59,7 @@ class Events:
                 self._path(key).rename(self._path(f"{key} {os.urandom(4).hex()}"))
 
     def clean(self, now: datetime) -> None:
-        """Forget what was told long ago."""
+        """Remove events of long ago."""
         for path in [] if self._folder is None else self._folder.glob("*.json"):
             with suppress(OSError):
                 if path.stat().st_mtime < (now - _KEPT).timestamp():
@@ -70,11 +70,11 @@ class Events:
         return self._folder / f"{text_sha256(key)[:32]}.json"
 
 
-def read_told(folder: Path) -> tuple[Told, ...]:
-    """What was told by the services of a log folder, newest first; damaged files are left out."""
+def read_alerts(folder: Path) -> tuple[AlertEvent, ...]:
+    """Return the alerts of the services of a log folder, newest first, without damaged files."""
     found = []
     for path in (folder / _FOLDER).glob("*.json"):
         with suppress(OSError, ValueError, KeyError, TypeError):
             one = json.loads(path.read_text(encoding="utf-8"))
-            found.append(Told(datetime.fromisoformat(one["at"]), str(one["text"])))
+            found.append(AlertEvent(datetime.fromisoformat(one["at"]), str(one["text"])))
     return tuple(sorted(found, key=lambda one: one.at, reverse=True))

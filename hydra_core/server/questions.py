@@ -129,7 +129,7 @@ def decisions_answer(asked: Asked, decided: Mapping[int, Decided]) -> dict[str, 
         "input_tokens": tokens, "input_tokens_details": details, "output_tokens": 0,
         "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": tokens,
     }  # fmt: skip
-    return {"model": _NAME, "answers": answers, "usage": usage, "hydra": _told(asked, decided)}
+    return {"model": _NAME, "answers": answers, "usage": usage, "hydra": _decisions(asked, decided)}
 
 
 def systemone_answer(asked: Asked, decided: Mapping[int, Decided]) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def systemone_answer(asked: Asked, decided: Mapping[int, Decided]) -> dict[str, 
             "probabilities": shares,
         }  # fmt: skip
     usage = {"input_tokens": _tokens(decided), "output_tokens": 0}
-    return {"model": _NAME, "answers": answers, "usage": usage, "hydra": _told(asked, decided)}
+    return {"model": _NAME, "answers": answers, "usage": usage, "hydra": _decisions(asked, decided)}
 
 
 def _chosen(question: Question, decided: Decided) -> tuple[str, dict[str, float]]:
@@ -163,7 +163,7 @@ def _chosen(question: Question, decided: Decided) -> tuple[str, dict[str, float]
     return tiers[decided.model], shares
 
 
-def _told(asked: Asked, decided: Mapping[int, Decided]) -> list[dict[str, str]]:
+def _decisions(asked: Asked, decided: Mapping[int, Decided]) -> list[dict[str, str]]:
     """Beside the form: which decision each answer is, and why."""
     return [
         {

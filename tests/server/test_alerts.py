@@ -14,7 +14,7 @@ import pytest
 
 from hydra_core.base.errors import HydraError
 from hydra_core.cli.main import main
-from hydra_core.decision_log.told import Events, read_told
+from hydra_core.decision_log.alert_events import Events, read_alerts
 from hydra_core.server.access.team_budgets import TeamBudgets
 from hydra_core.server.access.tokens import new_token
 from hydra_core.server.recent_kinds import RecentKinds
@@ -88,7 +88,7 @@ def test_a_model_that_does_not_answer_is_told_once_and_again_after_it_came_back(
     ask(6)
     wait_for(lambda: len(hook.asked) == 2)
     assert all(text.startswith("HyDRA: gpt-5.4 does not answer") for text in hook.asked)
-    assert len(read_told(tmp_path / "log")) == 2
+    assert len(read_alerts(tmp_path / "log")) == 2
     wait_for(lambda: 'hydra_alerts_total{end="sent"} 2.0' in client.get("/metrics").text)
     kept = b"".join(p.read_bytes() for p in (tmp_path / "log").rglob("*") if p.is_file())
     assert b"secret-of-ours" not in kept
@@ -200,7 +200,7 @@ def test_what_was_told_is_told_once_by_all_workers_of_a_log(tmp_path):
     one.over("k")
     other.over("k")
     assert Events(tmp_path).first("k", "again", NOW + timedelta(hours=1))
-    assert [told.text for told in read_told(tmp_path)] == ["again", "text"]
+    assert [told.text for told in read_alerts(tmp_path)] == ["again", "text"]
     alone = Events(None)
     assert (alone.first("k", "t", NOW), alone.first("k", "t", NOW)) == (True, False)
 

@@ -31,7 +31,7 @@ from hydra_core.console.live.view_traffic import (
     value_view,
 )
 from hydra_core.console.widgets import literal
-from hydra_core.decision_log.told import read_told
+from hydra_core.decision_log.alert_events import read_alerts
 from hydra_core.live.drift import Drift, band_shares
 from hydra_core.live.promise_watch import promise_status
 
@@ -165,7 +165,7 @@ def _changed(look: LogView) -> tuple[str, ...]:
 
 def alerted(look: LogView) -> None:
     """Show what the webhook was told by the services of this log, newest first."""
-    found = read_told(Path(look.key.folder))
+    found = read_alerts(Path(look.key.folder))
     if not found:
         st.info(
             "No alerts of this log. `serve` sends them when HYDRA_ALERT_WEBHOOK holds the address "

@@ -11,7 +11,7 @@ from typing import Final
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.types import WhenSpent
-from hydra_core.decision_log.told import Events
+from hydra_core.decision_log.alert_events import Events
 from hydra_core.server.access.team_budgets import period_of
 from hydra_core.server.deciding import Decider
 from hydra_core.server.metrics import Metrics
