@@ -175,6 +175,11 @@ class EvalSet:
         return self._by_model(np.sum(self.quality >= RESOLVED_AT, axis=0))  # NaN compares false
 
     @property
+    def is_log(self) -> bool:
+        """Whether no query has outcomes of two models, so that no models can be compared."""
+        return bool((np.isfinite(self.quality).sum(axis=1) < 2).all())
+
+    @property
     def missing_quality(self) -> Mapping[str, int]:
         """Queries without an outcome, per model."""
         return self._by_model(np.isnan(self.quality).sum(axis=0))

@@ -14,11 +14,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-from ruamel.yaml.events import AliasEvent
 
 from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.base.list_price import ListPrice
+from hydra_core.base.reading.plain_yaml import read_plain_yaml
 from hydra_core.evalsets.dependence import DependenceAnswer, dependence_problems
 from hydra_core.evalsets.rules import model_id_problem
 
@@ -27,6 +26,7 @@ MANIFEST = "evalset.yaml"
 PARTS = QUERIES, OUTCOMES = "queries.parquet", "outcomes.parquet"
 
 _MANIFEST_BYTES = 1 << 20
+_MANIFEST_VALUES = 100_000
 _PART_BYTES = 2 << 30
 _BATCH_ROWS = 256
 _TEXTS = ("name", "origin", "licence", "price_notes")
@@ -132,12 +132,11 @@ def _yaml(raw: bytes, source: str) -> dict[str, Any]:
         raise EvalSetError(source, [Problem("", "is over 1 MiB, the limit of an evalset.yaml")])
     try:
         text = raw.decode("utf-8-sig")
-        yaml = YAML(typ="safe", pure=True)
-        if any(isinstance(event, AliasEvent) for event in yaml.parse(text)):
-            raise EvalSetError(source, [Problem("", "uses YAML aliases", "write values out")])
-        content = YAML(typ="safe", pure=True).load(text)
-    except (UnicodeDecodeError, YAMLError, ValueError, RecursionError) as error:
+    except UnicodeDecodeError as error:
         raise EvalSetError(source, [Problem("", f"is not valid YAML: {error}")]) from error
+    content, problem = read_plain_yaml(text, _MANIFEST_VALUES)
+    if problem is not None:
+        raise EvalSetError(source, [problem])
     if not isinstance(content, dict):
         raise EvalSetError(source, [Problem("", "is not a mapping", f"begin: schema: {SCHEMA}")])
     return content

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -47,7 +48,7 @@ def write(doing, path, name="first"):
 
 
 def break_trail(workspace):
-    with sqlite3.connect(workspace / "hydra.sqlite3") as damage:
+    with closing(sqlite3.connect(workspace / "hydra.sqlite3")) as damage, damage:
         damage.execute("DROP TABLE audit_head")
 
 

@@ -225,16 +225,16 @@ def _check_pairs(raw: pd.DataFrame, parsed: pd.DataFrame, issues: Issues) -> Non
         )
     ]
     more = ", ..." if len(twice) > len(shown) else ""
-    told = f"query and model occur before with other values: {', '.join(places)}{more}"
+    text = f"query and model occur before with other values: {', '.join(places)}{more}"
     remedy = "keep one row for each pair"
-    issues.problem(Problem(f"{len(twice)} row(s)", told, remedy))
+    issues.problem(Problem(f"{len(twice)} row(s)", text, remedy))
 
 
 def _check_ids(raw: pd.DataFrame, issues: Issues) -> None:
     rounded = raw["query_id"].str.fullmatch(r"[0-9](?:[.,][0-9]+)?[eE]\+[0-9]{2,}")
     shown = raw.loc[rounded, "query_id"].iloc[:1].to_list()
-    told = f"query_id was rounded, such as {shown[0]}: several may be one" if shown else ""
-    note(issues, raw, rounded, told, "export the ids as text, with all of their digits")
+    text = f"query_id was rounded, such as {shown[0]}: several may be one" if shown else ""
+    note(issues, raw, rounded, text, "export the ids as text, with all of their digits")
     note(issues, raw, raw["query_id"].str.strip() == "", "query_id is empty", "give every row one")
 
 

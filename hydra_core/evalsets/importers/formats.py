@@ -1,4 +1,7 @@
-"""The formats that are imported: what each is called, an example, and one way to read them all."""
+"""The formats that are imported: names, examples, one way to read them all, and to recognise them.
+
+A format is recognised by the beginning of a file, never by its name.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +12,21 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+import pyarrow as pa
+
 from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.evalsets.importers.draft import Draft
-from hydra_core.evalsets.importers.harness.adapters import read_harness
+from hydra_core.evalsets.importers.harness.adapters import adapter_of, is_helm_stats, read_harness
 from hydra_core.evalsets.importers.livecodebench import read_livecodebench
 from hydra_core.evalsets.importers.llmrouterbench import read_llmrouterbench
 from hydra_core.evalsets.importers.price_card import PriceCard
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
 from hydra_core.evalsets.importers.reading.issues import Issues
+from hydra_core.evalsets.importers.reading.tables import names_in
 from hydra_core.evalsets.importers.routellm import read_routellm
 from hydra_core.evalsets.importers.routerarena import read_routerarena
 from hydra_core.evalsets.importers.traffic.decision_log import read_decision_log
+from hydra_core.evalsets.importers.traffic.helicone import read_helicone
 from hydra_core.evalsets.importers.traffic.langfuse import read_langfuse
 from hydra_core.evalsets.importers.traffic.rows import rows_of
 from hydra_core.evalsets.importers.traffic.spend_logs import read_spend_logs
@@ -33,6 +40,7 @@ class Kind(StrEnum):
     LOG = "log"
     SPEND_LOGS = "spend-logs"
     LANGFUSE = "langfuse"
+    HELICONE = "helicone"
     SPANS = "spans"
     SWEBENCH = "swebench"
     LIVECODEBENCH = "livecodebench"
@@ -44,7 +52,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What an operator is told of a format.
+    """What an operator reads about a format.
 
     Attributes:
         files: What to give.
@@ -67,7 +75,7 @@ class Format:
 FORMATS: Final[Mapping[Kind, Format]] = {
     Kind.TABLE: Format(
         "Table",
-        "CSV, JSONL or Parquet: one row a query and model, or one row a query.",
+        "CSV, JSON, JSONL or Parquet: one row a query and model, or one row a query.",
         "query_id,text,model,quality,cost_usd\nq1,Fix the race in ...,gpt-5,1,0.012\n"
         "q1,Fix the race in ...,gpt-5-mini,0,0.001",
     ),
@@ -87,6 +95,13 @@ FORMATS: Final[Mapping[Kind, Format]] = {
         "Files of observations_v2.",
         '{"id": "o1", "type": "GENERATION", "provided_model_name": "gpt-5", "input": ...}',
         more="Files of scores",
+        scored=True,
+    ),
+    Kind.HELICONE: Format(
+        "Helicone export",
+        "JSON or JSONL of @helicone/export with --include-body.",
+        '{"request_id": "r1", "request_model": "gpt-5", "response_status": 200, ...}',
+        priced=True,
         scored=True,
     ),
     Kind.SPANS: Format(
@@ -140,7 +155,9 @@ FORMATS: Final[Mapping[Kind, Format]] = {
 
 
 #: Formats whose quality is feedback or a score.
-LOGS: Final = (Kind.LOG, Kind.SPEND_LOGS, Kind.LANGFUSE, Kind.SPANS, Kind.HARNESS)
+LOGS: Final = (
+    Kind.LOG, Kind.SPEND_LOGS, Kind.LANGFUSE, Kind.HELICONE, Kind.SPANS, Kind.HARNESS
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +223,8 @@ def _log(kind: Kind, files: Sequence[TableFile], given: Given, prices: PriceCard
             )
         case Kind.LANGFUSE:
             return read_langfuse(files, given.more, models, score=score, scale=scale, labels=labels)
+        case Kind.HELICONE:
+            return read_helicone(files, models, prices, score=score, scale=scale, labels=labels)
         case Kind.SPANS:
             return read_spans(files, models, prices, score=score, scale=scale, labels=labels)
         case _:
@@ -234,3 +253,41 @@ def _all(file: TableFile) -> bytes:
     assert not isinstance(file, Path)
     file.seek(0)
     return file.read()
+
+
+#: Names that one format alone has, all of a group together; the first that fits is the answer.
+_SIGNS: Final = (
+    (Kind.SWEBENCH, {"leaderboards"}),
+    (Kind.LIVECODEBENCH, {"performances", "pass@1"}),
+    (Kind.LIVECODEBENCH, {"question_content"}),
+    (Kind.LLMROUTERBENCH, {"model_name", "dataset_name"}),
+    (Kind.ROUTERARENA, {"global_index", "llm_selected"}),
+    (Kind.LOG, {"decision_id", "propensity"}),
+    (Kind.SPEND_LOGS, {"request_id", "spend"}),
+    (Kind.LANGFUSE, {"provided_model_name"}),
+    (Kind.LANGFUSE, {"observation_id", "trace_id"}),
+    (Kind.HELICONE, {"request_id", "response_status", "request_body"}),
+    (Kind.SPANS, {"resourceSpans"}),
+    (Kind.SPANS, {"attributes", "spanId"}),
+    (Kind.SPANS, {"attributes", "span_id"}),
+)
+
+
+def looks_like(file: TableFile) -> Kind | None:
+    """The format a file seems to be in; None where its beginning fits none or cannot be read."""
+    if file.name.lower().endswith(".eval"):
+        return Kind.HARNESS
+    try:
+        names, tabular = names_in(file)
+    except (EvalSetError, pa.ArrowException, ValueError):
+        return None
+    for kind, signs in _SIGNS:
+        if signs <= names:
+            return kind
+    if any(name.startswith(("attributes.llm.", "attributes.gen_ai.")) for name in names):
+        return Kind.SPANS
+    if adapter_of(file) is not None or is_helm_stats(file):
+        return Kind.HARNESS
+    if "prompt" in names and any(f"{name}_response" in names for name in names):
+        return Kind.ROUTELLM
+    return Kind.TABLE if tabular and len(names) > 1 else None

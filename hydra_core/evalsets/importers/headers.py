@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from hydra_core.evalsets.importers.reading.notation import SIGNS, Notation
+from hydra_core.evalsets.importers.reading.json_document import EACH
+from hydra_core.evalsets.importers.reading.notation import SIGNS, Measure, Notation
 
 _FIGURES: Final[Mapping[str, tuple[str, ...]]] = {
     "quality": (
@@ -39,11 +40,13 @@ _NAME: Final = "|".join(
 )
 _MONEY: Final = "|".join(map(re.escape, SIGNS))
 _UNIT_WORDS: Final = (
-    rf"%|percent|{_MONEY}|s|ms|sec|seconds|k|thousands?"
-    r"|0\s*(?:-|–|to)\s*[0-9]+|out of\s*[0-9]+|/\s*[0-9]+"
+    rf"%|percent|{_MONEY}|s|ms|sec|seconds|min|minutes|h|hours|[uµ]s|ns|k|thousands?"
+    r"|usd? ?cents|(?:milli|micro|nano|[muµμn])\s?(?:usd|dollars?|\$)|millicents|msecs?|mins|hrs?"
+    r"|millions?|0\s*(?:-|–|to)\s*[0-9]+|out of\s*[0-9]+|/\s*[0-9]+"
 )
 _UNIT: Final = rf"(?:\s*[(\[]\s*(?P<unit>{_UNIT_WORDS})\s*[)\]])?"
-_ANY_UNIT: Final = re.compile(rf".*[(\[]\s*(?P<unit>{_UNIT_WORDS})\s*[)\]]\s*", re.IGNORECASE)
+_ANY_UNIT: Final = re.compile(r".*[(\[]\s*(?P<unit>[^()\[\]]+?)\s*[)\]]\s*")
+_KNOWN_UNIT: Final = re.compile(_UNIT_WORDS, re.IGNORECASE)
 _BEHIND: Final = re.compile(
     rf"(?P<model>.*?[^\s:|_.–—-])(?:(?P<mark>[:|])\s*|[\s_.–—-]+|(?=[$€£¢]))(?P<name>{_NAME})"
     rf"\s*(?P<ask>\??){_UNIT}\s*(?P<percent>%?)\s*",
@@ -54,13 +57,54 @@ _BEFORE: Final = re.compile(
     rf"(?:\s*(?P<mark>[:|])\s*|[\s_.–—-]+(?:of|for)?\s*|\s*[(\[])(?P<model>[^\s:|_.–—-].*?)\s*[)\]]?\s*",
     re.IGNORECASE,
 )
+#: "GPT 4o ($)", "GPT 4o (correct?)": the figure alone stands in brackets.
+_IN_BRACKETS: Final = re.compile(
+    rf"(?P<model>.*\S)\s*[(\[]\s*(?P<name>{_NAME})\s*\??\s*[)\]]\s*", re.IGNORECASE
+)
+_BETWEEN_WORDS: Final = re.compile(r"[\s_.-]+|(?<=[a-z])(?=[A-Z])")
 _WHOLE: Final = re.compile(rf"\s*(?:{_NAME})\s*\??\s*", re.IGNORECASE)
+_PARTS: Final = {"milli": 1e3, "micro": 1e6, "nano": 1e9}
+_SHORT: Final = {"m": 1e3, "u": 1e6, "µ": 1e6, "μ": 1e6, "n": 1e9}
 _UNITS: Final[Mapping[str, Notation]] = {
-    **{sign: Notation(currency=money) for sign, money in SIGNS.items() if money != "USD"},
-    **dict.fromkeys(("%", "percent", "pct"), Notation(divisor=100.0)),
-    **dict.fromkeys(("cents", "cent", "ct", "¢"), Notation(divisor=100.0)),
-    **dict.fromkeys(("ms", "millis", "milliseconds"), Notation(divisor=1000.0)),
-    **dict.fromkeys(("k", "thousand", "thousands"), Notation(divisor=0.001)),
+    **{
+        sign: Notation(currency=money)
+        for sign, money in SIGNS.items()
+        if money not in ("USD", "cents")
+    },
+    **dict.fromkeys(("%", "percent", "percentage", "pct"), Notation(divisor=100.0)),
+    **dict.fromkeys(("cents", "cent", "ct", "¢", "uscents", "usdcents"), Notation(divisor=100.0)),
+    **{
+        f"{prefix}{dollar}": Notation(divisor=part, measure=Measure.COST)
+        for prefix, part in (_PARTS | _SHORT).items()
+        for dollar in (("usd", "$") if prefix in _SHORT else ("usd", "$", "dollar", "dollars"))
+    },
+    **{
+        f"{prefix}cents": Notation(divisor=100 * part, measure=Measure.COST)
+        for prefix, part in _PARTS.items()
+    },
+    **{f"{name}s": Notation(divisor=part) for name, part in _PARTS.items()},
+    **{
+        unit: Notation(divisor=part, measure=Measure.SECONDS)
+        for part, units in (
+            (1e9, ("ns", "nsec", "nanoseconds")),
+            (1e6, ("us", "µs", "usec", "microseconds")),
+            (1e3, ("ms", "msec", "msecs", "milliseconds")),
+            (1 / 60, ("minutes", "mins")),
+            (1 / 3600, ("h", "hr", "hrs", "hours")),
+        )
+        for unit in units
+    },
+    **dict.fromkeys(("k", "thousand", "thousands"), Notation(divisor=1e-3, measure=Measure.COUNT)),
+    **dict.fromkeys(("million", "millions"), Notation(divisor=1e-6, measure=Measure.COUNT)),
+    **dict.fromkeys(("ktok", "ktokens"), Notation(divisor=1e-3, measure=Measure.COUNT)),
+}
+#: Units in brackets alone: elsewhere they are other words, as in latency_min, the shortest.
+_BRACKETED: Final[Mapping[str, Notation]] = {
+    "min": _UNITS["minutes"],
+    "sec": Notation(),
+    "seconds": Notation(),
+    "s": Notation(),
+    "tokens": Notation(),
 }
 #: What stands where a model would, in columns that sum up several of them.
 _NO_MODELS: Final = frozenset(
@@ -92,7 +136,10 @@ class Header:
 
 def read_header(column: str) -> Header | None:
     """What a header says, None where it names no model and figure."""
-    if _WHOLE.fullmatch(column):
+    bracketed = _IN_BRACKETS.fullmatch(column)
+    if EACH in column or _WHOLE.fullmatch(column):
+        return None
+    if bracketed is not None and _WHOLE.fullmatch(bracketed["model"]):
         return None
     for place, pattern in (("behind", _BEHIND), ("before", _BEFORE)):
         match = pattern.fullmatch(column.strip())
@@ -108,16 +155,22 @@ def read_header(column: str) -> Header | None:
             continue
         notation = _notation(unit)
         return Header(model, figure, (name, place), match["mark"] is not None, notation)
-    return None
+    return None if bracketed is None else read_header(f"{bracketed['model']} {bracketed['name']}")
 
 
 def unit_of(column: str) -> Notation:
-    """How a column is written by the unit behind its name: "(%)", "(0-5)", "latency_ms"."""
+    """How a column is written by the unit behind its name: "(%)", "(0-5)", "latency_ms".
+
+    Of words in brackets that are no known unit it says so.
+    """
     match = _ANY_UNIT.fullmatch(column)
     if match is not None:
-        return _notation(match["unit"].lower())
-    words = re.split(r"[\s_.-]+|(?<=[a-z])(?=[A-Z])", column.strip())
-    return _UNITS.get(words[-1].lower(), Notation()) if len(words) > 1 else Notation()
+        unit = match["unit"].lower()
+        known = _KNOWN_UNIT.fullmatch(unit) or _squeezed(unit) in (_UNITS.keys() | _BRACKETED)
+        return _notation(unit) if known else Notation(unknown=match["unit"])
+    words = [word.lower() for word in _BETWEEN_WORDS.split(column.strip())]
+    ends = ("".join(words[-2:]), words[-1]) if len(words) > 1 else ()
+    return next((_UNITS[end] for end in ends if end in _UNITS), Notation())
 
 
 def _notation(unit: str) -> Notation:
@@ -125,7 +178,11 @@ def _notation(unit: str) -> Notation:
     best = re.search(r"[0-9]+$", unit)
     if best is not None:
         return Notation(divisor=float(best[0])) if float(best[0]) > 0 else Notation()
-    return _UNITS.get(unit, Notation())
+    return _BRACKETED.get(_squeezed(unit)) or _UNITS.get(_squeezed(unit), Notation())
+
+
+def _squeezed(unit: str) -> str:
+    return re.sub(r"[\s_.-]+", "", unit)
 
 
 def _words(name: str) -> str:
@@ -144,10 +201,24 @@ def _balanced(model: str) -> str:
     return f"{model})" if model.count("(") == model.count(")") + 1 else model
 
 
+def _without_parent(read: Mapping[str, Header], columns: Sequence[str]) -> dict[str, Header]:
+    """Models of paths without what holds them all: `results` of `results.gpt-4o.score`."""
+    parents = {header.model.partition(".")[0] for header in read.values()}
+    parent = parents.pop() if len(parents) == 1 else ""
+    paths = all(column.startswith(f"{header.model}.") for column, header in read.items())
+    if parent not in columns or not paths or any(h.model == parent for h in read.values()):
+        return dict(read)
+    return {
+        column: replace(header, model=header.model.partition(".")[2])
+        for column, header in read.items()
+    }
+
+
 def wide_columns(columns: Sequence[str]) -> dict[str, Header]:
     """Column -> what its header says, of the headers that belong to a model with a quality."""
     read = {column: header for column in columns if (header := read_header(column)) is not None}
     models: dict[str, dict[str, str]] = {}
+    read = _without_parent(read, columns)
     for column, header in read.items():
         models.setdefault(header.model, {}).setdefault(header.figure, column)
     for model, figures in models.items():

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field, replace
 
 from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.evalsets.importers.headers import unit_of, wide_columns
+from hydra_core.evalsets.importers.reading.json_document import EACH
 from hydra_core.evalsets.importers.reading.notation import Notation
+from hydra_core.evalsets.importers.reading.tables import LINE
 from hydra_core.evalsets.rules import (
     EXTRA_OUTCOMES,
     OPTIONAL_QUERY_COLUMNS,
@@ -20,6 +22,11 @@ from hydra_core.evalsets.rules import (
 QUERY_FIELDS = (*REQUIRED_QUERY_COLUMNS, *OPTIONAL_QUERY_COLUMNS)
 LONG_FIELDS = ("model", "quality", "cost_usd", *EXTRA_OUTCOMES)
 
+#: OpenRouter's names: the provider's own count, which is what it bills.
+_NATIVE = (
+    ("native_tokens_prompt", "tokens_prompt"),
+    ("native_tokens_completion", "tokens_completion"),
+)
 _KNOWN_NAMES: Mapping[str, tuple[str, ...]] = {
     "query_id": (
         *("query_id", "id", "qid", "instance_id", "question_id", "global_index", "task_id"),
@@ -28,7 +35,7 @@ _KNOWN_NAMES: Mapping[str, tuple[str, ...]] = {
     ),
     "text": (
         *("text", "prompt", "question", "query", "problem_statement", "message", "input"),
-        *("origin_query", "instruction", "user_message"),
+        *("origin_query", "instruction", "user_message", "messages"),
     ),
     "language": ("language", "lang", "locale"),
     "has_image": ("has_image", "image", "vision"),
@@ -42,17 +49,32 @@ _KNOWN_NAMES: Mapping[str, tuple[str, ...]] = {
     "model": ("model", "model_id", "model_name", "llm", "llm_selected"),
     "quality": (
         *("quality", "score", "resolved", "correct", "is_correct", "passed", "pass"),
-        *("pass1", "accuracy"),
+        *("pass1", "accuracy", "success", "solved", "rating", "judge_score"),
     ),
-    "cost_usd": ("cost_usd", "cost", "usd", "total_cost", "inference_cost", "price", "cost_cents"),
+    "cost_usd": (
+        *("cost_usd", "cost", "usd", "total_cost", "inference_cost", "price", "cost_cents"),
+        *("cost_in_usd", "cost_in_cents", "price_usd", "spend", "cost_in", "cost_in_dollars"),
+        *("cost_per_query", "cost_per_request", "cost_per_call", "cost_per_message"),
+    ),
     "latency_s": (
         *("latency_s", "latency", "seconds", "duration_s"),
-        *("latency_ms", "latencyms", "duration_ms", "durationms"),
+        *("latency_ms", "latencyms", "duration_ms", "durationms", "duration", "response_time"),
+        *("latency_us", "latency_ns", "duration_us", "duration_ns", "elapsed", "elapsed_ms"),
+        *("latency_seconds", "duration_seconds", "response_time_ms", "latency_minutes"),
     ),
     "tokens": ("tokens", "total_tokens", "num_tokens"),
-    "input_tokens": ("input_tokens", "prompt_tokens", "tokens_in", "num_input_tokens"),
-    "output_tokens": ("output_tokens", "completion_tokens", "tokens_out", "num_output_tokens"),
-    "cached_input_tokens": ("cached_input_tokens", "cached_tokens", "cache_read_input_tokens"),
+    "input_tokens": ("input_tokens", "prompt_tokens", "tokens_in", "num_input_tokens", *_NATIVE[0]),
+    "output_tokens": (
+        "output_tokens",
+        "completion_tokens",
+        "tokens_out",
+        "num_output_tokens",
+        *_NATIVE[1],
+    ),
+    "cached_input_tokens": (
+        *("cached_input_tokens", "cached_tokens", "cache_read_input_tokens"),
+        "native_tokens_cached",
+    ),
 }
 _ENDINGS: Mapping[str, re.Pattern[str]] = {
     "query_id": re.compile(r"_(?:id|no|nr|number)$"),
@@ -60,8 +82,15 @@ _ENDINGS: Mapping[str, re.Pattern[str]] = {
 }
 #: What an id or a text is of where it is not the query's.
 _OTHERS = re.compile(
-    r"model|session|conversation|thread|user[\s_-]*id|team|run|group|system|answer|response",
+    r"model|session|conversation|thread|user[\s_-]*id|team|run|group|system|answer|response"
+    r"|cost|price|spend|token|latency|seconds|time|score",
     re.IGNORECASE,
+)
+
+
+#: Objects that hold the query itself, and not an answer or somebody's id.
+_QUERY = re.compile(
+    r"(?:^|[._])(?:sample|doc|request|query|question|task|item|row|example|input)$", re.IGNORECASE
 )
 
 
@@ -116,6 +145,20 @@ class TableMapping:
             {**{f: dict(c) for f, c in self.more.items()}, **more},
         )
 
+    def identified(self) -> tuple[TableMapping, str]:
+        """This mapping of one file with ids where no column has them, and what they then are.
+
+        A row of the wide form is a query, and its line the id; in the long form, rows with the same
+        text are of one query.
+        """
+        text = self.fields.get("text")
+        if "query_id" in self.fields or not (self.wide or ("model" in self.fields and text)):
+            return self, ""
+        column = LINE if self.wide else str(text)
+        which = "line" if self.wide else f"text ({column})"
+        note = f"no column has ids: each query has its {which} as its id"
+        return replace(self, fields={**self.fields, "query_id": column}), note
+
     def renamed(self, ids: Mapping[str, str]) -> TableMapping:
         """The wide form's models under other ids (name in the table -> id).
 
@@ -144,7 +187,7 @@ class TableMapping:
         problems = [
             _missing(name, column, found)
             for name, column in self.all_columns().items()
-            if column not in found
+            if column not in found and column != LINE
         ]
         problems += [
             Problem(name, "is not a field", f"fields: {', '.join((*QUERY_FIELDS, *LONG_FIELDS))}")
@@ -189,7 +232,11 @@ def _missing(name: str, column: str, columns: Sequence[str]) -> Problem:
 
 
 def _unmapped(name: str, columns: Sequence[str]) -> Problem:
-    none = ", or that there are none with --no-texts" if name == "text" else ""
+    none = {
+        "text": ", or that there are none with --no-texts",
+        "model": ", or the columns of each model with --map 'quality:MODEL=COLUMN' and "
+        "--map 'cost:MODEL=COLUMN'",
+    }.get(name, "")
     remedy = f"say which it is with --map {name}=COLUMN{none}; columns: {_list(columns)}"
     return Problem(name, "the column is missing", remedy)
 
@@ -200,7 +247,8 @@ def _list(columns: Sequence[str]) -> str:
 
 def suggest_mapping(columns: Sequence[str]) -> TableMapping:
     """The mapping that the column names suggest; what cannot be told is left out."""
-    headers = wide_columns(columns)
+    long = _best("model", columns) and _best("quality", columns)
+    headers = {} if long else wide_columns(columns)
     sides: dict[str, dict[str, str]] = {}
     for name, header in headers.items():
         sides.setdefault(header.figure, {}).setdefault(header.model, name)
@@ -212,7 +260,7 @@ def suggest_mapping(columns: Sequence[str]) -> TableMapping:
             fields[name] = column
             taken.add(column)
     fields |= {column: column for column in columns if column.startswith("label_")}
-    if "model" in fields or not headers:
+    if not headers:
         return TableMapping(fields)
     quality, cost = sides.pop("quality", {}), sides.pop("cost_usd", {})
     return TableMapping(fields, quality, cost, sides)
@@ -230,13 +278,26 @@ def _best(name: str, columns: Sequence[str]) -> str | None:
     """The column with a known name of a field, else for id and text one whose name ends alike."""
     plain = {_plain(column): column for column in reversed(columns)}
     known = next((plain[one] for one in _KNOWN_NAMES[name] if one in plain), None)
+    known = known or _inside(name, columns)
     if known is None and name in _ENDINGS:
         near = [c for c in columns if _ENDINGS[name].search(_plain(c)) and not _OTHERS.search(c)]
         return near[0] if near else None
     return known
 
 
+def _inside(name: str, columns: Sequence[str]) -> str | None:
+    """The one column inside an object that has a known name: `usage.cost`, `sample.input`."""
+    found: dict[str, list[str]] = {}
+    for column in columns:
+        parent, dot, leaf = column.rpartition(".")
+        if dot and parent in columns and not (name in _ENDINGS and not _QUERY.search(parent)):
+            found.setdefault(_plain(leaf), []).append(column)
+    named = (found[one] for one in _KNOWN_NAMES[name] if one in found)
+    return next((inside[0] for inside in named if len(inside) == 1), None)
+
+
 def _plain(column: str) -> str:
+    column = column.rpartition(f"{EACH}.")[2]
     bare = re.sub(r"\s*[(\[][^()\[\]]*[)\]]\s*$", "", column)
     words = re.sub(r"[\s.-]+", "_", (bare or column).lower().replace("#", " no").strip())
     return re.sub(r"[^a-z0-9_]", "", words).strip("_")

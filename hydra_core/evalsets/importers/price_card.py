@@ -62,6 +62,19 @@ class PriceCard:
                 found.append(Problem(model, "its answers' tokens were not recorded", remedy))
         return found
 
+    def require_used(self, models: Sequence[str]) -> None:
+        """Make sure that every price is that of one of these models.
+
+        Raises:
+            EvalSetError: Some are not.
+        """
+        there = f"models: {', '.join(models[:20])}"
+        unused = [
+            Problem(m, "is no model of these files", there) for m in self.prices if m not in models
+        ]
+        if unused:
+            raise EvalSetError("--price", unused)
+
     def notes(self, models: Sequence[str], tokens: str) -> str:
         """How the costs were made, for the eval set's manifest."""
         listed = [

@@ -95,6 +95,7 @@ class Records:
         rows = Rows(queries, outcomes, tuple(self.warnings))
         need_text = bool((queries["text"] != "").any())
         draft = assemble(rows, source, scale=scale, need_text=need_text)
+        prices.require_used(draft.models)
         if not self.estimated:
             return draft
         warning = f"{self.estimated} costs were estimated from prices; none of them was billed"

@@ -1,4 +1,4 @@
-"""Import of plain tables: CSV, TSV, JSONL or Parquet, long or wide, one or several files.
+"""Import of plain tables: CSV, TSV, JSON, JSONL or Parquet, long or wide, one or several files.
 
 Long: one row per query and model (query_id, text, model, quality, cost_usd). Wide: one row per
 query, two columns per model (`quality:<model>`, `cost:<model>`). Files are joined on query_id: a
@@ -9,7 +9,7 @@ data and 2,000,000 rows, compressed or not; more is refused before anything is k
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
 
@@ -17,17 +17,27 @@ import pandas as pd
 
 from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.catalog.identifiers import look_alikes, plain_name
-from hydra_core.evalsets.importers.as_read import column_reader, measures
 from hydra_core.evalsets.importers.assemble import Rows, assemble
 from hydra_core.evalsets.importers.draft import About, Draft, ImportReport, write_draft
-from hydra_core.evalsets.importers.mapping import TableMapping, suggest_mapping
+from hydra_core.evalsets.importers.mapping import TableMapping, header_notations, suggest_mapping
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
-from hydra_core.evalsets.importers.reading.cells import FILE, PLAIN, Form
+from hydra_core.evalsets.importers.reading.cells import FILE, PLAIN, Form, unlisted
 from hydra_core.evalsets.importers.reading.columns import Columns
-from hydra_core.evalsets.importers.reading.notation import Notation
+from hydra_core.evalsets.importers.reading.notation import Measure, Notation
 from hydra_core.evalsets.importers.reading.tables import LINE, columns_of, read_columns
-from hydra_core.evalsets.importers.reading.texts import unlisted
 from hydra_core.evalsets.importers.traffic.messages import asked_in_cells
+
+_MEASURES = {
+    "quality": Measure.QUALITY, "cost_usd": Measure.COST, "latency_s": Measure.SECONDS
+}  # fmt: skip
+
+#: What stands where the query would in a row that sums up the rows above it.
+_SUMS = frozenset(
+    {
+        *("total", "totals", "grand total", "average", "averages", "avg", "mean", "sum", "overall"),
+        *("gesamt", "summe", "durchschnitt", "mittelwert", "moyenne", "somme", "promedio", "suma"),
+    }
+)
 
 
 def import_table(
@@ -103,6 +113,7 @@ def read_table(
     union = list(dict.fromkeys(name for names in columns.values() for name in names))
     full = mapping or TableMapping()
     full = (full.over(suggest_mapping(union)) if complete else full).renamed(ids or {})
+    full, identified = full.identified() if len(files) == 1 else (full, "")
     problems = full.problems(union, need_cost=need_cost, need_text=need_text)
     for i, file in enumerate(files):
         problems += [] if problems else _file_problems(file.name, columns[i], full, need_cost)
@@ -112,6 +123,7 @@ def read_table(
     parts = [_read(file, columns[i], full, budget, reader) for i, file in enumerate(files)]
     outcomes = _joined([part.outcomes for part in parts])
     notes = [*(note for part in parts for note in part.warnings), *reader.notes]
+    notes += [identified] if identified else []
     if not full.wide:
         outcomes["model"] = _with_ids(outcomes["model"], ids or {})
         notes += [_joining(names, form) for names in look_alikes(outcomes["model"].unique())]
@@ -189,7 +201,7 @@ def _file_problems(
         needed += [mapping.fields[field] for field in fields]
     elif "text" in mapping.fields:
         needed.append(mapping.fields["text"])
-    missing = [column for column in needed if column not in columns]
+    missing = [column for column in needed if column not in columns and column != LINE]
     if not need_cost:
         missing = [c for c in missing if c not in (mapping.fields.get("cost_usd"), *mapping.cost)]
     return [Problem(name, f"there is no column {column!r}") for column in missing]
@@ -202,13 +214,15 @@ def _has_outcomes(columns: list[str], mapping: TableMapping) -> bool:
 def _read(
     file: TableFile, columns: list[str], mapping: TableMapping, budget: Budget, reader: Columns
 ) -> Rows:
-    have = set(columns)
+    have = {*columns, LINE}
     chosen = mapping.all_columns().values()
-    wanted = [column for column in dict.fromkeys(chosen) if column in have]
+    wanted = [column for column in dict.fromkeys(chosen) if column in columns]
     raw, warnings = read_columns(file, wanted, budget)
     if raw.empty:
         raise EvalSetError(file.name, [Problem("", "has no rows", "give a table with rows")])
     raw[FILE] = file.name
+    raw, summed = _without_sums(raw, mapping)
+    warnings = (*warnings, *summed)
     queries = _renamed(raw, {f: c for f, c in mapping.query_fields.items() if c in have})
     if "text" not in queries.columns:
         queries["text"] = ""
@@ -223,8 +237,27 @@ def _read(
     return Rows(queries, _outcome_rows(raw, mapping, have), (*warnings, *notes))
 
 
+def _without_sums(raw: pd.DataFrame, mapping: TableMapping) -> tuple[pd.DataFrame, list[str]]:
+    """The rows without those at the end that sum up the others, and what was left out."""
+    cells = [
+        raw[column].str.strip().str.lower().str.rstrip(":")
+        for field in ("text", "query_id")
+        if (column := mapping.fields.get(field)) in raw.columns and column != LINE
+    ]
+    sums, other = pd.Series(data=False, index=raw.index), pd.Series(data=False, index=raw.index)
+    for one in cells:
+        sums |= one.isin(_SUMS)
+        other |= ~one.isin(_SUMS | {""})
+    last = (sums & ~other)[::-1].cummin()[::-1]
+    if not last.any() or last.all():
+        return raw, []
+    lines = ", ".join(str(line) for line in raw.loc[last, LINE])
+    note = f"line {lines} was left out: it sums up the rows above it"
+    return raw.loc[~last].reset_index(drop=True), [note]
+
+
 def _renamed(raw: pd.DataFrame, fields: dict[str, str]) -> pd.DataFrame:
-    data = {field: raw[column] for field, column in fields.items()}
+    data = {f: raw[c].astype(str) if c == LINE else raw[c] for f, c in fields.items()}
     return pd.DataFrame({**data, FILE: raw[FILE], LINE: raw[LINE]})
 
 
@@ -253,3 +286,98 @@ def _outcome_rows(raw: pd.DataFrame, mapping: TableMapping, have: set[str]) -> p
         empty = _renamed(raw.iloc[:0], {"query_id": query_id})
         return empty.assign(model="", quality="", cost_usd="")
     return pd.concat(frames, ignore_index=True).fillna("")
+
+
+def column_reader(
+    union: Sequence[str],
+    mapping: TableMapping,
+    form: Form,
+    notations: Mapping[str, Notation] | None,
+    rates: Mapping[str, float] | None,
+) -> Columns:
+    """The reader of all columns.
+
+    Raises:
+        EvalSetError: A notation is said of a column that is not there.
+    """
+    unknown = [name for name in notations or {} if name not in union]
+    if unknown:
+        remedy = f"columns: {', '.join(union[:20])}"
+        raise EvalSetError(
+            "--read", [Problem(repr(name), "is not a column", remedy) for name in unknown]
+        )
+    return Columns(
+        form,
+        notations or {},
+        header_notations(union),
+        {"USD": 1.0, **(rates or {})},
+        wide=len(mapping.quality) > 1,
+    )
+
+
+def raw_rows(file: TableFile, n: int) -> pd.DataFrame:
+    """The first rows as they stand, each with its FILE and LINE.
+
+    Raises:
+        EvalSetError: The file cannot be read.
+    """
+    frame = read_columns(file, columns_of(file), Budget(), stop=n)[0]
+    return frame.assign(**{FILE: file.name})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AsRead:
+    """Rows as they will be read.
+
+    Attributes:
+        rows: Under the file's own headers; a cell that cannot be read is blank.
+        notes: What is read otherwise than it stands, in words.
+        faults: Cells that cannot be read, in words.
+        currencies: Those that are met, with and without a rate.
+    """
+
+    rows: pd.DataFrame
+    notes: tuple[str, ...]
+    faults: tuple[str, ...]
+    currencies: frozenset[str]
+
+
+def read_rows(
+    raw: pd.DataFrame,
+    mapping: TableMapping,
+    *,
+    form: Form = PLAIN,
+    notations: Mapping[str, Notation] | None = None,
+    rates: Mapping[str, float] | None = None,
+) -> AsRead:
+    """Rows of one file as they will be read.
+
+    Args:
+        raw: Every cell text, with FILE and LINE.
+    """
+    rows = raw.copy()
+    columns = [name for name in raw.columns if name not in (FILE, LINE)]
+    own = {name: how for name, how in (notations or {}).items() if name in columns}
+    reader = column_reader(columns, mapping, form, own, rates)
+    for column, measure in measures(mapping).items():
+        if column in columns:
+            rows[column] = reader.plain(rows, column, measure)
+    text = mapping.fields.get("text")
+    if text in columns:
+        rows[text] = unlisted(rows[text])[0]
+    return AsRead(
+        rows.drop(columns=[FILE, LINE]),
+        tuple(reader.notes),
+        tuple(str(problem) for problem in reader.issues.problems()),
+        frozenset(reader.converted | reader.unrated),
+    )
+
+
+def measures(mapping: TableMapping) -> dict[str, Measure]:
+    """Column -> what its numbers are, of all outcomes."""
+    sides = {"quality": mapping.quality, "cost_usd": mapping.cost, **mapping.more}
+    if not mapping.wide:
+        sides = {field: {"": c} for field, c in mapping.outcome_fields.items() if field != "model"}
+    return {
+        c: _MEASURES.get(field, Measure.COUNT) for field, s in sides.items() for c in s.values()
+    }

@@ -39,6 +39,12 @@ def test_names_spelled_alike_are_named_and_the_remedy_makes_them_one(tmp_path, c
     assert load_evalset(tmp_path / "set").models == ("gpt-4o",)
 
 
+def test_another_id_for_a_model_that_is_not_there_is_refused(tmp_path, capsys):
+    path = table(tmp_path, ["q,Hi,gpt-4o,1,0.1"])
+    assert main(["import", "table", str(path), "--rename", "a=gpt4o", "--dry-run"]) == 2
+    assert "'gpt4o': is no model here (models: gpt-4o)" in capsys.readouterr().err
+
+
 def test_two_providers_of_one_model_are_two_models(tmp_path):
     rows = [f"q{i},Hi {i},{one}/gpt-4o,1,0.1" for i in range(3) for one in ("azure", "openai")]
     assert not warned(read_table([table(tmp_path, rows)]), "one model")
@@ -98,6 +104,69 @@ def test_times_that_look_like_milliseconds_are_named(tmp_path):
     header = HEADER.replace("\n", ",latency\n")
     path = table(tmp_path, [f"q{i},Hi {i},m,1,0.1,{800 + i}" for i in range(3)], header)
     assert warned(read_table([path]), "more than 801 s; check that times are seconds")
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("latency (min)", 90.0), ("duration_ns", 1.5e-9), ("latency (h)", 5400.0),
+     ("latency (µs)", 1.5e-6), ("response time (ms)", 0.0015), ("elapsed", 1.5)],
+)  # fmt: skip
+def test_a_unit_of_time_in_the_header_counts(tmp_path, column, value):
+    path = table(tmp_path, ["q,Hi,a,1,0.1,1.5"], f"{HEADER.strip()},{column}\n")
+    np.testing.assert_allclose(read_table([path]).extras["latency_s"], [[value]], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("cost (mUSD)", 0.0015), ("cost (µ$)", 1.5e-6), ("cost (cents)", 0.015), ("cost (k)", 1.5),
+     ("Cost per message", 1.5), ("Cost in $", 1.5)],
+)  # fmt: skip
+def test_a_unit_of_money_in_the_header_counts(tmp_path, column, value):
+    header = HEADER.replace("cost_usd", column)
+    draft = read_table([table(tmp_path, ["q,Hi,a,1,1.5"], header)])
+    np.testing.assert_allclose(draft.cost_usd, [[value]], rtol=1e-12)
+
+
+def test_what_is_no_known_unit_is_named_with_the_one_that_was_taken(tmp_path):
+    header = HEADER.replace("cost_usd", "cost (EURm),latency (p50)")
+    draft = read_table([table(tmp_path, ["q,Hi,a,1,0.1,2"], header)])
+    assert warned(draft, "cost (EURm) was read in USD: (EURm) is no known unit")
+    assert warned(draft, "latency (p50) was read in seconds: (p50) is no known unit")
+
+
+@pytest.mark.parametrize("column", ["cost ($/1M tokens)", "cost per 1k tokens", "usd_per_mtok"])
+def test_a_price_of_tokens_is_no_cost(tmp_path, column):
+    header = HEADER.replace("cost_usd", column)
+    path = table(tmp_path, ["q,Hi,a,1,0.1"], header)
+    with pytest.raises(EvalSetError, match="is a price of tokens, not what each answer cost"):
+        read_table([path], parse_map([f"cost_usd={column}"]))
+
+
+@pytest.mark.parametrize("name", ["x.json", "x.jsonl"])
+def test_an_object_with_a_key_twice_is_refused(tmp_path, name):
+    row = '{"id": 1, "prompt": "Hi", "model": "m", "quality": 1, "quality": 0, "cost": 1}'
+    path = tmp_path / name
+    path.write_text(f"[{row}]" if name == "x.json" else f"{row}\n")
+    with pytest.raises(EvalSetError, match=r"the key 'quality' occurs twice.*keep one of them"):
+        read_table([path])
+
+
+def test_a_document_that_holds_one_list_is_that_list(tmp_path):
+    row = {"id": 1, "prompt": "Hi", "results": {"a": {"score": 1, "cost": 0.1}}}
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps({"meta": {"page": 1}, "data": [row]}))
+    draft = read_table([path])
+    assert (draft.models, draft.quality.tolist(), draft.cost_usd.tolist()) == (
+        ("a",),
+        [[1]],
+        [[0.1]],
+    )
+
+
+def test_flags_of_spreadsheets_in_other_languages_are_flags(tmp_path):
+    words = ("WAHR", "falsch", "Ja", "nein", "VRAI", "faux", "VERDADERO", "falso", "oui", "non")
+    path = table(tmp_path, [f"q{i},Hi {i},a,{word},0.1" for i, word in enumerate(words)])
+    np.testing.assert_array_equal(read_table([path]).quality[:, 0], [1, 0] * 5)
 
 
 def test_shares_among_percentages_are_named(tmp_path):

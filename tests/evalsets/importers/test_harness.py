@@ -11,10 +11,9 @@ import pytest
 from hydra_core.base.errors import EvalSetError
 from hydra_core.cli.main import main
 from hydra_core.evalsets.evalset import load_evalset
-from hydra_core.evalsets.importers.formats import Given, Kind, read
+from hydra_core.evalsets.importers.formats import Given, Kind, looks_like, read
 from hydra_core.evalsets.importers.harness.adapters import read_harness, run_files
 from hydra_core.evalsets.importers.price_card import parse_prices
-from hydra_core.evalsets.importers.recognise import looks_like
 from hydra_core.evalsets.importers.records import AskNames, NamesKnown
 from tests.evalsets.importers.shared_cases import CASES, needs_cases
 

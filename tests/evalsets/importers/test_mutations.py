@@ -10,20 +10,19 @@ import pytest
 from hydra_core.base.errors import HydraError
 from hydra_core.catalog.identifiers import proposed_ids
 from hydra_core.evalsets.evalset import load_evalset
-from hydra_core.evalsets.importers.as_read import raw_rows, read_rows
 from hydra_core.evalsets.importers.draft import About, write_draft
-from hydra_core.evalsets.importers.formats import Given, Kind, read
+from hydra_core.evalsets.importers.formats import Given, Kind, looks_like, read
 from hydra_core.evalsets.importers.mapping import suggest_mapping
 from hydra_core.evalsets.importers.reading.tables import columns_of
-from hydra_core.evalsets.importers.recognise import looks_like
 from hydra_core.evalsets.importers.records import AskNames, NamesKnown
-from hydra_core.evalsets.importers.table import model_names, read_table
+from hydra_core.evalsets.importers.table import model_names, raw_rows, read_rows, read_table
 from tests.evalsets.importers.test_harness import (
     inspect_log,
     inspect_samples,
     promptfoo_row,
     sample,
 )
+from tests.evalsets.importers.test_helicone import helicone
 from tests.evalsets.importers.test_traffic import GENAI, OPENINFERENCE, generation, spend
 from tests.evalsets.importers.test_wide_tables import WIDE
 
@@ -41,6 +40,7 @@ FILES = {
     ),
     "spend.jsonl": lines(spend(n) for n in range(1, 6)),
     "observations.jsonl": lines(generation(n) for n in range(1, 6)),
+    "helicone.jsonl": lines(helicone(n) for n in range(5)),
     "spans.jsonl": lines(
         {"span_id": f"s{n}", "attributes": (GENAI if n % 2 else OPENINFERENCE) | RATED}
         for n in range(4)

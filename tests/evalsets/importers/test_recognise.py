@@ -7,8 +7,7 @@ import json
 import pandas as pd
 import pytest
 
-from hydra_core.evalsets.importers.formats import FORMATS, Given, Kind, read
-from hydra_core.evalsets.importers.recognise import looks_like
+from hydra_core.evalsets.importers.formats import FORMATS, Given, Kind, looks_like, read
 from hydra_core.evalsets.importers.records import AskNames, NamesKnown
 
 ARENA = {"global_index": "a_1", "question": "q", "llm_selected": "gpt 5", "token_usage": {},
@@ -22,6 +21,10 @@ FILES = {
     "spend.jsonl": (json.dumps(SPEND), Kind.SPEND_LOGS),
     "spend.csv": (",".join(SPEND), Kind.SPEND_LOGS),
     "lfuse.jsonl": ('{"id": "o", "provided_model_name": "x"}', Kind.LANGFUSE),
+    "helicone.jsonl": (
+        '{"request_id": "r", "response_status": 200, "request_body": {}}',
+        Kind.HELICONE,
+    ),
     "spans.jsonl": ('{"resourceSpans": []}', Kind.SPANS),
     "phoenix.csv": ("context.span_id,attributes.llm.model_name\n", Kind.SPANS),
     "boards.json": ('{"leaderboards": []}', Kind.SWEBENCH),

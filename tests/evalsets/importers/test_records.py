@@ -175,7 +175,8 @@ def test_routerarena_reads_objects_and_literals(tmp_path):
         arena_row("AIME_2", "{'score': 0.25, 'inference_cost': 0}"),
         arena_row("AIME_3", None),
     ]
-    draft = read_routerarena([arena(tmp_path / "small.jsonl", rows)], prices=PRICES)
+    small = parse_prices(["small=1,2,100"])
+    draft = read_routerarena([arena(tmp_path / "small.jsonl", rows)], prices=small)
     np.testing.assert_allclose(draft.quality[:, 0], [1.0, 0.25])
     np.testing.assert_allclose(draft.cost_usd[:, 0], [0.5, 20e-6])
     np.testing.assert_array_equal(draft.extras["input_tokens"][:, 0], 10)
@@ -261,7 +262,7 @@ def test_the_real_livecodebench_of_january():
 @needs_shared
 def test_the_real_routerarena_and_routellm_records():
     arena_files = sorted((SHARED / "routerarena" / "cached_results").glob("*.jsonl"))
-    assert read_routerarena(arena_files, prices=PRICES).report.kept == 809
+    assert read_routerarena(arena_files).report.kept == 809
     gsm8k = SHARED / "routellm" / "routellm" / "evals" / "gsm8k" / "gsm8k_responses.csv"
     models = {"small": "mistralai/Mixtral-8x7B-Instruct-v0.1", "big": "gpt-4-1106-preview"}
     assert read_routellm([gsm8k], models, PRICES).report.kept == 1319

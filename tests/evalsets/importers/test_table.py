@@ -276,7 +276,10 @@ def test_all_problems_are_reported_with_counts_and_first_lines(tmp_path):
         ("x.zip", b"PK\x03\x04 and no more", "damaged or cut off"),
         ("x.zip", zipped("a/b.txt", "x"), "suffix '.txt'"),
         ("x.xlsx", b"PK", "suffix '.xlsx'"),
-        ("x.json", "[]", "is JSON, not a table"),
+        ("x.json", "[]", "is empty"),
+        ("x.json", "{}", "is JSON, but no list of objects"),
+        ("x.json", "[1]", "is JSON, but no list of objects"),
+        ("x.json", "[", "is not valid JSON"),
     ],
 )  # fmt: skip
 def test_other_damaged_files_are_named_too(tmp_path, name, content, message):

@@ -488,3 +488,58 @@ def test_feedback_finds_its_request_whatever_spaces_stand_around_its_id(tmp_path
     models = {"gpt-5": spend(1)["model"]}
     draft = read(Kind.SPEND_LOGS, [rows], Given([tmp_path / "v.csv"], models))
     assert draft.quality.tolist() == [[1.0]]
+
+
+#: Spans as a table of spans, an object with plain attributes, and one without an operation.
+OTHER_SPANS = [
+    {
+        "span_kind": "LLM", "context.span_id": "a", "attributes.llm.model_name": "gpt-5",
+        "attributes.llm.token_count.prompt": 100, "attributes.llm.token_count.completion": 20,
+        "attributes.llm.input_messages": [{"message.role": "user", "message.content": "Hi"}],
+        "annotations": [{"name": "helpful", "result": {"label": "bad", "score": 0.25}}],
+    },
+    {
+        "spanId": "b",
+        "attributes": {
+            "openinference.span.kind": "LLM", "llm.model_name": "gpt-5",
+            "llm.token_count.prompt": 100, "llm.token_count.completion": 20,
+            "llm.input_messages.0.message.role": "user",
+            "llm.input_messages.0.message.content": "Hi",
+        },
+        "annotations": [{"name": "helpful", "score": 0.25}],
+    },
+    {
+        "span_id": "c",
+        "attributes": {
+            "gen_ai.system": "openai", "gen_ai.request.model": "gpt-5",
+            "gen_ai.usage.prompt_tokens": 100, "gen_ai.usage.completion_tokens": 20,
+        },
+        "events": [
+            {"name": "gen_ai.user.message", "attributes": {"content": "Hi"}},
+            {
+                "name": "gen_ai.evaluation.result",
+                "attributes": {
+                    "gen_ai.evaluation.name": "helpful", "gen_ai.evaluation.score.value": 0.25,
+                },
+            },
+        ],
+    },
+]  # fmt: skip
+
+
+def test_spans_are_known_by_their_column_and_their_tokens_too(tmp_path):
+    other = {"spanId": "d", "attributes": {"gen_ai.operation.name": "embeddings"}}
+    draft = read_spans([jsonl(tmp_path / "spans.jsonl", [*OTHER_SPANS, other])])
+    assert draft.queries["query_id"].tolist() == ["a", "b", "c"]
+    assert draft.queries["text"].tolist() == ["Hi"] * 3
+    np.testing.assert_array_equal(draft.quality, [[0.25]] * 3)
+    np.testing.assert_array_equal(draft.extras["input_tokens"], [[100]] * 3)
+    assert skipped(draft) == {"not a model call": 1}
+
+
+def test_a_price_of_a_model_that_is_not_there_is_refused(tmp_path):
+    spans = jsonl(tmp_path / "spans.jsonl", OTHER_SPANS)
+    with pytest.raises(EvalSetError, match=r"--price: gpt5: is no model of these.*gpt-5"):
+        read_spans([spans], prices=parse_prices(["gpt5=1,10"]))
+    draft = read_spans([spans], prices=parse_prices(["gpt-5=1,10"]))
+    np.testing.assert_allclose(draft.cost_usd, [[300e-6]] * 3)

@@ -7,12 +7,11 @@ import pytest
 
 from hydra_core.base.errors import EvalSetError
 from hydra_core.catalog.identifiers import proposed_ids
-from hydra_core.evalsets.importers.as_read import raw_rows, read_rows
 from hydra_core.evalsets.importers.headers import read_header, wide_columns
 from hydra_core.evalsets.importers.mapping import parse_map, suggest_mapping
 from hydra_core.evalsets.importers.reading.cells import Form
 from hydra_core.evalsets.importers.reading.notation import parse_notations, parse_rates
-from hydra_core.evalsets.importers.table import model_names, read_table
+from hydra_core.evalsets.importers.table import model_names, raw_rows, read_rows, read_table
 
 
 @pytest.mark.parametrize(
@@ -30,6 +29,9 @@ from hydra_core.evalsets.importers.table import model_names, read_table
         ("GPT-4o latency (ms)", "GPT-4o", "latency_s", 1000),
         ("gpt-4o input tokens", "gpt-4o", "input_tokens", 1),
         ("cost:org/model", "org/model", "cost_usd", 1),
+        ("GPT 4o (May) ($)", "GPT 4o (May)", "cost_usd", 1),
+        ("GPT 4o (correct?)", "GPT 4o", "quality", 1),
+        ("GPT-4o latency (min)", "GPT-4o", "latency_s", 1 / 60),
     ],
 )
 def test_a_header_names_model_figure_and_unit(header, model, figure, divisor):
@@ -38,7 +40,7 @@ def test_a_header_names_model_figure_and_unit(header, model, figure, divisor):
 
 
 @pytest.mark.parametrize(
-    "header", ["Prompt", "is_correct", "Prompt tokens", "Total cost", "a|answer"]
+    "header", ["Prompt", "is_correct", "Prompt tokens", "Total cost", "Cost ($)", "a|answer"]
 )
 def test_other_headers_name_no_model(header):
     assert read_header(header) is None

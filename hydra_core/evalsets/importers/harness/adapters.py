@@ -13,8 +13,11 @@ from hydra_core.evalsets.importers.harness.helm import HELM, STATE, STATS_SIGNS
 from hydra_core.evalsets.importers.harness.inspect_log import INSPECT
 from hydra_core.evalsets.importers.harness.llmrouter import LLMROUTER
 from hydra_core.evalsets.importers.harness.lm_eval import LM_EVAL
-from hydra_core.evalsets.importers.harness.promptfoo import PROMPTFOO
-from hydra_core.evalsets.importers.harness.promptfoo_csv import is_promptfoo_csv, read_promptfoo_csv
+from hydra_core.evalsets.importers.harness.promptfoo import (
+    PROMPTFOO,
+    is_promptfoo_csv,
+    read_promptfoo_csv,
+)
 from hydra_core.evalsets.importers.harness.scored import (
     Adapter,
     Reading,
@@ -23,10 +26,9 @@ from hydra_core.evalsets.importers.harness.scored import (
     scored_draft,
 )
 from hydra_core.evalsets.importers.price_card import PriceCard
-from hydra_core.evalsets.importers.reading.beginning import names_in
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
 from hydra_core.evalsets.importers.reading.issues import Issues
-from hydra_core.evalsets.importers.reading.tables import json_objects
+from hydra_core.evalsets.importers.reading.tables import json_objects, names_in
 from hydra_core.evalsets.importers.traffic.feedback import Labels
 from hydra_core.evalsets.importers.traffic.rows import text
 from hydra_core.evalsets.importers.traffic.served import Traffic

@@ -14,8 +14,7 @@ from hydra_core.evalsets.importers.harness.scored import (
     as_feedback,
 )
 from hydra_core.evalsets.importers.reading.bounded import TableFile
-from hydra_core.evalsets.importers.reading.json_document import objects, read_json
-from hydra_core.evalsets.importers.reading.paths import value_at
+from hydra_core.evalsets.importers.reading.json_document import objects, read_json, value_at
 from hydra_core.evalsets.importers.traffic.feedback import Feedback
 from hydra_core.evalsets.importers.traffic.messages import asked_in
 from hydra_core.evalsets.importers.traffic.rows import identifier, number, text

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from pathlib import Path
+from typing import IO, Any, Final, cast
 
 from hydra_core.base.errors import EvalSetError, Problem
-from hydra_core.evalsets.importers.harness.archive import members
 from hydra_core.evalsets.importers.harness.scored import (
     Adapter,
     Reading,
     Scored,
     as_feedback,
 )
-from hydra_core.evalsets.importers.reading.bounded import TableFile
-from hydra_core.evalsets.importers.reading.json_document import objects, read_json
-from hydra_core.evalsets.importers.reading.paths import value_at
+from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
+from hydra_core.evalsets.importers.reading.json_document import objects, read_json, value_at
 from hydra_core.evalsets.importers.traffic.feedback import Feedback
 from hydra_core.evalsets.importers.traffic.messages import asked_in
 from hydra_core.evalsets.importers.traffic.rows import identifier, number, text
@@ -26,6 +27,7 @@ from hydra_core.evalsets.importers.traffic.served import Served
 #: What the harness's own letters are worth: correct, partly, incorrect, no answer.
 _LETTERS: Final = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 _HEADERS: Final = ("header.json", "_journal/start.json")
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError, KeyError)
 
 
 def _read(file: TableFile, reading: Reading) -> Iterator[Scored]:
@@ -49,7 +51,7 @@ def _read(file: TableFile, reading: Reading) -> Iterator[Scored]:
             query_id,
             asked_in(stored),
             model,
-            cost_usd=_cost(sample, model),
+            cost_usd=number(_usage(sample, model).get("total_cost")),
             input_tokens=tokens[0],
             output_tokens=tokens[1],
             latency_s=number(sample.get("working_time", sample.get("total_time"))),
@@ -118,8 +120,32 @@ def _tokens(sample: Mapping[str, Any], model: str) -> tuple[float, float, float]
     return read, written, cached
 
 
-def _cost(sample: Mapping[str, Any], model: str) -> float:
-    return number(_usage(sample, model).get("total_cost"))
-
-
 INSPECT: Final = Adapter("Inspect", frozenset({"version", "status", "eval", "plan"}), _read)
+
+
+def members(file: TableFile, budget: Budget) -> Iterator[tuple[str, bytes]]:
+    """(name, content) of every file in an archive, as the budget allows.
+
+    Raises:
+        EvalSetError: Damaged, compressed in a way that is not read, or over the budget.
+    """
+    try:
+        if not isinstance(file, Path):
+            file.seek(0)
+        with zipfile.ZipFile(file if isinstance(file, Path) else cast(IO[bytes], file)) as archive:
+            for info in archive.infolist():
+                if info.is_dir():
+                    continue
+                with archive.open(info) as member:
+                    content = member.read(budget.bytes_left + 1)
+                budget.take_bytes(len(content), file.name)
+                yield info.filename, content
+    except NotImplementedError as error:
+        remedy = "save it as JSON (inspect log convert --to json)"
+        problem = Problem("", f"is compressed in a way that is not read: {error}", remedy)
+        raise EvalSetError(file.name, [problem]) from error
+    except _DAMAGED as error:
+        if isinstance(error, EvalSetError):
+            raise
+        problem = Problem("", f"is damaged or cut off: {error}", "get the file again")
+        raise EvalSetError(file.name, [problem]) from error

@@ -8,7 +8,7 @@ from typing import Final
 
 from hydra_core.evalsets.importers.harness.scored import Adapter, Reading, Scored, as_feedback
 from hydra_core.evalsets.importers.reading.bounded import TableFile
-from hydra_core.evalsets.importers.reading.paths import value_at
+from hydra_core.evalsets.importers.reading.json_document import value_at
 from hydra_core.evalsets.importers.reading.tables import json_objects
 from hydra_core.evalsets.importers.traffic.messages import asked_in
 from hydra_core.evalsets.importers.traffic.rows import number, text

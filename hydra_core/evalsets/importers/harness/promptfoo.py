@@ -1,9 +1,11 @@
-"""promptfoo: results as JSON or JSONL, one row a test and provider."""
+"""promptfoo: results as JSON or JSONL, one row a test and provider, or as CSV without costs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,19 +16,30 @@ from hydra_core.evalsets.importers.harness.scored import (
     as_feedback,
 )
 from hydra_core.evalsets.importers.reading.bounded import TableFile
-from hydra_core.evalsets.importers.reading.json_document import objects, read_json
-from hydra_core.evalsets.importers.reading.paths import value_at
-from hydra_core.evalsets.importers.reading.tables import json_objects
+from hydra_core.evalsets.importers.reading.json_document import objects, read_json, value_at
+from hydra_core.evalsets.importers.reading.tables import csv_records, json_objects
+from hydra_core.evalsets.importers.traffic.feedback import Feedback
 from hydra_core.evalsets.importers.traffic.messages import asked_in
 from hydra_core.evalsets.importers.traffic.rows import identifier, number, text
 from hydra_core.evalsets.importers.traffic.served import Served
 
 _ERROR: Final = 2
+_ANSWER: Final = re.compile(r"\[(?P<model>[^\]]+)\] (?P<prompt>(?s:.*))")
+_STATUS: Final = re.compile(r"\s*\[(PASS|FAIL|ERROR)\]")
+_VARIABLE: Final = re.compile(r"\{\{-?\s*(\w+)\s*-?\}\}")
+_WORTH: Final = {"PASS": 1.0, "FAIL": 0.0}
 
 
 def _read(file: TableFile, reading: Reading) -> Iterator[Scored]:
     rows = list(_rows(file, reading))
     prompts = _prompts(row for _, row in rows)
+    twins = _twins(row for _, row in rows)
+    names = sorted({name for name in twins.values()})
+    if names:
+        reading.traffic.warnings.append(
+            f"one provider was run with several settings and no labels of their own: "
+            f"{', '.join(names)}, in the file's order; name them with --model ID=NAME"
+        )
     for line, row in rows:
         query_id = _query_id(row, prompts)
         response = row.get("response")
@@ -36,7 +49,9 @@ def _read(file: TableFile, reading: Reading) -> Iterator[Scored]:
         else:
             where = reading.text_path
             stored = value_at(row, where) if where else value_at(row, "prompt.raw")
-            yield Scored(_served(file, line, row, query_id, answer, stored), _scores(row), "score")
+            served = _served(file, line, row, query_id, answer, stored)
+            model = twins.get((_model(row), identifier(row.get("promptIdx"))), served.model)
+            yield Scored(replace(served, model=model), _scores(row), "score")
 
 
 def _rows(file: TableFile, reading: Reading) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -62,6 +77,26 @@ def _prompts(rows: Iterator[Mapping[str, Any]]) -> dict[tuple[str, str], list[st
         if raw not in listed:
             listed.append(raw)
     return tried
+
+
+def _twins(rows: Iterator[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+    """(provider, promptIdx) -> its own name, where providers of one name share test and prompt.
+
+    promptfoo counts pairs of a provider and a prompt, so they are the same provider set otherwise,
+    such as at another effort; a repeat has the same number.
+    """
+    shared: dict[tuple[str, str, str], list[str]] = {}
+    for row in rows:
+        key = (identifier(row.get("testIdx")), _model(row), text(value_at(row, "prompt.raw")))
+        listed, number = shared.setdefault(key, []), identifier(row.get("promptIdx"))
+        if number not in listed:
+            listed.append(number)
+    return {
+        (model, number): f"{model}:{place}"
+        for (_, model, _), numbers in shared.items()
+        if len(numbers) > 1
+        for place, number in enumerate(sorted(numbers, key=lambda n: (len(n), n)), 1)
+    }
 
 
 def _query_id(row: Mapping[str, Any], prompts: Mapping[tuple[str, str], list[str]]) -> str:
@@ -113,4 +148,72 @@ def _scores(row: Mapping[str, Any]) -> dict[str, Any]:
     return {"score": as_feedback(row.get("success") if stated is None else stated), **scores}
 
 
-PROMPTFOO: Final = Adapter("promptfoo", frozenset({"provider", "testCase", "promptId"}), _read)
+PROMPTFOO: Final = Adapter("promptfoo", frozenset({"provider", "testCase"}), _read)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """The columns of one provider: where its answer, its status and its score stand."""
+
+    model: str
+    prompt: str
+    column: int
+    status: int = -1
+    score: int = -1
+
+
+def is_promptfoo_csv(names: Sequence[str]) -> bool:
+    """Whether some column is headed by a provider in brackets, as promptfoo writes it."""
+    return any(_ANSWER.fullmatch(name) for name in names)
+
+
+def read_promptfoo_csv(file: TableFile, reading: Reading) -> Iterator[Scored]:
+    """The answers of a CSV file."""
+    records = csv_records(file, reading.budget)
+    header = next(records, (0, []))[1]
+    answers = _answers(header)
+    first = min((answer.column for answer in answers), default=0)
+    names = [name for name in header[:first] if name != "Description"]
+    for index, (line, row) in enumerate(records):
+        if len(row) != len(header):
+            reading.traffic.skip(f"has {len(row)} cells instead of {len(header)}", f"line {line}")
+            continue
+        variables = {name: row[header.index(name)] for name in names}
+        for answer in answers:
+            status = row[answer.status] if answer.status >= 0 else _status(row[answer.column])
+            query_id = f"test-{index}"
+            if status == "ERROR":
+                reading.traffic.skip("the provider gave an error", query_id)
+                continue
+            stated = row[answer.score] if answer.score >= 0 else ""
+            worth = as_feedback(stated) if stated else Feedback(_WORTH.get(status, float("nan")))
+            message = asked_in(_asked(answer.prompt, variables))
+            served = Served((file.name, line), query_id, message, answer.model)
+            yield Scored(served, {"score": worth}, "score")
+
+
+def _answers(header: Sequence[str]) -> list[_Answer]:
+    answers: list[_Answer] = []
+    for column, name in enumerate(header):
+        match = _ANSWER.fullmatch(name)
+        if match is not None:
+            beside = list(header[column + 1 : column + 4])
+            has = beside[:2] == ["Status", "Score"]
+            places = (column + 1, column + 2) if has else (-1, -1)
+            answers.append(_Answer(match["model"], match["prompt"], column, *places))
+    return answers
+
+
+def _status(cell: str) -> str:
+    match = _STATUS.match(cell)
+    return match[1] if match is not None else ""
+
+
+def _asked(prompt: str, variables: Mapping[str, str]) -> str:
+    """The prompt with the test's variables in it; the variables alone where it has none of them."""
+    used = _VARIABLE.findall(prompt)
+    if used and set(used) <= set(variables):
+        return _VARIABLE.sub(lambda match: variables[match[1]], prompt)
+    if len(variables) == 1:
+        return next(iter(variables.values()))
+    return "\n".join(f"{name}: {value}" for name, value in variables.items())

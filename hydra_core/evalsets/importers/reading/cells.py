@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +18,19 @@ FILE = "\0file"
 
 _MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "-", "–", "—"})
 _NUMBER = r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*"
-_TRUE, _FALSE = frozenset({"true", "yes", "y"}), frozenset({"false", "no", "n"})
+#: Those that spreadsheets write in other languages among them.
+_TRUE = frozenset(
+    {
+        *("true", "yes", "y", "✓", "✔", "✔️", "☑", "☑️", "✅", "👍"),
+        *("wahr", "ja", "vrai", "oui", "verdadero", "sí", "vero", "sì"),
+    }
+)
+_FALSE = frozenset(
+    {
+        *("false", "no", "n", "✗", "✘", "✕", "✖", "✖️", "❌", "☒", "👎"),
+        *("falsch", "nein", "faux", "non", "falso"),
+    }
+)
 _PASSED = frozenset({"pass", "passed", "resolved", "solved", "correct", "success", "ok"})
 _FAILED = frozenset(
     {"fail", "failed", "unresolved", "unsolved", "incorrect", "wrong", "failure", "not ok"}
@@ -78,7 +92,7 @@ def in_words(cells: pd.Series) -> pd.Series:
 
 
 def is_flag(cells: pd.Series) -> pd.Series:
-    """Which cells are true, false, yes or no."""
+    """Which cells are true, false, yes, no, or a check mark or a cross."""
     return cells.str.strip().str.lower().isin(_TRUE | _FALSE)
 
 
@@ -138,3 +152,27 @@ def language_codes(frame: pd.DataFrame, issues: Issues) -> pd.Series:
     shown = _shown(frame["language"], bad)
     note(issues, frame, bad, f"language is not a code ({shown})", "use ISO 639 codes such as en")
     return codes
+
+
+def unlisted(texts: pd.Series) -> tuple[pd.Series, tuple[str, ...]]:
+    """Texts without the list around each, where all of a column stand as `['...']`."""
+    filled = texts[texts.str.strip() != ""]
+    if filled.empty or not filled.str.fullmatch(r"(?s)\s*\[\s*['\"].*['\"]\s*\]\s*").all():
+        return texts, ()
+    inner = {text: _inner(text) for text in filled.unique()}
+    if any(text is None for text in inner.values()):
+        return texts, ()
+    note = "texts were read out of the lists that they stand in, such as ['...']"
+    return texts.map(lambda text: inner.get(text, text)), (note,)
+
+
+def _inner(text: str) -> str | None:
+    """The lines of a list of texts; None where it is none."""
+    for read in (json.loads, ast.literal_eval):
+        try:
+            listed = read(text.strip())
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+        if isinstance(listed, list) and all(isinstance(one, str) for one in listed):
+            return "\n".join(listed)
+    return None

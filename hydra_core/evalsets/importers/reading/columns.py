@@ -35,6 +35,8 @@ from hydra_core.evalsets.importers.reading.tables import LINE
 
 _PLAIN = r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*"
 _WHOLE = r"\s*[0-9]+(?:\.0*)?\s*"
+_FRACTION = re.compile(r"\s*([0-9]{1,6})\s*/\s*([1-9][0-9]{0,5})\s*")
+_POINTS = re.compile(r"\s*[0-9]{1,3}(?:\.[0-9]{3})+\s*")
 _OPTION = re.compile(r"COLUMN=([a-z]+|1/[0-9]+)")
 _SHOWN = 3
 #: Whole numbers below this are exact as floats.
@@ -81,6 +83,13 @@ class Columns:
             frame: The column beside FILE and LINE.
         """
         cells, notation = frame[column].astype(object), self._notation(column, measure)
+        if measure is Measure.COST and _PRICE.search(column.replace("_", " ")):
+            remedy = "map what each answer cost; prices of tokens belong in the catalog"
+            problem = "is a price of tokens, not what each answer cost"
+            self.issues.problem(Problem(f"column {column!r}", problem, remedy))
+        if notation.unknown and measure in _ASSUMED:
+            unit = f"({notation.unknown}) is no known unit"
+            self.notes.append(f"{column} was read {_ASSUMED[measure]}: {unit}")
         flags = is_flag(cells)
         if notation.words:
             self._note_words(column, cells[in_words(cells)])
@@ -88,7 +97,10 @@ class Columns:
         rest = ~blank(cells) & ~flags
         texts = values = cells[rest]
         faults: list[_Fault] = []
-        if not _is_plain(texts, measure, notation):
+        if measure is Measure.QUALITY and texts.str.fullmatch(_FRACTION).all() and len(texts):
+            values = texts.map(_share)
+            self.notes.append(f"{column} was read as shares, such as {texts.iloc[0].strip()}")
+        elif not _is_plain(texts, measure, notation):
             values, faults = self._numbers(column, texts, measure, notation)
         faults += _out_of_range(texts, values, measure, self.form)
         for fault in faults:
@@ -100,6 +112,8 @@ class Columns:
     def _notation(self, column: str, measure: Measure) -> Notation:
         """What is said of a column: by itself, else by its header and of the whole table."""
         header = self.headers.get(column, Notation())
+        if header.measure not in (None, measure):
+            header = Notation()
         if column in self.notations:
             return replace(self.notations[column], currency=header.currency)
         decimal = "," if self.form.decimal == "," else ""
@@ -179,6 +193,9 @@ class Columns:
                 f"comma, {self._how('point')} where the comma parts thousands"
             )
         if reader.measure is Measure.COUNT:
+            points = [cell.strip() for cell in bad if _POINTS.fullmatch(cell)]
+            if points and len(points) == len(bad):
+                return f"where {points[0]} has a point between thousands, {self._how('comma')}"
             return "write each as digits alone, such as 1234"
         truth = ", or true or false" if reader.measure is Measure.QUALITY else ""
         return f"use a plain number such as 0.5{truth}"
@@ -203,8 +220,11 @@ class Columns:
             f"in {sign}" + (f" at {self.rates[sign]:g} USD" if sign in self.converted else "")
             for sign in sorted(signs - {"", "%", "USD"})
         ]
+        foreign = [cell for cell, digits in known.items() if digits.sign in self.converted]
+        marked = [cell for cell, digits in known.items() if not digits.body.isdigit()]
+        shown = next(iter(foreign or marked or known), "")
         if how:
-            self.notes.append(f"{column} was read {' and '.join(how)}, such as {next(iter(known))}")
+            self.notes.append(f"{column} was read {' and '.join(how)}, such as {shown}")
 
     def _report(self, frame: pd.DataFrame, column: str, fault: _Fault, total: int) -> None:
         bad = fault.bad[fault.bad]
@@ -223,9 +243,28 @@ _UNITS = {
     (Measure.QUALITY, 100.0): "as percentages",
     (Measure.COST, 100.0): "in cents",
     (Measure.COST, 1000.0): "in thousandths of a USD",
+    (Measure.COST, 1e6): "in millionths of a USD",
+    (Measure.COST, 1e9): "in billionths of a USD",
+    (Measure.COST, 1e5): "in thousandths of a cent",
+    (Measure.SECONDS, 1e9): "in nanoseconds",
+    (Measure.SECONDS, 1e6): "in microseconds",
     (Measure.SECONDS, 1000.0): "in milliseconds",
+    (Measure.SECONDS, 1 / 60): "in minutes",
+    (Measure.SECONDS, 1 / 3600): "in hours",
     (Measure.COUNT, 0.001): "in thousands",
+    (Measure.COUNT, 1e-6): "in millions",
 }
+_ASSUMED = {
+    Measure.COST: "in USD",
+    Measure.SECONDS: "in seconds",
+    Measure.COUNT: "as a number of tokens",
+}
+#: Such as "$/1M tokens", "usd per 1k" and "cost per token".
+_PRICE = re.compile(
+    r"(?:\bper|/)\s*(?:1(?:[,.]?000){0,2})?\s*(?:(?:[km]|thousand|million)\b|[km]?[\s-]*"
+    r"(?:tok|(?:input|output|prompt|completion)\b))",
+    re.IGNORECASE,
+)
 _NAMES = {",": "comma", ".": "point"}
 _NOT_NUMBERS = {
     Measure.QUALITY: "are not numbers",
@@ -265,6 +304,12 @@ def _scale_remedy(values: pd.Series, form: Form) -> str:
     best = f"{highest:.0f}"
     how = form.to_read.replace("HOW", f"1/{best}")
     return f"say which value means 1; where {best} is the best, {how}"
+
+
+def _share(cell: str) -> str:
+    """A cell such as 3/5, which is 0.6."""
+    of, all_of = cell.split("/")
+    return _text(Decimal(of.strip()) / Decimal(all_of.strip()))
 
 
 def _text(number: Decimal) -> str:

@@ -1,18 +1,25 @@
-"""Reading one JSON document strictly and within a bound."""
+"""Reading one JSON document strictly and within a bound, and values inside it by their paths.
+
+A path is `doc.question` or `messages.0.content`. `results[].score` is the score of each object of a
+list, of which a record is made for each.
+"""
 
 from __future__ import annotations
 
 import io
 import json
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, cast
 
 from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile, open_plain
 
 #: Bytes one JSON document may hold after decompression.
 MAX_JSON_BYTES = 100 << 20
+_DEPTH: Final = 5
+#: What follows the name of a list whose objects are records of their own.
+EACH: Final = "[]"
 
 
 def read_json(file: TableFile, budget: Budget | None = None) -> Any:  # noqa: ANN401
@@ -29,7 +36,7 @@ def read_json(file: TableFile, budget: Budget | None = None) -> Any:  # noqa: AN
             if kind != "json":
                 raise EvalSetError(file.name, [Problem("", "must be a .json file")])
             text = cast(io.TextIOWrapper, stream).read()
-        return json.loads(text, object_pairs_hook=_unique)
+        return parsed(text)
     except (ValueError, RecursionError) as error:
         remedy = "the file may be cut off; get it again"
         raise EvalSetError(
@@ -37,14 +44,103 @@ def read_json(file: TableFile, budget: Budget | None = None) -> Any:  # noqa: AN
         ) from error
 
 
+def list_of_objects(text: str, source: str) -> list[dict[str, Any]]:
+    """The objects of a JSON document that is a list of them, or that holds one such list.
+
+    Raises:
+        EvalSetError: It is another document, damaged, or over the bound.
+    """
+    remedy = "give a list of objects, or save it as .jsonl, one object per line"
+    if len(text) > MAX_JSON_BYTES:
+        message = f"is a JSON document of more than {MAX_JSON_BYTES >> 20} MiB"
+        raise EvalSetError(source, [Problem("", message, remedy)])
+    try:
+        found = parsed(text)
+    except TwiceError as error:
+        raise EvalSetError(source, [Problem("", str(error), "keep one of them")]) from error
+    except (ValueError, RecursionError) as error:
+        raise EvalSetError(source, [Problem("", f"is not valid JSON: {error}", remedy)]) from error
+    return records_of(found, source)
+
+
+def records_of(found: object, source: str) -> list[dict[str, Any]]:
+    """The objects of a document that is a list, or an object with one list: {"data": [...]}.
+
+    Raises:
+        EvalSetError: It is neither.
+    """
+    if isinstance(found, dict):
+        lists = [one for one in found.values() if isinstance(one, list)]
+        found = found.get("data", lists[0] if len(lists) == 1 else found)
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        remedy = 'give [{...}, ...] or {"data": [...]}, or save it as .jsonl, one object per line'
+        raise EvalSetError(source, [Problem("", "is JSON, but no list of objects", remedy)])
+    return found
+
+
+def parsed(text: str) -> Any:  # noqa: ANN401
+    """A JSON document.
+
+    Raises:
+        ValueError: It is damaged, or an object has a key twice.
+    """
+    return json.loads(text, object_pairs_hook=_unique)
+
+
+class TwiceError(ValueError):
+    """An object has a key twice; the message names it."""
+
+
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise ValueError(f"the key {twice!r} occurs twice in one object")
+        raise TwiceError(f"the key {twice!r} occurs twice in one object")
     return found
 
 
 def objects(value: object) -> list[Mapping[str, Any]]:
     """The objects of a list, none for anything else."""
     return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+
+
+def value_at(row: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 (JSON)
+    """The value under a name, else at a path of names and numbers; None where there is none."""
+    if path in row:
+        return row[path]
+    value: Any = row
+    for step in path.split("."):
+        if isinstance(value, Mapping):
+            value = value.get(step)
+        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return None
+    return value
+
+
+def paths_in(row: Mapping[str, Any], depth: int = _DEPTH) -> Iterator[str]:
+    """The names of an object, and behind each that holds an object the paths inside it."""
+    for name, value in row.items():
+        yield name
+        if isinstance(value, Mapping) and depth > 1:
+            yield from (f"{name}.{inner}" for inner in paths_in(value, depth - 1))
+        elif is_records(value) and depth > 1:
+            yield from (f"{name}{EACH}.{inner}" for inner in paths_in(value[0], depth - 1))
+
+
+def is_records(value: object) -> bool:
+    """Whether a value is a list of objects, other than the messages of a conversation."""
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(one, Mapping) and "role" not in one for one in value)
+    )
+
+
+def each(row: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    """A row for each object of the list under a name, its values under `name[]`."""
+    value = row.get(name)
+    if not isinstance(value, list) or not is_records(value):
+        return [dict(row)]
+    return [{**row, f"{name}{EACH}": one} for one in value]

@@ -14,6 +14,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Final
 
+from hydra_core.base.currencies import SIGNS as CURRENCIES
 from hydra_core.base.errors import EvalSetError, Problem
 
 
@@ -35,6 +36,8 @@ class Notation:
         divisor: The written value that means 1: 100 for percentages and for cents.
         words: Whether pass and fail and the like are 1 and 0.
         currency: What cells without a sign of their own are in, '' for USD.
+        measure: The only measure that a header's unit is one of; None for any.
+        unknown: What a header has in brackets that is no known unit.
         stated: Whether the operator said so of this very column; what is said of the whole table,
             or by a header, is believed only where the cells fit it.
     """
@@ -44,6 +47,8 @@ class Notation:
     words: bool = False
     stated: bool = False
     currency: str = ""
+    measure: Measure | None = None
+    unknown: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +109,16 @@ class Reader:
 _TIMES: Final[Mapping[str, int]] = {"s": 1, "sec": 1, "ms": 1000}
 #: Signs of money, and the currency of each.
 SIGNS: Final[Mapping[str, str]] = {
-    "$": "USD", "us$": "USD", "usd": "USD", "€": "EUR", "eur": "EUR", "£": "GBP", "gbp": "GBP",
-    "¥": "JPY", "jpy": "JPY", "chf": "CHF", "₹": "INR", "inr": "INR", "cny": "CNY",
-    "¢": "cents", "ct": "cents", "cent": "cents", "cents": "cents",
-}  # fmt: skip
+    **CURRENCIES,
+    **dict.fromkeys(("¢", "ct", "cent", "cents"), "cents"),
+}
 _MOST_CHARS: Final = 100
 _SIGN: Final = "|".join(sorted(map(re.escape, SIGNS), key=len, reverse=True))
 _BODY: Final = r"[+-]?(?:[0-9][0-9.,'’\u00a0\u202f]*|[.,][0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
 _CELL: Final = re.compile(
     rf"\s*(?P<sign>{_SIGN})?\s*(?P<body>{_BODY})\s*(?P<after>{_SIGN}|%|ms|sec|s)?\s*", re.IGNORECASE
 )
+_COMMAS: Final = re.compile(r"(?:-?[0-9][0-9.,]*(?:[eE][+-]?[0-9]{1,3})?)?")
 _SPACES: Final = str.maketrans("", "", "+'’\u00a0\u202f")
 _EXPONENT: Final = r"(?:[eE][+-]?[0-9]{1,3})?"
 _NUMBER: Final = re.compile(rf"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+){_EXPONENT}")
@@ -166,6 +171,27 @@ def reader_of(
         grouped = True
     percent = any(cell.sign == "%" for cell in known)
     return Reader(measure, notation, mark, grouped, percent, rates)
+
+
+def with_decimal_points(columns: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """The columns of numbers of a file that proves decimal commas, and no points, as plain numbers.
+
+    Nothing where the file does not prove them.
+    """
+    numbers = {
+        name: [cell.strip() for cell in cells]
+        for name, cells in columns.items()
+        if all(_COMMAS.fullmatch(cell.strip()) for cell in cells) and any(map(str.strip, cells))
+    }
+    filled = [cell for cells in numbers.values() for cell in cells if cell]
+    proven = [mark for mark in ".," if any(_PROOF[mark].fullmatch(cell) for cell in filled)]
+    if proven != [","]:
+        return {}
+    reader = Reader(Measure.SECONDS, Notation(), ",", grouped=True, percent=False)
+    marked = {cell for cell in filled if "," in cell or "." in cell}
+    read = {cell: reader.read(Digits(cell, "")) for cell in marked}
+    plain = {cell: format(number, "f") for cell, number in read.items() if number is not None}
+    return {name: [plain.get(cell, cell) for cell in cells] for name, cells in numbers.items()}
 
 
 def parse_notations(pairs: Sequence[str]) -> dict[str, Notation]:

@@ -1,4 +1,7 @@
-"""Reading CSV, JSONL and Parquet tables as columns of text, strictly and within a bound."""
+"""Reading CSV, JSONL and Parquet tables as columns of text, strictly and within a bound.
+
+What is nested in Parquet comes as JSON.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,33 @@ import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, BinaryIO, TypeAlias, cast
+from typing import Any, BinaryIO, Final, TypeAlias, cast
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pandas.api.extensions import ExtensionArray
 
 from hydra_core.base.errors import EvalSetError, Problem
-from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile, open_plain, tail_of
+from hydra_core.evalsets.format import read_arrow
+from hydra_core.evalsets.importers.reading.bounded import (
+    MAX_BYTES,
+    Budget,
+    TableFile,
+    open_plain,
+    tail_of,
+)
 from hydra_core.evalsets.importers.reading.issues import Issues
-from hydra_core.evalsets.importers.reading.parquet import TEXT, parquet_cells, parquet_columns
-from hydra_core.evalsets.importers.reading.paths import paths_in, value_at
+from hydra_core.evalsets.importers.reading.json_document import (
+    EACH,
+    TwiceError,
+    each,
+    list_of_objects,
+    parsed,
+    paths_in,
+    value_at,
+)
 
 #: Name of the column that holds each row's place in its file (line, or row in Parquet).
 LINE = "\0line"
@@ -29,6 +50,10 @@ _SEPARATOR = re.compile(r"\s*sep=(.)\s*", re.IGNORECASE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 Record: TypeAlias = tuple[int, Sequence[str]]
+#: How columns of text are kept in memory.
+TEXT = pd.StringDtype("pyarrow", na_value=float("nan"))
+_HEAD: Final = 200_000
+_KEY: Final = re.compile(r'"([^"\\\n]{1,80})"\s*:')
 
 
 def columns_of(file: TableFile) -> list[str]:
@@ -38,13 +63,12 @@ def columns_of(file: TableFile) -> list[str]:
         EvalSetError: Unreadable, empty, or names occur twice.
     """
     with open_plain(file, Budget()) as (kind, stream):
-        _table_kind(kind, file.name)
         if kind == "parquet":
             return _checked(parquet_columns(cast(BinaryIO, stream), file.name), file.name)
         text = cast(io.TextIOWrapper, stream)
-        if kind == "jsonl":
+        if kind in ("json", "jsonl"):
             issues = Issues()
-            objects = itertools.islice(_json_objects(text, file.name, issues), _HEAD_ROWS)
+            objects = itertools.islice(_json_objects(text, kind, file.name, issues), _HEAD_ROWS)
             columns = _names_of(found for _, found in objects)
             issues.raise_any(file.name)
         else:
@@ -61,12 +85,6 @@ def _names_of(objects: Iterable[dict[str, Any]]) -> list[str]:
         if len(nested) < _MAX_COLUMNS:
             nested |= dict.fromkeys(path for path in paths_in(found) if path not in found)
     return [*plain, *list(nested)[: max(0, _MAX_COLUMNS - len(plain))]]
-
-
-def _table_kind(kind: str, source: str) -> None:
-    if kind == "json":
-        remedy = "save it as .jsonl, one object per line"
-        raise EvalSetError(source, [Problem("", "is JSON, not a table", remedy)])
 
 
 def read_columns(
@@ -91,22 +109,21 @@ def read_columns(
     wanted = list(columns)
     issues = Issues() if bad is None else bad
     with open_plain(file, budget) as (kind, stream):
-        _table_kind(kind, file.name)
         if kind == "parquet":
             frame = parquet_cells(cast(BinaryIO, stream), file.name, wanted, budget, stop)
             frame.insert(0, LINE, range(1, len(frame) + 1))
             return frame, ()
         text = cast(io.TextIOWrapper, stream)
         records = (
-            _json_rows(text, file.name, wanted, issues)
-            if kind == "jsonl"
+            _json_rows(text, kind, file.name, wanted, issues)
+            if kind in ("json", "jsonl")
             else _csv_rows(text, kind, file.name, wanted, issues)
         )
         frame = _collect(itertools.islice(records, stop), wanted, budget, file.name)
         tail = tail_of(text)
     if bad is None:
         issues.raise_any(file.name)
-    cut = stop is None and tail not in (b"\n", b"\r", b"")
+    cut = stop is None and kind != "json" and tail not in (b"\n", b"\r", b"")
     note = f"{file.name} does not end with a line break; check that it is not cut off"
     return frame, ((note,) if cut else ())
 
@@ -153,6 +170,7 @@ def _csv_reader(text: io.TextIOWrapper, kind: str, source: str) -> Iterator[list
         yield []
         first = text.readline(_CELL_CHARS)
     usual = "\t" if kind == "tsv" else max(",;\t", key=first.count)
+    usual = usual if usual in first or "|" not in first else "|"
     delimiter = usual if stated is None else stated[1]
     lines = itertools.chain([first], text) if first else iter(())
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
@@ -214,8 +232,8 @@ def _csv_rows(
     for row in rows:
         start = line + 1
         line = start + sum(cell.count("\n") for cell in row)
-        if not row:
-            continue
+        if not any(cell.strip() for cell in row):
+            continue  # spreadsheets write rows of delimiters alone
         if len(row) != len(header):
             found = f"has {len(row)} cells instead of {len(header)}"
             issues.add(found, start, "cut-off file, or a text with a delimiter but no quotes")
@@ -234,12 +252,16 @@ def json_objects(
     with open_plain(file, budget) as (kind, stream):
         if kind != "jsonl":
             raise EvalSetError(file.name, [Problem("", f"is {kind}", "give it as .jsonl")])
-        yield from _json_objects(cast(io.TextIOWrapper, stream), file.name, issues)
+        yield from _json_objects(cast(io.TextIOWrapper, stream), kind, file.name, issues)
 
 
 def _json_objects(
-    text: io.TextIOWrapper, source: str, issues: Issues
+    text: io.TextIOWrapper, kind: str, source: str, issues: Issues
 ) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(place, object): the line of JSON lines, or the place in the list that a JSON document is."""
+    if kind == "json":
+        yield from enumerate(list_of_objects(text.read(), source), 1)
+        return
     number = 0
     while line := text.readline(_CELL_CHARS):
         number += 1
@@ -248,7 +270,10 @@ def _json_objects(
         if not line.strip():
             continue
         try:
-            found = json.loads(line)
+            found = parsed(line)
+        except TwiceError as error:
+            issues.add(f"is no row: {error}", number, "keep one of them")
+            continue
         except (ValueError, RecursionError):
             found = None
         if isinstance(found, dict):
@@ -260,9 +285,9 @@ def _json_objects(
 
 
 def _json_rows(
-    text: io.TextIOWrapper, source: str, wanted: list[str], issues: Issues
+    text: io.TextIOWrapper, kind: str, source: str, wanted: list[str], issues: Issues
 ) -> Iterator[Record]:
-    for number, found in _json_objects(text, source, issues):
+    for number, found in _records_of(text, kind, source, wanted, issues):
         cells = [_cell(value_at(found, name)) for name in wanted]
         for i, (name, cell) in enumerate(zip(wanted, cells, strict=True)):
             if cell is None:
@@ -273,6 +298,22 @@ def _json_rows(
                 issues.add(f"{name}: holds half a character (lone surrogate)", number, "correct it")
                 cells[i] = None
         yield number, [cell or "" for cell in cells]
+
+
+def _records_of(
+    text: io.TextIOWrapper, kind: str, source: str, wanted: list[str], issues: Issues
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(line, object); of the list whose objects are asked for, one for each of them.
+
+    Raises:
+        EvalSetError: Objects of several lists are asked for.
+    """
+    lists = sorted({name.partition(EACH)[0] for name in wanted if EACH in name})
+    if len(lists) > 1:
+        message, remedy = f"asks for objects of {' and '.join(lists)}", "map values of one list"
+        raise EvalSetError(source, [Problem("--map", message, remedy)])
+    for number, found in _json_objects(text, kind, source, issues):
+        yield from ((number, one) for one in (each(found, lists[0]) if lists else [found]))
 
 
 def _cell(value: object) -> str | None:
@@ -290,3 +331,78 @@ def _cell(value: object) -> str | None:
     ):
         return json.dumps(value, ensure_ascii=False)
     return None
+
+
+def parquet_columns(stream: BinaryIO, source: str) -> list[str]:
+    """Column names of a Parquet file, not yet checked.
+
+    Raises:
+        EvalSetError: It is no whole Parquet file.
+    """
+    try:
+        with pq.ParquetFile(stream) as file:
+            return list(file.schema_arrow.names)
+    except (pa.ArrowException, ValueError) as error:
+        raise _damaged(source, error) from error
+
+
+def _damaged(source: str, error: Exception) -> EvalSetError:
+    reason = str(error).splitlines()[0]
+    return EvalSetError(
+        source, [Problem("", f"is not a whole Parquet file: {reason}", "get the file again")]
+    )
+
+
+def parquet_cells(
+    stream: BinaryIO, source: str, wanted: list[str], budget: Budget, stop: int | None
+) -> pd.DataFrame:
+    """Some columns as text, empty where there is no value.
+
+    Raises:
+        EvalSetError: It is no whole Parquet file, over the budget, or a column is no text.
+    """
+    try:
+        table = read_arrow(stream, budget.bytes_left, wanted, stop=stop)
+    except OverflowError as error:
+        raise budget.too_large(source) from error
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise _damaged(source, error) from error
+    budget.take_rows(table.num_rows, source)
+    budget.take_bytes(table.nbytes, source)
+    frame = pd.DataFrame(index=range(table.num_rows))
+    for name in wanted:
+        try:
+            frame[name] = _texts(table[name])
+        except (pa.ArrowException, UnicodeDecodeError) as error:
+            message = f"cannot be read as text (type {table[name].type})"
+            raise EvalSetError(source, [Problem(f"column {name!r}", message)]) from error
+    return frame
+
+
+def _texts(column: pa.ChunkedArray) -> ExtensionArray:
+    cells: Any = pc.fill_null(_plain(column), "")
+    texts: ExtensionArray = pd.array(cells.to_numpy(zero_copy_only=False), dtype=TEXT)
+    return texts
+
+
+def _plain(column: pa.ChunkedArray) -> Any:  # noqa: ANN401 (pyarrow has no types)
+    """A column as text, what is nested as JSON."""
+    if not pa.types.is_nested(column.type):
+        return column.cast(pa.large_string())
+    values = [dict(v) if pa.types.is_map(column.type) and v else v for v in column.to_pylist()]
+    return pa.chunked_array([[None if v is None else json.dumps(v, default=str) for v in values]])
+
+
+def names_in(file: TableFile) -> tuple[set[str], bool]:
+    """Columns or keys at the file's beginning, and whether it is a table.
+
+    Raises:
+        EvalSetError: The file cannot be read as far as that.
+    """
+    with open_plain(file, Budget(MAX_BYTES)) as (kind, stream):
+        if kind == "parquet":
+            return set(pq.read_schema(stream).names), True
+        head = str(stream.read(_HEAD))
+    if kind in ("csv", "tsv"):
+        return set(header_of(head, kind)), True
+    return set(_KEY.findall(head)), kind == "jsonl"

@@ -55,8 +55,12 @@ class Labels:
     met: dict[str, int] = field(default_factory=dict)
 
     def read(self, value: object) -> Feedback:
-        """A cell as feedback: a number, a label, or neither where it is empty."""
+        """A cell as feedback: a number or percentage, a label, or neither where it is empty."""
         worth = number(value)
+        if isinstance(value, str) and value.rstrip().endswith("%") and value not in self.known:
+            worth = number(value.rstrip()[:-1]) / 100
+            if not math.isnan(worth):
+                return Feedback(worth)
         if isinstance(value, str) and value.strip() and (math.isnan(worth) or value in self.known):
             plain = value.strip()
             return Feedback() if plain.lower() in _EMPTY else Feedback(label=plain)

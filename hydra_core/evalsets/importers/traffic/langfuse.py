@@ -75,6 +75,9 @@ def read_langfuse(
         if text(facts.get("type")).upper() != "GENERATION":
             traffic.skip("no generation (a span or an event)", query_id)
             continue
+        if text(facts.get("level")).upper() == "ERROR":
+            traffic.skip("the request failed", query_id)
+            continue
         served = _served(place, facts, by_observation.get(query_id, Feedback()))
         between = seconds_between(facts.get("start_time"), facts.get("end_time"))
         latencies.append((served.latency_s, between))
@@ -106,7 +109,7 @@ def _snake(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _served(place: tuple[str, int], row: Mapping[str, Any], feedback: Feedback) -> Served:
     usage, cost = decoded(row.get("usage_details")), decoded(row.get("cost_details"))
-    tokens = _tokens(usage if isinstance(usage, Mapping) else {})
+    tokens = _tokens(usage if isinstance(usage, Mapping) else _usage_columns(row))
     cost_usd = number(row.get("total_cost"))
     if math.isnan(cost_usd) and isinstance(cost, Mapping):
         cost_usd = number(cost.get("total"))
@@ -125,16 +128,33 @@ def _served(place: tuple[str, int], row: Mapping[str, Any], feedback: Feedback) 
     )
 
 
+def _usage_columns(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The usage of a table that Langfuse's own pages export, which has a column for each count."""
+    return {
+        name: row[column]
+        for name, columns in (
+            ("input", ("input_usage", "prompt_tokens")),
+            ("output", ("output_usage", "completion_tokens")),
+            ("total", ("total_usage", "total_tokens")),
+        )
+        for column in columns
+        if row.get(column) not in (None, "")
+    }
+
+
 def _tokens(usage: Mapping[str, Any]) -> tuple[float, float, float]:
     """(input, output, cached) tokens.
 
     Langfuse counts each kind on its own: cached input stands beside `input`, unless the total says
     that it is a part of it.
     """
+    inside = [value for value in usage.values() if isinstance(value, Mapping)]
     counts = {name: number(value) for name, value in usage.items()}
+    counts |= {n: number(one[n]) for one in inside for n in _CACHED if n in one}
     counts = {name: count for name, count in counts.items() if not math.isnan(count)}
     read, written, cached = (_first(counts, names) for names in (_INPUT, _OUTPUT, _CACHED))
-    parts_of_it = counts.get("total", math.nan) == read + written
+    total = counts.get("total", counts.get("total_tokens", math.nan))
+    parts_of_it = total == read + written
     if not parts_of_it and "prompt_tokens" not in counts:
         read += sum(_beside(counts, ("input_", "cache_"), _INPUT))
         written += sum(_beside(counts, ("output_",), _OUTPUT))

@@ -29,7 +29,7 @@ _REDACTED: Final = "the message was redacted when it was stored"
 
 _CUT_MARK: Final = re.compile(r"\.\.\. ?\((?:litellm_truncated(?: skipped)?|truncated) \d+ chars")
 _REDACTED_TEXTS: Final = ("redacted-by-litellm", "redacted by litellm")
-_LISTS: Final = ("messages", "input", "contents", "prompt")
+_LISTS: Final = ("messages", "input", "contents", "prompt", "kwargs")
 _ROLES: Final = {"human": "user", "ai": "assistant", "model": "assistant", "bot": "assistant"}
 _IMAGE_TYPES: Final = ("image_url", "input_image", "image", "image_file")
 _KINDS_OF_MEDIA: Final = ("modality", "mime_type", "media_type", "mimeType")

@@ -9,10 +9,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
 from hydra_core.evalsets.importers.reading.issues import Issues
-from hydra_core.evalsets.importers.reading.json_document import read_json
+from hydra_core.evalsets.importers.reading.json_document import read_json, records_of
+from hydra_core.evalsets.importers.reading.notation import with_decimal_points
 from hydra_core.evalsets.importers.reading.tables import (
     LINE,
     columns_of,
@@ -20,6 +20,7 @@ from hydra_core.evalsets.importers.reading.tables import (
     read_columns,
 )
 
+_NUMBER_CHARS = 40
 #: Where a row stands, and what it holds.
 Row = tuple[tuple[str, int], dict[str, Any]]
 
@@ -50,11 +51,7 @@ def rows_of(files: Sequence[TableFile], budget: Budget, bad: Issues | None = Non
 
 
 def _listed(file: TableFile, budget: Budget) -> Iterator[Row]:
-    found = read_json(file, budget)
-    found = found.get("data", found) if isinstance(found, dict) else found
-    if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
-        remedy = 'give [{...}, ...] or {"data": [...]}'
-        raise EvalSetError(file.name, [Problem("", "is not a list of objects", remedy)])
+    found = records_of(read_json(file, budget), file.name)
     budget.take_rows(len(found), file.name)
     for place, row in enumerate(found, 1):
         yield (file.name, place), row
@@ -63,6 +60,11 @@ def _listed(file: TableFile, budget: Budget) -> Iterator[Row]:
 def _table(file: TableFile, budget: Budget, bad: Issues | None) -> Iterator[Row]:
     columns = columns_of(file)
     frame, _ = read_columns(file, columns, budget, bad=bad)
+    short = [
+        name for name in columns if len(frame) and frame[name].str.len().max() <= _NUMBER_CHARS
+    ]
+    for name, cells in with_decimal_points({c: frame[c].tolist() for c in short}).items():
+        frame[name] = cells
     for row in frame.to_dict("records"):
         place = (file.name, int(row.pop(LINE)))
         yield place, {str(name): cell for name, cell in row.items()}

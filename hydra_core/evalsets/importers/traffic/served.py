@@ -155,6 +155,7 @@ class Traffic:
         names, problems = chosen_models(models, sorted({row.model for row in self.rows}))
         if problems:
             raise EvalSetError(source, problems)
+        prices.require_used(sorted(set(names.values())))
         kept = [replace(row, model=names[row.model]) for row in self.rows if row.model in names]
         if len(self.rows) > len(kept):
             dropped.append(Dropped("model that was not asked for", len(self.rows) - len(kept)))

@@ -164,9 +164,11 @@ def _votes(files: Sequence[TableFile], traffic: Traffic) -> dict[str, Feedback]:
     votes: dict[str, Feedback] = {}
     differing = set()
     for place, row in rows_of(files, Budget(), traffic.unread):
-        if "request_id" not in row or "quality" not in row:
-            message = "must have request_id and quality"
-            raise EvalSetError(place[0], [Problem(f"line {place[1]}", message)])
+        missing = [name for name in ("request_id", "quality") if name not in row]
+        if missing:
+            remedy = f"give the column with it this name; columns: {', '.join(list(row)[:20])}"
+            problems = [Problem(f"column {name!r}", "is missing", remedy) for name in missing]
+            raise EvalSetError(place[0], problems)
         query_id = identifier(row["request_id"])
         vote = traffic.labels.read(row["quality"])
         if votes.setdefault(query_id, vote) != vote:

@@ -6,8 +6,9 @@ is an annotation (OpenInference) or an event `gen_ai.evaluation.result` (GenAI) 
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -16,12 +17,18 @@ from hydra_core.evalsets.importers.price_card import PriceCard
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
 from hydra_core.evalsets.importers.reading.json_document import objects
 from hydra_core.evalsets.importers.records import AskNames
-from hydra_core.evalsets.importers.traffic.attributes import asked_of, attributes, facts_of
 from hydra_core.evalsets.importers.traffic.feedback import Feedback, Labels, require_score
-from hydra_core.evalsets.importers.traffic.rows import number, rows_of, seconds_between, text
+from hydra_core.evalsets.importers.traffic.messages import NO_MESSAGE, Asked, asked_in
+from hydra_core.evalsets.importers.traffic.rows import (
+    decoded,
+    number,
+    rows_of,
+    seconds_between,
+    text,
+)
 from hydra_core.evalsets.importers.traffic.served import Served, Traffic
 
-_CHAT: Final = ("chat", "text_completion", "generate_content")
+_CHAT: Final = ("chat", "text_completion", "completion", "generate_content")
 _MOST_ANNOTATIONS: Final = 1_000
 _INPUT: Final = (
     *("gen_ai.usage.input_tokens", "llm.token_count.prompt"),
@@ -33,9 +40,29 @@ _OUTPUT: Final = (
 )
 _CACHED: Final = (
     *("gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens"),
-    "llm.token_count.prompt_details.cache_read",
+    *("llm.token_count.prompt_details.cache_read", "gen_ai.usage.details.cache_read_tokens"),
+    *("gen_ai.usage.cached_tokens", "gen_ai.usage.input_tokens.cached"),
+    *("gen_ai.usage.details.cached_tokens", "ai.usage.cachedInputTokens"),
 )
-_COST: Final = ("llm.cost.total", "gen_ai.usage.cost")
+_WRITTEN: Final = (
+    *("gen_ai.usage.cache_creation.input_tokens", "gen_ai.usage.cache_creation_input_tokens"),
+    "llm.token_count.prompt_details.cache_write",
+)
+_COST: Final = ("llm.cost.total", "gen_ai.usage.cost", "operation.cost")
+_MOST: Final = 1_000
+_MOST_NAMES: Final = 50_000
+_DEPTH: Final = 10
+_PREFIX: Final = "attributes."
+_LISTED: Final = ("gen_ai.input.messages", "gen_ai.prompt", "llm.input_messages", "input.messages",
+                  "ai.prompt.messages")  # fmt: skip
+_NUMBERED: Final = (("llm.input_messages", ".message"), ("gen_ai.prompt", ""))
+_EVENTS: Final = {
+    "gen_ai.system.message": "system",
+    "gen_ai.user.message": "user",
+    "gen_ai.assistant.message": "assistant",
+    "gen_ai.tool.message": "tool",
+}
+_INSIDE: Final = "gen_ai.client.inference.operation.details"
 
 
 def read_spans(
@@ -64,9 +91,9 @@ def read_spans(
     for place, row in rows_of(files, Budget(), traffic.unread):
         for span in _spans(row):
             facts = facts_of(span)
-            if not _is_model_call(facts):
+            if not _is_model_call(span, facts):
                 traffic.skip("not a model call", _span_id(place, span))
-            elif _failed(span):
+            elif _failed(span, facts):
                 traffic.skip("the request failed", _span_id(place, span))
             else:
                 rows.append((_served(place, span, facts), dict(_feedback(span, facts))))
@@ -80,37 +107,47 @@ def read_spans(
 
 
 def _spans(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    if "resourceSpans" not in row:
+    resources = objects(row["resourceSpans"]) if "resourceSpans" in row else [row]
+    if "resourceSpans" not in row and "scopeSpans" not in row:
         yield row
         return
-    for resource in objects(row["resourceSpans"]):
+    for resource in resources:
         for scope in objects(resource.get("scopeSpans")):
             yield from objects(scope.get("spans"))
 
 
-def _is_model_call(facts: Mapping[str, Any]) -> bool:
-    kind = text(facts.get("openinference.span.kind")).upper()
+def _is_model_call(span: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
+    """By its kind (a table of spans has a column for it) or operation, else by its tokens."""
+    kind = text(facts.get("openinference.span.kind") or span.get("span_kind")).upper()
     named = facts.get("gen_ai.operation.name", facts.get("llm.request.type"))
-    return kind == "LLM" or named in _CHAT
+    unnamed = named is None and not math.isnan(_first(facts, _OUTPUT))
+    return kind == "LLM" or named in _CHAT or (unnamed and not kind)
 
 
-def _failed(span: Mapping[str, Any]) -> bool:
-    status = span.get("status")
-    code = status.get("code") if isinstance(status, Mapping) else span.get("status_code", status)
-    return str(code).upper() in ("2", "ERROR", "STATUS_CODE_ERROR")
+def _failed(span: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
+    """By its status, however an exporter writes it, or by the type of its error."""
+    status = decoded(span.get("status"))
+    code = span.get("status_code", status)
+    if isinstance(status, Mapping):
+        code = status.get("code", status.get("status_code"))
+    failed = str(code).upper().rpartition(".")[2] in ("2", "ERROR", "STATUS_CODE_ERROR")
+    return failed or bool(text(facts.get("error.type")))
 
 
 def _served(place: tuple[str, int], span: Mapping[str, Any], facts: Mapping[str, Any]) -> Served:
     model = facts.get("gen_ai.response.model") or facts.get("gen_ai.request.model")
     conversation = facts.get("gen_ai.conversation.id") or facts.get("session.id")
     read, cached = _first(facts, _INPUT), _first(facts, _CACHED)
+    if cached > read:  # Anthropic's own count, which has cached input and what was cached beside it
+        stored = _first(facts, _WRITTEN)
+        read += cached + (0.0 if math.isnan(stored) else stored)
     return Served(
         place,
         _span_id(place, span),
         asked_of(span, facts),
         text(model or facts.get("llm.model_name")),
         cost_usd=_first(facts, _COST),
-        input_tokens=read + cached if cached > read else read,
+        input_tokens=read,
         output_tokens=_first(facts, _OUTPUT),
         latency_s=_seconds(span),
         conversation_id=text(conversation),
@@ -132,6 +169,9 @@ def _first(facts: Mapping[str, Any], names: Sequence[str]) -> float:
 
 def _feedback(span: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[tuple[str, Feedback]]:
     """Name -> the span's feedback: its score, else its label."""
+    for one in objects(decoded(span.get("annotations"))):
+        result = one["result"] if isinstance(one.get("result"), Mapping) else one
+        yield text(one.get("name")), _scored(result.get("score"), result.get("label"))
     for at in range(_MOST_ANNOTATIONS):
         base = f"annotations.{at}.annotation"
         if f"{base}.name" not in facts:
@@ -160,3 +200,109 @@ def _seconds(span: Mapping[str, Any]) -> float:
     if math.isnan(end - start):
         return seconds_between(span.get("start_time"), span.get("end_time"))
     return (end - start) / 1e9 if end >= start else math.nan
+
+
+def attributes(value: object) -> dict[str, Any]:
+    """Attributes by their dotted names, from OTLP's typed values and from nested ones as well."""
+    if not isinstance(value, Mapping):
+        return {text(one.get("key")): _untyped(one.get("value")) for one in objects(value)}
+    inner = dict(itertools.islice(_inside(value, "", _DEPTH), _MOST_NAMES))
+    return {**inner, **value}
+
+
+def _inside(value: object, name: str, depth: int) -> Iterator[tuple[str, Any]]:
+    """(dotted name, value) of everything in nested objects and lists."""
+    named: Iterable[tuple[object, object]] = ()
+    if isinstance(value, Mapping):
+        named = value.items()
+    elif isinstance(value, list):
+        named = enumerate(value)
+    for key, one in named:
+        full = f"{name}.{key}" if name else str(key)
+        yield full, one
+        if depth > 1:
+            yield from _inside(one, full, depth - 1)
+
+
+def facts_of(span: Mapping[str, Any]) -> dict[str, Any]:
+    """A span's attributes; a table of spans has a column for each, `attributes.llm.model_name`."""
+    if "attributes" in span:
+        return attributes(decoded(span["attributes"]))
+    own = {n[len(_PREFIX) :]: decoded(v) for n, v in span.items() if n.startswith(_PREFIX)}
+    return attributes(own)
+
+
+def _untyped(value: object) -> object:
+    """The value inside OTLP's {"stringValue": ...}."""
+    if not isinstance(value, Mapping) or not value:
+        return None
+    kind, inner = next(iter(value.items()))
+    if kind == "arrayValue" and isinstance(inner, Mapping):
+        return [_untyped(one) for one in objects(inner.get("values"))]
+    if kind == "kvlistValue" and isinstance(inner, Mapping):
+        return attributes(inner.get("values"))
+    return inner
+
+
+def asked_of(span: Mapping[str, Any], facts: Mapping[str, Any]) -> Asked:
+    """The request's last user message, in whatever form the span has it."""
+    first = Asked(problem=NO_MESSAGE)
+    for stored in _stored(span, facts):
+        asked = asked_in(stored)
+        if not asked.problem:
+            return asked
+        first = asked if first.problem == NO_MESSAGE else first
+    return first
+
+
+def _stored(span: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[object]:
+    """What may hold the messages, the surest first."""
+    events = objects(span.get("events"))
+    inside = [attributes(e.get("attributes")) for e in events if text(e.get("name")) == _INSIDE]
+    for holder in (facts, *inside):
+        yield from (holder[name] for name in _LISTED if name in holder)
+    yield from (_numbered(facts, base, tail) for base, tail in _NUMBERED)
+    yield _said(events)
+    if "input.value" in facts:
+        yield facts["input.value"]
+
+
+def _numbered(facts: Mapping[str, Any], base: str, tail: str) -> list[dict[str, Any]]:
+    """Messages whose fields are attributes: `llm.input_messages.0.message.content`."""
+    messages = []
+    inside = {name: value for name, value in facts.items() if ".contents." in name}
+    for at in range(_MOST):
+        place = f"{base}.{at}{tail}"
+        if f"{place}.role" not in facts:
+            break
+        content = decoded(facts.get(f"{place}.content"))
+        parts = content if isinstance(content, list) else facts.get(f"{place}.content")
+        messages.append(
+            {"role": facts[f"{place}.role"], "content": parts or _pieces(inside, place)}
+        )
+    return messages
+
+
+def _pieces(facts: Mapping[str, Any], place: str) -> list[dict[str, Any]]:
+    """The parts of one message: `message.contents.0.message_content.text`."""
+    parts = []
+    for at in range(_MOST):
+        base = f"{place}.contents.{at}.message_content"
+        own = {name[len(base) + 1 :]: v for name, v in facts.items() if name.startswith(f"{base}.")}
+        if not own:
+            break
+        image = any(name.startswith("image") for name in own)
+        kind = "image" if image else text(own.get("type"))
+        parts.append({"type": kind, "text": own.get("text")})
+    return parts
+
+
+def _said(events: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Messages that were written as events of the span."""
+    messages = []
+    for event in events:
+        role = _EVENTS.get(text(event.get("name")))
+        if role is not None:
+            facts = attributes(event.get("attributes"))
+            messages.append({"role": role, "content": decoded(facts.get("content"))})
+    return messages

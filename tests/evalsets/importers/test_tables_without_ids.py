@@ -1,0 +1,115 @@
+"""Tables without ids, nested records, shares such as 3/5 and check marks."""
+
+import json
+
+import numpy as np
+import pytest
+
+from hydra_core.base.errors import EvalSetError
+from hydra_core.evalsets.importers.mapping import parse_map
+from hydra_core.evalsets.importers.table import read_table
+
+OUTCOMES = {"q0": {"a": (1, 0.02), "b": (0, 0.01)}, "q1": {"a": (0.5, 0.03), "b": (1, 0.04)}}
+WIDE = "prompt,a,b,a USD,b USD\nHi,✅,❌,.02,.01\nHo,✅,✅,.03,.04\n"
+LONG = "question,llm,passed,price\nHi,a,yes,.02\nHi,b,no,.01\nHo,a,yes,.03\nHo,b,yes,.04\n"
+
+
+def write(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "ids", "says"),
+    [("w.csv", WIDE, ["2", "3"], "its line"), ("l.csv", LONG, ["Hi", "Ho"], "its text (question)")],
+)
+def test_a_single_table_without_ids_is_read_and_says_so(tmp_path, name, text, ids, says):
+    draft = read_table([write(tmp_path, name, text)])
+    assert list(draft.queries["query_id"]) == ids
+    np.testing.assert_array_equal(draft.quality, [[1, 0], [1, 1]])
+    np.testing.assert_array_equal(draft.cost_usd, [[0.02, 0.01], [0.03, 0.04]])
+    assert any(f"no column has ids: each query has {says}" in w for w in draft.report.warnings)
+
+
+def test_equal_texts_of_a_wide_table_stay_two_queries(tmp_path):
+    draft = read_table([write(tmp_path, "w.csv", WIDE.replace("Ho", "Hi"))])
+    assert list(draft.queries["text"]) == ["Hi", "Hi"]
+
+
+def test_a_text_answered_twice_by_a_model_is_not_guessed_apart(tmp_path):
+    again = LONG + "Hi,a,no,.05\n"
+    with pytest.raises(EvalSetError, match=r"line 6 \(before: l.csv line 2\)"):
+        read_table([write(tmp_path, "l.csv", again)])
+
+
+def test_files_that_are_joined_need_ids(tmp_path):
+    files = [write(tmp_path, "a.csv", WIDE), write(tmp_path, "b.csv", WIDE)]
+    with pytest.raises(EvalSetError, match="--map query_id=COLUMN"):
+        read_table(files)
+
+
+def nested(form):
+    for query, models in OUTCOMES.items():
+        cells = {m: {"score": q, "cost": c} for m, (q, c) in models.items()}
+        listed = [{"model": m, **cell} for m, cell in cells.items()]
+        yield {
+            "id": query,
+            "input": f"Text {query}",
+            "results": cells if form == "wide" else listed,
+        }
+
+
+@pytest.mark.parametrize("form", ["wide", "list"])
+@pytest.mark.parametrize("ending", ["json", "jsonl"])
+def test_nested_records_name_models_without_what_holds_them(tmp_path, form, ending):
+    rows = list(nested(form))
+    text = json.dumps(rows) if ending == "json" else "".join(json.dumps(r) + "\n" for r in rows)
+    draft = read_table([write(tmp_path, f"x.{ending}", text)])
+    assert draft.models == ("a", "b")
+    np.testing.assert_array_equal(draft.quality, [[1, 0], [0.5, 1]])
+    np.testing.assert_array_equal(draft.cost_usd, [[0.02, 0.01], [0.03, 0.04]])
+
+
+def test_a_row_of_objects_is_a_query_and_a_model(tmp_path):
+    """Facts in objects of their own: neither `usage` nor `metrics` is a model."""
+    rows = [
+        {
+            "sample": {"id": query, "input": [{"role": "user", "content": f"Text {query}"}]},
+            "model": model,
+            "answer": {"id": f"a-{model}", "text": "An answer"},
+            "metrics": {"pass": quality > 0.5, "judge": {"confidence": 0.3}},
+            "usage": {"prompt_tokens": 7, "completion_tokens": 9, "cost": cost},
+        }
+        for query, models in OUTCOMES.items()
+        for model, (quality, cost) in models.items()
+    ]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    draft = read_table([write(tmp_path, "x.jsonl", text)])
+    assert draft.models == ("a", "b")
+    assert draft.queries["query_id"].tolist() == ["q0", "q1"]
+    assert draft.queries["text"].tolist() == ["Text q0", "Text q1"]
+    np.testing.assert_array_equal(draft.quality, [[1, 0], [0, 1]])
+    np.testing.assert_array_equal(draft.cost_usd, [[0.02, 0.01], [0.03, 0.04]])
+    np.testing.assert_array_equal(draft.extras["output_tokens"], [[9, 9], [9, 9]])
+
+
+def test_dots_of_model_names_are_no_paths(tmp_path):
+    text = "id,prompt,gpt-4.1 score,gpt-4.1 cost,gpt-4.5 score,gpt-4.5 cost\nq,Hi,1,.1,0,.2\n"
+    assert read_table([write(tmp_path, "x.csv", text)]).models == ("gpt-4.1", "gpt-4.5")
+
+
+def test_objects_of_two_lists_are_refused(tmp_path):
+    row = {"id": "q", "text": "Hi", "a": [{"model": "m", "score": 1}], "b": [{"cost": 1.0}]}
+    path = write(tmp_path, "x.jsonl", json.dumps(row) + "\n")
+    with pytest.raises(EvalSetError, match="map values of one list"):
+        read_table([path], parse_map(["cost_usd=b[].cost"]))
+
+
+def test_shares_are_divided_and_too_large_ones_refused(tmp_path):
+    text = "id,prompt,a passed,b passed\nq0,Hi,3/5,0/5\nq1,Ho,5/5,1/4\n"
+    draft = read_table([write(tmp_path, "x.csv", text)], need_cost=False)
+    np.testing.assert_array_equal(draft.quality, [[0.6, 0], [1, 0.25]])
+    assert "a passed was read as shares, such as 3/5" in draft.report.warnings
+    with pytest.raises(EvalSetError, match="not from 0 to 1"):
+        read_table([write(tmp_path, "y.csv", text.replace("3/5", "6/5"))], need_cost=False)
