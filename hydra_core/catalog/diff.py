@@ -269,8 +269,8 @@ def _values(
             kind = ChangeKind.REMOVED
         named = f"{subject} {label}".strip()
         units = ("", unit) if after is not None else (unit, "")  # at the last number
-        told = (f"{_shown(v)} {u}".strip() for v, u in zip((before, after), units, strict=True))
-        yield Change(kind, (*path, key), named, *told)
+        texts = (f"{_shown(v)} {u}".strip() for v, u in zip((before, after), units, strict=True))
+        yield Change(kind, (*path, key), named, *texts)
 
 
 def _shown(value: _Leaf) -> str:

@@ -182,13 +182,17 @@ _KEYS: Final = (
     "latency_s",
     "ttft_s",
 )
-_LONG_KEYS: Final = (
+#: A price of long requests, in the order of its cell.
+LONG_KEYS: Final = (
     "above_tokens",
     "input_usd_per_mtok",
     "output_usd_per_mtok",
     "cached_input_usd_per_mtok",
 )
-_LONG: Final = "prices of long requests, such as [{above_tokens: 200000, ...}]"
+_LONG: Final = (
+    "prices of long requests, such as [{above_tokens: 200000, ...}]; in a cell 200000: 4/18/0.4 "
+    "(input tokens: USD per million in/out/cached)"
+)
 #: What a variant may not take from its base.
 _OWN: Final = ("id", "notes", "variant_of", "shares_prompt_cache")
 #: Mappings in which a variant's entries stand beside its base's.
@@ -350,7 +354,7 @@ def _long_prompts(model: Section) -> tuple[LongPromptPrice, ...]:
             model.wrong("long_prompts", f"must hold mappings, got {shown(node)}", _LONG)
             continue
         section = model.inside(node, place)
-        section.known(_LONG_KEYS)
+        section.known(LONG_KEYS)
         above = section.integer("above_tokens", _TOKENS, "input tokens that still cost less")
         price_in = _price(section, "input_usd_per_mtok")
         price_out = _price(section, "output_usd_per_mtok")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import replace
 
 import numpy as np
 
+from hydra_core.base.digests import text_sha256
 from hydra_core.base.promised import Promised
 from hydra_core.base.types import Catalog
 from hydra_core.catalog.editing.document import CatalogDocument
@@ -41,7 +41,7 @@ def routes_by(catalog: Catalog) -> str:
             for m, row in zip(catalog.models, levels, strict=True)
         ],
     }
-    return hashlib.sha256(json.dumps(made_of).encode()).hexdigest()
+    return text_sha256(json.dumps(made_of))
 
 
 def not_covered(catalog: Catalog) -> str:

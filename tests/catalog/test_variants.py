@@ -8,7 +8,7 @@ from hydra_core.base.errors import CatalogError
 from hydra_core.catalog import parse_catalog
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.editing.model_grid import add_variant, edit_cells, model_rows
-from hydra_core.catalog.variants import together
+from hydra_core.console.view_frontier import together
 from hydra_core.export.litellm import litellm_config
 from tests.catalog.small import SMALL
 

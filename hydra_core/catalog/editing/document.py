@@ -15,7 +15,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from hydra_core.base.errors import CatalogError, Problem
-from hydra_core.base.reading.nodes import ListNode, MapNode, Node, Scalar, ScalarNode
+from hydra_core.base.reading.nodes import ListNode, MapNode, Node, Scalar, ScalarNode, plain
 from hydra_core.base.reading.yaml_reader import read_yaml
 from hydra_core.catalog.editing.render import Value, block, entry, flow
 
@@ -154,7 +154,8 @@ class CatalogDocument:
 
     def data(self) -> Data:
         """The document as plain lists, dicts and scalars (a copy)."""
-        return _data(self._root)
+        found: Data = plain(self._root)
+        return found
 
     def get(self, *path: Step) -> Data:
         """The value at `path` as plain data.
@@ -162,7 +163,8 @@ class CatalogDocument:
         Raises:
             CatalogError: There is nothing at that path.
         """
-        return _data(self._find(path))
+        found: Data = plain(self._find(path))
+        return found
 
     def set(self, *path_and_value: Value) -> None:
         """Write a value: ``set("models", 1, "input_usd_per_mtok", 0.8)``.
@@ -240,7 +242,7 @@ class CatalogDocument:
             root = self._read(text)
         except CatalogError as error:
             raise self._refused("the value cannot be written here") from error
-        if _data(root) != wanted:
+        if plain(root) != wanted:
             raise self._refused("the value cannot be written here without changing others")
         self._text, self._root = text, root
 
@@ -289,15 +291,6 @@ def _index(node: ListNode, step: Step) -> int | None:
         if isinstance(found, ScalarNode) and found.value == step:
             return index
     return None
-
-
-def _data(node: Node) -> Data:
-    match node:
-        case ScalarNode():
-            return node.value
-        case ListNode():
-            return [_data(item) for item in node.items]
-    return {key: _data(value) for key, (_, value) in node.entries.items()}
 
 
 def _plain(value: Value) -> Data:

@@ -17,6 +17,7 @@ from hydra_core.base.errors import CatalogError, Problem
 from hydra_core.base.types import ModelStatus
 from hydra_core.catalog.editing.document import CatalogDocument, Data
 from hydra_core.catalog.editing.render import Value
+from hydra_core.catalog.model_fields import LONG_KEYS
 from hydra_core.catalog.prices.number import price_number
 
 
@@ -93,9 +94,31 @@ def _words(value: object) -> Value:
     return [str(word).strip() for word in listed if str(word).strip()]
 
 
+def _long_prompts(value: object) -> Value:
+    """`200000: 4/18/0.4` as a catalog holds it, several between `;`; other texts as they are."""
+    text, found = str(value).strip(), []
+    for part in filter(None, map(str.strip, text.split(";"))):
+        above, _, prices = part.partition(":")
+        numbers = [_whole(above), *map(_price, prices.split("/"))]
+        if not 3 <= len(numbers) <= 4 or any(isinstance(one, str) for one in numbers):
+            return text
+        found.append(dict(zip(LONG_KEYS, numbers, strict=False)))
+    return found
+
+
 def _cell(data: Data) -> Data:
-    """What a cell of the table shows: a list as words between commas."""
-    return ", ".join(map(str, data)) if isinstance(data, list) else data
+    """What a cell of the table shows: words between commas, prices of long requests between `;`."""
+    if not isinstance(data, list):
+        return data
+    if data and all(isinstance(one, dict) and set(LONG_KEYS[:3]) <= one.keys() for one in data):
+        return "; ".join(_spelled(one) for one in data if isinstance(one, dict))
+    return ", ".join(map(str, data))
+
+
+def _spelled(tier: Mapping[str, Data]) -> str:
+    above, *prices = (tier.get(name) for name in LONG_KEYS)
+    shown = (one if isinstance(one, str) else f"{one:.12g}" for one in prices if one is not None)
+    return f"{above}: {'/'.join(shown)}"
 
 
 #: The columns that can be edited, in their order on the page; keys as in the YAML.
@@ -107,6 +130,7 @@ FIELDS: Final[Mapping[str, Field]] = MappingProxyType(
         "input_usd_per_mtok": Field("Input price", _price),
         "output_usd_per_mtok": Field("Output price", _price),
         "cached_input_usd_per_mtok": Field("Cached input price", _price, optional=True),
+        "long_prompts": Field("Long requests", _long_prompts, optional=True),
         "context_window": Field("Context window", _whole),
         "vision": Field("Vision", _flag),
         "tools": Field("Tools", _flag),

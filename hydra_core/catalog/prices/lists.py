@@ -1,4 +1,4 @@
-"""Reads the field's public price lists: LiteLLM, OpenRouter and models.dev, from text or file.
+"""Reads price lists: LiteLLM's, OpenRouter's and models.dev's, and one's own table.
 
 Their units differ: LiteLLM states USD per token as a number (2.75e-07), OpenRouter USD per token as
 text ("0.000000275"), models.dev USD per million tokens (0.275). All are converted in decimal
@@ -9,6 +9,7 @@ such entries are dropped and counted, never read as free.
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,11 +20,13 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from hydra_core.base.errors import CatalogError, Problem
+from hydra_core.catalog.prices.price_table import price_table
 from hydra_core.catalog.prices.quotes import (
     Dropped,
     PriceList,
     PriceQuote,
     PriceSource,
+    PriceTier,
     SkipEntry,
     count,
     day,
@@ -33,14 +36,23 @@ from hydra_core.catalog.prices.quotes import (
     optional_price,
     word,
 )
-from hydra_core.catalog.prices.tiers import base_prices, litellm_tiers, models_dev_tiers
 
+#: Endings of their files.
+LIST_ENDINGS: Final = (".json", ".toml", ".csv", ".tsv")
 #: The largest of these lists has 3 MB.
 MAX_CHARS: Final = 30_000_000
 _MAX_QUOTES: Final = 100_000
 _PER_TOKEN: Final = Decimal(1_000_000)
 _PER_MTOK: Final = Decimal(1)
 _EXAMPLES: Final = 3
+_ABOVE: Final = re.compile(
+    r"(?P<side>input_cost_per|output_cost_per|cache_read_input)_token(?:_cost)?"
+    r"_above_(?P<number>\d{1,7})(?P<unit>[kKmM])_tokens"
+)
+_SIDES: Final = {
+    "input_cost_per": "input", "output_cost_per": "output", "cache_read_input": "cached"
+}  # fmt: skip
+_MOST: Final = 8
 
 
 @dataclass(slots=True)
@@ -70,7 +82,7 @@ def read_prices(text: str, filename: str, *, as_of: date) -> PriceList:
     """The quotes in a price list; whose it is, is told by its form.
 
     Args:
-        text: JSON of one of the three lists, or one models.dev TOML file.
+        text: JSON of one of the three lists, one models.dev TOML file, or a CSV or TSV table.
         filename: For messages; of a TOML file also the model's id and, in a path such as
             ``openai/models/gpt-5.toml``, its provider.
         as_of: The day the list was taken.
@@ -82,10 +94,14 @@ def read_prices(text: str, filename: str, *, as_of: date) -> PriceList:
         raise _refused(filename, f"is larger than {MAX_CHARS / 1e6:g} MB")
     if filename.lower().endswith(".toml"):
         return _toml(text, filename, as_of)
-    data = _json(text, filename)
     sink = _Sink()
-    source, entries = _recognised(data, filename)
-    for number, (name, read) in enumerate(entries(data, as_of)):
+    if filename.lower().endswith((".csv", ".tsv")):
+        source, found = PriceSource.TABLE, price_table(text, filename, as_of)
+    else:
+        data = _json(text, filename)
+        source, entries = _recognised(data, filename)
+        found = entries(data, as_of)
+    for number, (name, read) in enumerate(found):
         if number >= _MAX_QUOTES:
             raise _refused(filename, f"has more than {_MAX_QUOTES:,} models")
         sink.take(name, read)
@@ -110,7 +126,7 @@ def _recognised(
         filename,
         "is none of the price lists that are read here",
         "give LiteLLM's model_prices_and_context_window.json, the answer of OpenRouter's "
-        "/api/v1/models, or models.dev's api.json or a model's TOML file",
+        "/api/v1/models, models.dev's api.json or a model's TOML file, or a table as .csv",
     )
 
 
@@ -133,7 +149,7 @@ def _litellm(name: str, entry: Mapping[str, Any], as_of: date) -> PriceQuote:
         cached_input_usd_per_mtok=optional_price(
             entry.get("cache_read_input_token_cost"), _PER_TOKEN
         ),
-        context_window=count(entry.get("max_input_tokens") or entry.get("max_tokens")),
+        context_window=_litellm_window(entry),
         vision=flag(entry.get("supports_vision")),
         tools=flag(entry.get("supports_function_calling")),
         deprecated=day(entry.get("deprecation_date")) is not None,
@@ -141,6 +157,12 @@ def _litellm(name: str, entry: Mapping[str, Any], as_of: date) -> PriceQuote:
         as_of=as_of,
         tiers=litellm_tiers(entry),
     )
+
+
+def _litellm_window(entry: Mapping[str, Any]) -> int | None:
+    """The input limit; `max_tokens` is an old name of the answer's limit where one is stated."""
+    window, answer = count(entry.get("max_input_tokens")), count(entry.get("max_output_tokens"))
+    return window if window or answer else count(entry.get("max_tokens"))
 
 
 def _openrouter_entries(data: Mapping[str, Any], as_of: date) -> _Entries:
@@ -234,10 +256,90 @@ def _json(text: str, filename: str) -> Any:  # noqa: ANN401
             parse_float=Decimal,
             parse_int=Decimal,
             parse_constant=lambda word: None,  # NaN and Infinity are not prices
+            object_pairs_hook=_once,
         )
+    except _Twice as error:
+        raise _refused(
+            filename, f"says two things of {str(error)!r}", "keep the entry that holds"
+        ) from error
     except (ValueError, ArithmeticError, RecursionError) as error:
         raise _refused(filename, f"is not valid JSON: {error}") from error
 
 
+class _Twice(ValueError):
+    """A key that stands twice in one object, with different values."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found and found[key] != value:
+            raise _Twice(key)
+        found[key] = value
+    return found
+
+
 def _refused(filename: str, message: str, remedy: str = "") -> CatalogError:
     return CatalogError(filename, [Problem("", message, remedy)])
+
+
+def litellm_tiers(entry: Mapping[str, Any]) -> tuple[PriceTier, ...]:
+    """The tiers of a LiteLLM entry: keys `..._above_200k_tokens`, or a list `tiered_pricing`."""
+    sides: dict[int, dict[str, Any]] = {}
+    for key, value in entry.items():
+        match = _ABOVE.fullmatch(key)
+        if match is not None:
+            side = _SIDES[match["side"]]
+            above = int(match["number"]) * (1_000_000 if match["unit"] in "mM" else 1_000)
+            sides.setdefault(above, {})[side] = value
+    for tier in _ranges(entry)[1:]:
+        sides[tier["from"]] = {name: tier[name] for name in _SIDES.values()}
+    base = {side: entry.get(f"{side}_cost_per_token") for side in ("input", "output")}
+    return tuple(
+        PriceTier(
+            above,
+            optional_price(prices.get("input", base["input"]), _PER_TOKEN),
+            optional_price(prices.get("output", base["output"]), _PER_TOKEN),
+            optional_price(prices.get("cached"), _PER_TOKEN),
+        )
+        for above, prices in sorted(sides.items())[:_MOST]
+    )
+
+
+def base_prices(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A LiteLLM entry with the prices of its lowest tier, where it has tiers alone."""
+    ranges = _ranges(entry)
+    if not ranges or "input_cost_per_token" in entry:
+        return entry
+    first = ranges[0]
+    own = {"input_cost_per_token": first["input"], "output_cost_per_token": first["output"]}
+    return {**entry, **own, "cache_read_input_token_cost": first["cached"]}
+
+
+def _ranges(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The ranges of `tiered_pricing`, lowest first."""
+    listed = entry.get("tiered_pricing")
+    ranges = []
+    for tier in listed[:_MOST] if isinstance(listed, list) else []:
+        bounds = tier.get("range") if is_map(tier) else None
+        if is_map(tier) and isinstance(bounds, list) and bounds:
+            ranges.append(
+                {
+                    "from": count(bounds[0]) or 0,
+                    "input": tier.get("input_cost_per_token"),
+                    "output": tier.get("output_cost_per_token"),
+                    "cached": tier.get("cache_read_input_token_cost"),
+                }
+            )
+    return sorted(ranges, key=lambda tier: int(tier["from"]))
+
+
+def models_dev_tiers(cost: Mapping[str, Any]) -> tuple[PriceTier, ...]:
+    """The tier of a models.dev entry, which knows one above 200,000 tokens."""
+    dearer = cost.get("context_over_200k")
+    if not is_map(dearer):
+        return ()
+    prices = (
+        optional_price(dearer.get(side), Decimal(1)) for side in ("input", "output", "cache_read")
+    )
+    return (PriceTier(200_000, *prices),)

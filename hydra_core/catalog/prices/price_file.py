@@ -25,9 +25,11 @@ from hydra_core.catalog.prices.lists import read_prices
 from hydra_core.catalog.prices.quotes import PriceQuote
 from hydra_core.catalog.schema import read_catalog_text
 
+_SHOWN: Final = 4
 _UNITS: Final = ("usd_per_1m_tokens", "usd_per_mtok")
 _REMEDY: Final = "give the price in USD per million tokens, above 0"
 _DATED: Final = re.compile(r"-(?:20\d{2}-?\d{2}-?\d{2}|latest)$")
+_FORM: Final = "write models: {gpt-4o: {input: 2.5, output: 10}}"
 _MONTH: Final = re.compile(r"(\d{4})-(0[1-9]|1[0-2])")
 
 
@@ -68,7 +70,7 @@ def parse_price_file(text: str, source: str = "prices") -> dict[str, GivenPrice]
     if isinstance(root, MapNode):
         prices = _prices(Section(root, "", problems))
     elif root is not None:
-        problems.add("", root.line, f"must be a mapping, got {shown(root)}", "see the guide")
+        problems.add("", root.line, f"must be a mapping, got {shown(root)}", _FORM)
     if problems.found:
         raise CatalogError(source, problems.listed())
     return prices
@@ -110,13 +112,13 @@ def parse_listed(
     problems, found = [], {}
     for model in models:
         wanted = (entries or {}).get(model, model)
-        own = [quote for quote in quotes if quote.id == wanted]
-        hits = own or [quote for quote in quotes if quote.id.rsplit("/", 1)[-1] == wanted]
-        different = {(hit.input_usd_per_mtok, hit.output_usd_per_mtok) for hit in hits}
-        if len(different) > 1:
-            listed = ", ".join(hit.id for hit in hits[:4])
-            remedy = f"say which yourself (on the command line --price {model}=INPUT,OUTPUT)"
-            problems.append(Problem(model, f"is listed at several prices ({listed})", remedy))
+        hits = (
+            [quote for quote in quotes if quote.entry == wanted]
+            or [quote for quote in quotes if quote.id == wanted]
+            or [quote for quote in quotes if quote.id.rsplit("/", 1)[-1] == wanted]
+        )
+        if len({hit.price for hit in hits}) > 1:
+            problems.append(_several(model, hits))
         elif hits:
             found[model] = _from_list(hits[0], as_of)
         elif wanted != model:
@@ -126,8 +128,24 @@ def parse_listed(
     return found
 
 
+def _several(model: str, hits: Sequence[PriceQuote]) -> Problem:
+    by_entry = {hit.entry: hit for hit in hits}
+    remedy = f"say which yourself (on the command line --price {model}=INPUT,OUTPUT)"
+    if len(by_entry) == len(hits):
+        remedy = f"say which one, on the command line --list-entry {model}={hits[0].entry}"
+    prices = (f"{entry} {_priced(hit)}" for entry, hit in list(by_entry.items())[:_SHOWN])
+    more = f" and {len(by_entry) - _SHOWN} more" if len(by_entry) > _SHOWN else ""
+    return Problem(model, f"is listed at several prices ({'; '.join(prices)}{more})", remedy)
+
+
+def _priced(quote: PriceQuote) -> str:
+    cached = quote.cached_input_usd_per_mtok
+    warm = "" if cached is None else f", {cached:f} cached"
+    return f"{quote.input_usd_per_mtok:f} in, {quote.output_usd_per_mtok:f} out{warm}"
+
+
 def _from_list(quote: PriceQuote, as_of: date) -> GivenPrice:
-    return GivenPrice(quote.price, as_of, f"{quote.source.value}: {quote.id}", quote)
+    return GivenPrice(quote.price, as_of, f"{quote.source.value}: {quote.entry}", quote)
 
 
 def near_entries(models: Sequence[str], quotes: Iterable[PriceQuote]) -> dict[str, PriceQuote]:

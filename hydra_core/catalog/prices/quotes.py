@@ -14,6 +14,7 @@ from hydra_core.catalog.prices.number import price_number
 #: What a catalog takes for a price per million tokens, and more than anybody asks.
 _LEAST: Final = Decimal("0.001")
 _MOST: Final = Decimal(100_000)
+_OUTSIDE: Final = f"a price outside ${_LEAST} to ${_MOST:,} per million tokens (check the unit)"
 
 
 class PriceSource(StrEnum):
@@ -22,6 +23,7 @@ class PriceSource(StrEnum):
     LITELLM = "LiteLLM"
     OPENROUTER = "OpenRouter"
     MODELS_DEV = "models.dev"
+    TABLE = "price table"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,12 @@ class PriceQuote:
     tiers: tuple[PriceTier, ...] = ()
 
     @property
+    def entry(self) -> str:
+        """The name that tells it from the other entries: models.dev lists an id once a provider."""
+        by_provider = self.source is PriceSource.MODELS_DEV and self.provider
+        return f"{self.provider}/{self.id}" if by_provider else self.id
+
+    @property
     def price(self) -> ListPrice:
         """The price with those of long requests, as far as the list's are prices."""
         cached = self.cached_input_usd_per_mtok
@@ -129,10 +137,10 @@ def listed_price(value: Any, factor: Decimal) -> Decimal:  # noqa: ANN401
     if number <= 0:
         raise SkipEntry("a price of 0 or less, which is no list price")
     if number.adjusted() > 6 or number.adjusted() < -18 or len(number.as_tuple().digits) > 25:
-        raise SkipEntry("a price out of all bounds")
+        raise SkipEntry(_OUTSIDE)
     price = (number * factor).normalize()
     if not _LEAST <= price <= _MOST:
-        raise SkipEntry("a price out of all bounds")
+        raise SkipEntry(_OUTSIDE)
     return price if price.as_tuple().exponent not in range(1, 40) else price.quantize(Decimal(1))
 
 
@@ -146,8 +154,8 @@ def optional_price(value: Any, factor: Decimal) -> Decimal | None:  # noqa: ANN4
 
 def count(value: Any) -> int | None:  # noqa: ANN401
     """A positive whole number, None where there is none."""
-    number = Decimal(value) if isinstance(value, int) else value
-    return int(number) if isinstance(number, Decimal) and 0 < number <= 10**9 else None
+    number = price_number(value)
+    return int(number) if number is not None and 0 < number <= 10**9 else None
 
 
 def flag(value: Any) -> bool | None:  # noqa: ANN401

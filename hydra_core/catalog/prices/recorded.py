@@ -13,7 +13,7 @@ from hydra_core.base.list_price import ListPrice
 from hydra_core.base.types import FloatArray
 from hydra_core.catalog.prices.quotes import PriceQuote
 
-#: A factor that is told, and one that has to be confirmed; in either direction.
+#: A factor that is mentioned, and one that has to be confirmed; in either direction.
 _MENTIONED: Final = 1.5
 _CONFIRMED: Final = 3.0
 #: Beyond these USD per million tokens, input and output together, a recorded cost is no USD.

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hydra_core.base.errors import CatalogError
+from hydra_core.base.list_price import LongPromptPrice
 from hydra_core.base.types import ModelStatus
 from hydra_core.catalog import CatalogDocument, capabilities, parse_catalog, semantic_diff
 from hydra_core.catalog.editing.evidence_grid import (
@@ -27,7 +28,7 @@ from hydra_core.catalog.editing.model_grid import (
     rows_after,
     set_status,
 )
-from hydra_core.console.catalog.paste import apply_pasted, read_pasted
+from hydra_core.console.catalog.dialogs import apply_pasted, read_pasted
 
 ROOT = Path(__file__).resolve().parents[3]
 TEXT = (ROOT / "catalog" / "paper_five.yaml").read_text(encoding="utf-8")
@@ -70,6 +71,32 @@ def test_an_optional_cell_can_be_filled_and_emptied():
     filled = edit_cells(TEXT, {0: {"cached_input_usd_per_mtok": 0.03}})
     assert parse_catalog(filled).models[0].cached_input_usd_per_mtok == 0.03
     assert edit_cells(filled, {0: {"cached_input_usd_per_mtok": None}}) == TEXT
+
+
+def test_prices_of_long_requests_are_one_cell():
+    cell = "200000: 4/18/0.4; 1000000: 8/30"
+    after = edit_cells(TEXT, {1: {"long_prompts": cell}})
+    assert parse_catalog(after).models[1].long_prompts == (
+        LongPromptPrice(200_000, 4.0, 18.0, 0.4), LongPromptPrice(1_000_000, 8.0, 30.0)
+    )  # fmt: skip
+    assert model_rows(CatalogDocument.parse(after))[1]["long_prompts"] == cell
+    rows = model_rows(CatalogDocument.parse(TEXT))
+    assert rows_after(rows, {1: {"long_prompts": cell}})[1]["long_prompts"] == cell
+    assert edit_cells(after, {1: {"long_prompts": cell}}) == after
+    assert edit_cells(after, {1: {"long_prompts": ""}}) == TEXT
+    pasted = read_pasted("Model\tLong requests\nclaude-haiku-4.5\t200000: 4/18", CATALOG)
+    (tier,) = parse_catalog(apply_pasted(TEXT, pasted)).models[1].long_prompts
+    assert tier == LongPromptPrice(200_000, 4.0, 18.0)
+
+
+@pytest.mark.parametrize("cell", ["200k: 4/18", "200000: 4", "4/18", "200000: 4/18/1/1"])
+def test_a_wrong_price_of_long_requests_is_kept_and_says_the_form(cell):
+    after = edit_cells(TEXT, {1: {"long_prompts": cell}})
+    with pytest.raises(CatalogError) as caught:
+        parse_catalog(after)
+    (problem,) = cell_problems(caught.value.problems)
+    assert (problem.row, problem.column) == (1, "Long requests")
+    assert "in a cell 200000: 4/18/0.4" in problem.remedy
 
 
 def test_an_emptied_price_is_a_problem_and_never_zero():

@@ -1,7 +1,7 @@
 """Success profiles in cells: what is shown is what is written."""
 
 from hydra_core.catalog.diff import semantic_diff
-from hydra_core.catalog.editing.success_grid import COST_FACTOR, edit_success, success_rows
+from hydra_core.catalog.editing.evidence_grid import COST_FACTOR, edit_success, success_rows
 from hydra_core.catalog.schema import parse_catalog
 from tests.routing.test_success_profiles import valued
 

@@ -7,7 +7,7 @@ from datetime import date
 import numpy as np
 import pytest
 
-from hydra_core.base.list_price import ListPrice, LongPromptPrice
+from hydra_core.base.list_price import ListPrice, LongPromptPrice, at_long_prices, long_prices
 from hydra_core.catalog.prices.lists import read_prices
 from hydra_core.catalog.prices.recorded import cost_gaps, implausible_costs, tier_notes
 
@@ -106,3 +106,21 @@ TIERED = ListPrice(1.25, 10.0, 0.125, (LONG,))
 def test_a_long_request_costs_its_own_price_for_all_of_its_tokens(read, written, cached, usd):
     assert TIERED.usd_of_one(read, written, cached) == pytest.approx(usd, rel=1e-12)
     np.testing.assert_allclose(TIERED.usd([read], [written], [cached]), [usd], rtol=1e-12)
+
+
+def test_the_size_of_the_whole_request_chooses_the_price_of_a_part():
+    part = TIERED.usd_of_one(1_000, 1_000, size=300_000)
+    assert part == pytest.approx((1_000 * 2.5 + 1_000 * 15.0) / 1e6)
+    np.testing.assert_allclose(TIERED.usd([1_000], [1_000], size=[300_000]), [part])
+
+
+def test_a_predicted_cost_has_the_price_of_the_requests_length():
+    prices = [ListPrice(1.0, 1.0), TIERED]
+    read, written = np.array([[10.0, 10.0], [10.0, 10.0], [10.0, 3e5]]), np.full((3, 2), 100.0)
+    usual = np.stack([price.usd(read[:, i], written[:, i], size=[0] * 3)
+                      for i, price in enumerate(prices)], axis=1)  # fmt: skip
+    found = at_long_prices(usual, long_prices(prices), (read, written), np.array([9.0, 3e5, 0.0]))
+    assert np.array_equal(found[:, 0], usual[:, 0])
+    long = (read[:, 1] * 2.5 + written[:, 1] * 15.0) / 1e6
+    np.testing.assert_allclose(found[:, 1], [usual[0, 1], long[1], long[2]])
+    assert at_long_prices(usual, {}, (read, written)) is usual

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hydra_core.catalog import parse_catalog
-from hydra_core.catalog.editing.newcomer import at_success_rate, benchmark_rates, like
+from hydra_core.catalog.profiles import benchmark_rates, evidence_at_rate, evidence_like
 from tests.catalog.small import SMALL
 
 CATALOG = parse_catalog(SMALL)
@@ -15,7 +15,7 @@ RATES = {"cheap": 0.4, "strong": 0.8}
 
 
 def test_between_two_models_it_has_rates_between_theirs():
-    found = at_success_rate(CATALOG, 0.6, RATES)
+    found = evidence_at_rate(CATALOG, 0.6, RATES)
     assert found == {
         "scores": {"puzzles": pytest.approx(0.7), "bugs": pytest.approx(0.6)},
         "capabilities": "derived",
@@ -23,12 +23,12 @@ def test_between_two_models_it_has_rates_between_theirs():
 
 
 def test_as_good_as_one_of_them_it_has_its_rates():
-    assert at_success_rate(CATALOG, 0.4, RATES)["scores"] == {"puzzles": 0.5, "bugs": 0.4}
+    assert evidence_at_rate(CATALOG, 0.4, RATES)["scores"] == {"puzzles": 0.5, "bugs": 0.4}
 
 
 @pytest.mark.parametrize(("rate", "puzzles"), [(0.0, 0.0), (0.2, 0.25), (0.9, 0.95), (1.0, 1.0)])
 def test_beyond_both_ends_it_goes_on_to_nothing_and_to_everything(rate, puzzles):
-    found = at_success_rate(CATALOG, rate, RATES)["scores"]["puzzles"]
+    found = evidence_at_rate(CATALOG, rate, RATES)["scores"]["puzzles"]
     assert found == pytest.approx(puzzles)
 
 
@@ -38,12 +38,12 @@ def test_without_rates_its_capabilities_lie_between_theirs():
         for model, level in zip(CATALOG.models, (0.3, 0.7), strict=True)
     )
     catalog = replace(CATALOG, models=by_hand, benchmarks=())
-    found = at_success_rate(catalog, 0.6, RATES)["capabilities"]
+    found = evidence_at_rate(catalog, 0.6, RATES)["capabilities"]
     assert found == {"reasoning": pytest.approx(0.5), "debugging": pytest.approx(0.25)}
 
 
 def test_like_another_it_has_the_same_evidence():
-    found = like(CATALOG, "cheap")
+    found = evidence_like(CATALOG, "cheap")
     assert found == {"scores": {"puzzles": 0.5, "bugs": 0.4}, "capabilities": "derived"}
 
 

@@ -1,0 +1,375 @@
+"""A price list as somebody keeps it in a spreadsheet: CSV or TSV, a model a row."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from functools import partial
+from typing import Any, Final
+
+from hydra_core.base.currencies import FOREIGN
+from hydra_core.base.errors import CatalogError, Problem
+from hydra_core.catalog.prices.number import price_number
+from hydra_core.catalog.prices.quotes import (
+    PriceQuote,
+    PriceSource,
+    PriceTier,
+    SkipEntry,
+    day,
+    listed_price,
+    optional_price,
+    word,
+)
+
+_MODEL: Final = re.compile(r"model|model[ _-]?(?:id|name)|name|id", re.IGNORECASE)
+_PRICES: Final = {
+    "cached": re.compile(r"cache", re.IGNORECASE),
+    "input": re.compile(r"input|prompt", re.IGNORECASE),
+    "output": re.compile(r"output|completion", re.IGNORECASE),
+}
+#: Columns that hold no price although they name one.
+_OTHERS: Final = re.compile(
+    r"writ|creat|store|window|limit|max|context|modal|note|batch|flex|priority|train|fine.?tun"
+    r"|^(?!.*text).*(?:image|audio|video)",
+    re.IGNORECASE,
+)
+#: Headings of numbers of tokens, which are prices only where no other heading is one.
+_COUNT: Final = re.compile(r"[a-z]+[ _-]tokens?", re.IGNORECASE)
+#: Prices of long requests: "input >200K", "Output (above 200,000)".
+_ABOVE: Final = re.compile(
+    r"(?:>|≥|\babove\b|\bover\b)\s*(?P<number>[0-9]+(?:,[0-9]{3})*)\s*(?P<times>k)?", re.IGNORECASE
+)
+_WINDOW: Final = re.compile(
+    r"(?:(?:max(?:imum)?[ _-]*)?context|max(?:imum)?[ _-]*input[ _-]*tokens?|window)"
+    r"(?:[ _-]*(?:window|length|size|limit|tokens?))*(?:\s*\(.*\))?",
+    re.IGNORECASE,
+)
+_VISION: Final = re.compile(
+    r"(?:supports?[ _-]*)?(?:vision|images?(?:[ _-]*input)?)", re.IGNORECASE
+)
+_MODALITIES: Final = re.compile(r"(?:input[ _-]*)?modalit(?:y|ies)", re.IGNORECASE)
+_TOOLS: Final = re.compile(
+    r"(?:supports?[ _-]*)?(?:tools?(?:[ _-]*(?:use|calls?|calling))?|function[ _-]*call(?:s|ing)?)",
+    re.IGNORECASE,
+)
+_RETIRED: Final = re.compile(
+    r"(?:retire[sd]?|retirement|deprecat(?:ed|ion)|sunset|shutdown|end[ _-]*of[ _-]*life|eol)"
+    r"(?:[ _-]*(?:on|date|day))*",
+    re.IGNORECASE,
+)
+_PROVIDER: Final = re.compile(r"provider|vendor", re.IGNORECASE)
+_DAY: Final = re.compile(r"date|as of|price[ _-]?date", re.IGNORECASE)
+#: What a price is of, in a heading or behind a number: per 1K tokens, /MTok, (1M), per 10,000.
+_PER: Final = re.compile(
+    r"(?P<mark>\bper\b|/|[(\[])\s*(?P<number>[0-9][0-9,.]*)?\s*"
+    r"(?P<times>k|m|b|thousand|million|mio|billion)?\s*(?P<token>tok(?:en)?s?)?(?![a-z0-9$])"
+    r"|\b(?P<short>[km])tok",
+    re.IGNORECASE,
+)
+_TIMES_OF: Final = {
+    "": 1,
+    "k": 1_000,
+    "thousand": 1_000,
+    "m": 1_000_000,
+    "million": 1_000_000,
+    "mio": 1_000_000,
+    "b": 10**9,
+    "billion": 10**9,
+}
+_WHOLE: Final = re.compile(r"[0-9]+|[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,3}(?:\.[0-9]{3})+")
+#: What a price is of that is no number of tokens, or a part of a dollar that is not read.
+_NO_UNIT: Final = re.compile(
+    r"(?:\bper\b|(?<![a-z])/)[\s0-9,.]*[km]?\s*(?:char|word|request|call|quer|message|image|second"
+    r"|minute|hour|page)|(?<![a-z0-9])[muµn](?:\$|usd\b)"
+    r"|\b(?:milli|micro|nano)\s?(?:\$|usd\b|cents?\b|dollars?\b)",
+    re.IGNORECASE,
+)
+#: A number that a price is of, in whatever words.
+_NUMBERED: Final = re.compile(r"(?:\bper\b|/)\s*[0-9]", re.IGNORECASE)
+_CENTS: Final = re.compile(r"¢|(?<![a-z])(?:us)?(?:cents?|ct)(?![a-z])", re.IGNORECASE)
+#: A comma is read where it can only be a decimal comma: 2,50 and 0,125, but not 1,250.
+_CELL: Final = re.compile(
+    r"(?:US)?\$?(?:USD)?\s*(?P<number>[0-9]+,(?:[0-9]{1,2}|[0-9]{4,})(?![0-9])|0,[0-9]+"
+    r"|[0-9.]+(?:e-?[0-9]+)?)\s*(?P<unit>[^\d,].*)?",
+    re.IGNORECASE,
+)
+#: Excel's line that names the delimiter.
+_SEPARATOR: Final = re.compile(r"\s*sep=(.)\s*", re.IGNORECASE)
+_BLANK: Final = frozenset({"", "-", "–", "—", "n/a", "na", "none"})
+_UNKNOWN: Final = _BLANK | {"?", "unknown", "tbd"}
+#: 1.05M has a decimal point; 128.000 may have one, or a point between thousands: it is not read.
+_TOKENS: Final = re.compile(
+    r"(?P<number>[0-9]+|[0-9]{1,3}(?:[, ][0-9]{3})+|[0-9]+\.[0-9]+(?=\s*[km]))\s*(?P<times>k|m)?"
+    r"\s*(?:tok(?:en)?s?)?",
+    re.IGNORECASE,
+)
+#: The parts of a price of long requests, in their order.
+_SIDES: Final = ("input", "output", "cached")
+_MTOK: Final = 1_000_000
+_TIMES: Final = {"": 1, "k": 1_000, "m": 1_000_000}
+_ANSWERS: Final = {
+    **dict.fromkeys(("yes", "y", "true", "1", "✓", "✔", "✅", "supported"), True),
+    **dict.fromkeys(
+        ("no", "n", "false", "0", "✗", "✘", "❌", "unsupported", "not supported"), False
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """Cells by the heading of their column."""
+
+    line: int
+    cells: dict[str, str]
+
+
+def price_table(
+    text: str, filename: str, as_of: date
+) -> Iterator[tuple[str, Callable[[], PriceQuote]]]:
+    """Yield (model, how to read its quote); prices without a unit are USD per million tokens.
+
+    Raises:
+        CatalogError: A heading or price that cannot be read, each with line, column and value.
+    """
+    headings, rows = _rows(text, filename)
+    columns, unclear = _columns(headings)
+    model = next((one for one in headings if _MODEL.fullmatch(one.strip())), None)
+    lacking = [name for name in ("input", "output") if columns[name] is None]
+    lacking = (["model"] if model is None else []) + lacking
+    if model is None or lacking:
+        remedy = f"name them model, input and output; columns: {', '.join(headings[:20])}"
+        raise CatalogError(
+            filename, [Problem(name, "no column has it", remedy) for name in lacking]
+        )
+    priced = [heading for heading in [*columns.values(), *_tiers(headings)] if heading]
+    problems = [*unclear, *(one for heading in priced for one in _unit_problems(heading))]
+    read: list[tuple[str, dict[str, Decimal | None], dict[str, Any], _Row]] = []
+    for row in rows:
+        found, wrong = _prices(row, priced)
+        problems += wrong
+        prices = {name: found.get(column or "") for name, column in columns.items()}
+        facts, wrong = _facts(row)
+        problems += wrong
+        facts["tiers"] = _tier_prices(_tiers(headings), found, prices)
+        read.append((row.cells[model].strip(), prices, facts, row))
+    if problems:
+        raise CatalogError(filename, problems)
+    for name, prices, facts, row in read:
+        yield name, partial(_quote, name, prices, facts, row.cells, as_of)
+
+
+def _facts(row: _Row) -> tuple[dict[str, Any], list[Problem]]:
+    """What the row says beside prices, as fields of a quote; and the cells that are not read."""
+    found: dict[str, Any] = {}
+    problems = []
+    for heading, text in row.cells.items():
+        cell = text.strip()
+        if cell.lower() in _UNKNOWN:
+            continue
+        for name, (pattern, read, remedy) in _READERS.items():
+            if not pattern.fullmatch(heading.strip()):
+                continue
+            value = read(cell)
+            if value is None:
+                place = f"line {row.line}, column {heading!r}"
+                problems.append(Problem(place, f"cannot be read: {cell[:60]!r}", remedy))
+            found.setdefault(name, value)
+    retired = found.get("retired")
+    return {
+        "context_window": found.get("window"),
+        "vision": found.get("vision", found.get("modalities")),
+        "tools": found.get("tools"),
+        "deprecated": retired is True,
+        "retired_on": retired if isinstance(retired, date) else None,
+    }, problems
+
+
+def _tokens(cell: str) -> int | None:
+    match = _TOKENS.fullmatch(cell)
+    if match is None:
+        return None
+    number = Decimal(re.sub(r"[, ]", "", match["number"])) * _TIMES[(match["times"] or "").lower()]
+    return int(number) if number == int(number) and 0 < number <= 10**9 else None
+
+
+def _answer(cell: str) -> bool | None:
+    return _ANSWERS.get(cell.lower())
+
+
+#: Fact -> its heading, how its cell is read (None: not at all), and what to write instead.
+_READERS: Final[dict[str, tuple[re.Pattern[str], Callable[[str], Any], str]]] = {
+    "window": (_WINDOW, _tokens, "write a number of tokens, such as 128000 or 128k"),
+    "vision": (_VISION, _answer, "write yes or no"),
+    "modalities": (_MODALITIES, lambda cell: "image" in cell.lower(), ""),
+    "tools": (_TOOLS, _answer, "write yes or no"),
+    "retired": (
+        _RETIRED,
+        lambda cell: day(cell) or _answer(cell),
+        "write a date, such as 2027-03-31, or yes or no",
+    ),
+}
+
+
+def _quote(
+    name: str,
+    prices: dict[str, Decimal | None],
+    facts: dict[str, Any],
+    cells: dict[str, str],
+    as_of: date,
+) -> PriceQuote:
+    if not name:
+        raise SkipEntry("no id or no prices")
+    provider = next((c for heading, c in cells.items() if _PROVIDER.fullmatch(heading)), "")
+    taken = next((day(c) for heading, c in cells.items() if _DAY.fullmatch(heading)), None)
+    cached = prices["cached"]
+    return PriceQuote(
+        source=PriceSource.TABLE,
+        id=name,
+        provider=word(provider.strip()),
+        input_usd_per_mtok=listed_price(prices["input"], Decimal(1)),
+        output_usd_per_mtok=listed_price(prices["output"], Decimal(1)),
+        cached_input_usd_per_mtok=None if cached is None else listed_price(cached, Decimal(1)),
+        as_of=taken or as_of,
+        **facts,
+    )
+
+
+def _rows(text: str, filename: str) -> tuple[list[str], list[_Row]]:
+    lines = text.removeprefix("\ufeff").splitlines()
+    stated = _SEPARATOR.fullmatch(lines[0]) if lines else None
+    lines = lines if stated is None else ["", *lines[1:]]
+    heading = next((line for line in lines if line.strip()), "")
+    usual = max(",;\t|", key=heading.count)
+    reader = csv.reader(lines, delimiter=usual if stated is None else stated[1])
+    headings: list[str] = []
+    rows = []
+    for cells in reader:
+        if not any(cell.strip() for cell in cells):
+            continue
+        if not headings:
+            headings = [cell.strip() for cell in cells]
+            twice = sorted({one for one in headings if one and headings.count(one) > 1})
+            if twice:
+                raise CatalogError(
+                    filename,
+                    [Problem(f"column {n!r}", "occurs twice", "rename one") for n in twice],
+                )
+        elif len(cells) != len(headings):
+            message = f"has {len(cells)} cells instead of {len(headings)}"
+            remedy = "put a cell that holds the delimiter into quotes"
+            raise CatalogError(filename, [Problem(f"line {reader.line_num}", message, remedy)])
+        else:
+            rows.append(_Row(reader.line_num, dict(zip(headings, cells, strict=True))))
+    return headings, rows
+
+
+def _side(heading: str) -> str:
+    """Which price a heading names: cached, input, output, or none."""
+    named = [one for one, pattern in _PRICES.items() if pattern.search(heading)]
+    return named[0] if named and not _OTHERS.search(heading) else ""
+
+
+def _columns(headings: Sequence[str]) -> tuple[dict[str, str | None], list[Problem]]:
+    """Price -> its column; and the prices that several columns may be."""
+    columns: dict[str, str | None] = {}
+    unclear = []
+    for name in _PRICES:
+        fitting = [one for one in headings if _side(one) == name and not _ABOVE.search(one)]
+        if len(fitting) > 1:
+            fitting = [one for one in fitting if not _COUNT.fullmatch(one.strip())] or fitting
+        columns[name] = fitting[0] if fitting else None
+        if len(fitting) > 1:
+            listed = ", ".join(map(repr, fitting))
+            unclear.append(Problem(name, f"may be the column {listed}", "leave one of them"))
+    return columns, unclear
+
+
+def _tiers(headings: Sequence[str]) -> dict[str, tuple[int, str]]:
+    """Column of a price of long requests -> tokens that it starts above, and which price."""
+    found = {}
+    for heading in headings:
+        match = _ABOVE.search(heading)
+        if match is not None and (side := _side(heading)):
+            number = int(match["number"].replace(",", ""))
+            found[heading] = (number * _TIMES[(match["times"] or "").lower()], side)
+    return found
+
+
+def _tier_prices(
+    tiers: Mapping[str, tuple[int, str]],
+    found: Mapping[str, Decimal | None],
+    base: Mapping[str, Decimal | None],
+) -> tuple[PriceTier, ...]:
+    """The prices of long requests of one row; what a tier does not name is as below it."""
+    sides: dict[int, dict[str, Decimal | None]] = {}
+    for heading, (above, side) in tiers.items():
+        if found.get(heading) is not None:
+            sides.setdefault(above, {})[side] = found[heading]
+    return tuple(
+        PriceTier(above, *(optional_price(one.get(s, base[s]), Decimal(1)) for s in _SIDES))
+        for above, one in sorted(sides.items())
+    )
+
+
+def _prices(row: _Row, columns: Sequence[str]) -> tuple[dict[str, Decimal | None], list[Problem]]:
+    """Column -> its price in this row, and the cells that hold none."""
+    found: dict[str, Decimal | None] = {}
+    problems = []
+    for column in columns:
+        cell = row.cells[column].strip()
+        found[column] = None if cell.lower() in _BLANK else _price(cell, column)
+        if found[column] is None and cell.lower() not in _BLANK:
+            place = f"line {row.line}, column {column!r}"
+            remedy = "write USD per million tokens, such as 2.5"
+            problems.append(Problem(place, f"is no price in USD: {cell[:60]!r}", remedy))
+    return found, problems
+
+
+def _unit_problems(heading: str) -> list[Problem]:
+    """What keeps a heading's prices from being USD for a number of tokens."""
+    place = f"column {heading!r}"
+    if FOREIGN.search(heading):
+        return [Problem(place, "is not in USD", "convert its prices to USD")]
+    if _unit(heading) == 0:
+        remedy = "give USD per million tokens, per 1K tokens or per token"
+        return [Problem(place, "states a unit that is not read", remedy)]
+    return []
+
+
+def _price(cell: str, heading: str) -> Decimal | None:
+    """USD per million tokens; None where the cell does not say it."""
+    match = None if FOREIGN.search(cell) else _CELL.fullmatch(cell)
+    number = None if match is None else price_number(match["number"].replace(",", "."))
+    if match is None or number is None:
+        return None
+    behind = match["unit"] or ""
+    own, in_cents = _unit(behind), _CENTS.search(behind) is not None
+    if own == 0:
+        return None
+    if own is None and _CENTS.sub("", behind).strip().upper() not in ("", "USD", "$"):
+        return None
+    dollars = "$" in cell and not in_cents
+    cents = in_cents or (not dollars and _CENTS.search(heading) is not None)
+    return number * _MTOK / (own or _unit(heading) or _MTOK) / (100 if cents else 1)
+
+
+def _unit(text: str) -> int | None:
+    """How many tokens a price is of; None where nothing is said, 0 where it is not understood."""
+    plain = re.sub(r"[_-]", " ", text)
+    for match in _PER.finditer(plain):
+        if match["short"]:
+            return _TIMES_OF[match["short"].lower()]
+        if not (match["number"] or match["times"] or match["token"]):
+            continue
+        written = match["number"] or "1"
+        if not _WHOLE.fullmatch(written.rstrip(",.")) or _NO_UNIT.search(plain):
+            break
+        tokens = int(re.sub(r"[,.]", "", written)) * _TIMES_OF[(match["times"] or "").lower()]
+        plainly = match["mark"] not in "([" and (match["times"] or match["token"])
+        if plainly or tokens in (1_000, _MTOK):
+            return tokens
+    return 0 if _NO_UNIT.search(plain) or _NUMBERED.search(plain) else None

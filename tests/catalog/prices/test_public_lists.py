@@ -1,0 +1,94 @@
+"""Public lists as they come: what each says of a model, and which entry is meant."""
+
+import json
+import re
+from datetime import date
+
+import pytest
+
+from hydra_core.base.errors import CatalogError
+from hydra_core.base.list_price import LongPromptPrice
+from hydra_core.catalog.prices.price_file import parse_listed
+
+CHAT = {
+    "litellm_provider": "openai",
+    "mode": "chat",
+    "input_cost_per_token": 2.5e-06,
+    "output_cost_per_token": 1e-05,
+}
+
+
+def read(listed: object, model: str = "gpt-4o", entries: dict[str, str] | None = None):
+    text = json.dumps(listed)
+    return parse_listed(text, "list.json", [model], as_of=date(2026, 1, 1), entries=entries)[model]
+
+
+def dev(**providers: dict[str, float]) -> object:
+    return {name: {"models": {"gpt-4o": {"cost": cost}}} for name, cost in providers.items()}
+
+
+@pytest.mark.parametrize(
+    ("stated", "window"),
+    [
+        ({"max_tokens": 4096, "max_output_tokens": 4096}, None),
+        ({"max_tokens": 128_000}, 128_000),
+        ({"max_input_tokens": "128000", "max_tokens": 4096}, 128_000),
+    ],
+)
+def test_a_limit_of_answers_is_no_context_window(stated, window):
+    assert read({"gpt-4o": CHAT | stated}).listed.context_window == window
+
+
+def test_a_tier_of_one_side_keeps_the_other_price():
+    entry = CHAT | {"output_cost_per_token_above_200k_tokens": 2e-05}
+    assert read({"gpt-4o": entry}).price.long_prompts == (LongPromptPrice(200_000, 2.5, 20.0),)
+
+
+def test_a_tier_above_a_million_tokens():
+    entry = CHAT | {"input_cost_per_token_above_1M_tokens": 5e-06}
+    assert read({"gpt-4o": entry}).price.long_prompts == (LongPromptPrice(1_000_000, 5.0, 10.0),)
+
+
+def test_ranges_written_as_text_are_put_in_order():
+    dear = {"range": ["256000", "1000000"], **CHAT}
+    cheap = {"range": ["0", "256000"], "input_cost_per_token": 4e-07, "output_cost_per_token": 2e-6}
+    entry = {"litellm_provider": "dashscope", "mode": "chat", "tiered_pricing": [dear, cheap]}
+    price = read({"gpt-4o": entry}).price
+    assert price.input_usd_per_mtok == 0.4
+    assert price.long_prompts == (LongPromptPrice(256_000, 2.5, 10.0),)
+
+
+def test_an_id_of_several_providers_is_taken_by_the_entry_that_the_message_names():
+    listed = dev(
+        azure={"input": 2.75, "output": 11},
+        openai={"input": 2.5, "output": 10, "cache_read": 1.25},
+    )
+    with pytest.raises(CatalogError, match="openai/gpt-4o 2.5 in, 10 out, 1.25 cached") as refused:
+        read(listed)
+    option = re.search(r"--list-entry (\S+?)=(\S+?)\)", str(refused.value))
+    assert read(listed, entries={option[1]: option[2]}).price.input_usd_per_mtok == 2.75
+    given = read(listed, entries={"gpt-4o": "openai/gpt-4o"})
+    assert (given.price.cached_input_usd_per_mtok, given.listed.provider) == (1.25, "openai")
+    assert given.note == "models.dev: openai/gpt-4o"
+
+
+def test_a_provider_s_own_entry_comes_before_a_reseller_s():
+    listed = dev(openai={"input": 2.5, "output": 10})
+    reseller = {"models": {"openai/gpt-4o": {"cost": {"input": 9, "output": 9}}}}
+    given = read({"openrouter": reseller, **listed}, model="openai/gpt-4o")
+    assert given.price.input_usd_per_mtok == 2.5
+
+
+def test_entries_that_differ_in_the_cached_price_alone_are_asked_for():
+    warm = CHAT | {"cache_read_input_token_cost": 1.25e-06}
+    with pytest.raises(CatalogError, match="--list-entry gpt-4o=openai/gpt-4o"):
+        read({"openai/gpt-4o": warm, "azure/gpt-4o": CHAT})
+
+
+def test_a_list_with_two_prices_under_one_key_is_refused():
+    one, other = json.dumps(CHAT), json.dumps(CHAT | {"input_cost_per_token": 3e-06})
+    text = '{"gpt-4o": %s, "gpt-4o": %s}'
+    with pytest.raises(CatalogError, match="says two things of 'gpt-4o'"):
+        parse_listed(text % (one, other), "list.json", ["gpt-4o"], as_of=date(2026, 1, 1))
+    given = parse_listed(text % (one, one), "list.json", ["gpt-4o"], as_of=date(2026, 1, 1))
+    assert given["gpt-4o"].price.input_usd_per_mtok == 2.5
