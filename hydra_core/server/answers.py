@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from hydra_core.server.deciding import Decided
-from hydra_core.server.wire.forms import Form
+from hydra_core.server.wire import Form
 
 _T = TypeVar("_T")
 #: Told at the end of an answer whether the client went away before it.
@@ -71,13 +71,16 @@ def our_headers(decided: Decided, model: str) -> dict[str, str]:
 
 def _plain(value: str) -> str:
     """As a header can hold it: readable in ASCII."""
-    spelt = unicodedata.normalize("NFKD", value.translate(_ASCII))
+    spelt = value if value.isascii() else value.translate(_ASCII)
+    if spelt.isascii() and spelt.isprintable():
+        return spelt[:400]
+    spelt = unicodedata.normalize("NFKD", spelt)
     plain = (sign for sign in spelt if not unicodedata.combining(sign))
     return "".join(sign if " " <= sign <= "~" else "?" for sign in plain)[:400]
 
 
 class WholeAnswer(Response):
-    """An answer that is told of once it is with the client, who need not wait for that.
+    """An answer that is recorded once it is with the client, who need not wait for that.
 
     Args:
         closed: Called at the end, with whether the client went away.

@@ -1,34 +1,48 @@
-"""The routes: what a client may ask."""
+"""The routes: what a client may ask, which answer each error becomes, and how a service stops."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import signal
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from types import FrameType
 from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from hydra_core.base.build_info import VERSION, commit
-from hydra_core.base.errors import AccessError, HydraError, Problem, ProblemsError
+from hydra_core.base.errors import AccessError, HydraError, Problem, ProblemsError, RoutingError
 from hydra_core.catalog import parse_catalog
 from hydra_core.live.canary import CANARY, MAIN
 from hydra_core.predictor.bundle import Bundle
-from hydra_core.server.access.doors import Doors
-from hydra_core.server.access.draining import Draining
-from hydra_core.server.access.feedback import MOST_BYTES, read_outcome, require_rater
-from hydra_core.server.access.limits import read_body
-from hydra_core.server.access.refusals import HANDLERS
-from hydra_core.server.answers import JsonAnswer, our_headers
+from hydra_core.server.access.admission import OverloadedError, RefuseWhenFull
+from hydra_core.server.access.callers import (
+    BodyTooLargeError,
+    BodyTooSlowError,
+    CallerCheck,
+    TooOftenError,
+    UnknownCallerError,
+    read_body,
+)
+from hydra_core.server.access.decision_ids import (
+    MOST_BYTES,
+    UnknownDecisionError,
+    read_outcome,
+    require_rater,
+)
+from hydra_core.server.answers import ClientGoneError, JsonAnswer, error_response, our_headers
 from hydra_core.server.chat import ChatRequest, RequestError, for_actor, parse_json, read_chat
-from hydra_core.server.checking import checked
 from hydra_core.server.deciding import Decided, Result
+from hydra_core.server.live import checked
 from hydra_core.server.questions import (
     Asked,
     decisions_answer,
@@ -38,8 +52,9 @@ from hydra_core.server.questions import (
 )
 from hydra_core.server.service import Service
 from hydra_core.server.settings import AUTO, Settings
+from hydra_core.server.teams import BudgetSpentError
 from hydra_core.server.upstream.file import parse_upstreams
-from hydra_core.server.wire.forms import Form, form_of_path
+from hydra_core.server.wire import Form, form_of_path
 from hydra_core.store.roles import Action, Actor
 
 _LOG = logging.getLogger(__name__)
@@ -48,15 +63,17 @@ _CONVERSATION = "x-hydra-conversation-id"
 _LARGE = 100_000
 
 
-def application(service: Service, doors: Doors, bundle: Bundle, settings: Settings) -> Starlette:
+def application(
+    service: Service, callers: CallerCheck, bundle: Bundle, settings: Settings
+) -> Starlette:
     """The ASGI application of one process.
 
     Args:
         service: Decides and passes through.
-        doors: Lets callers in.
+        callers: Who may ask.
         bundle: The predictor's bundle, which catalogs of a dry run must belong to.
     """
-    routes = _Routes(service, doors, bundle, settings)
+    routes = _Routes(service, callers, bundle, settings)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -66,12 +83,16 @@ def application(service: Service, doors: Doors, bundle: Bundle, settings: Settin
         yield
         await service.close()
 
+    deciding = [
+        *(Route(f"/v1{form.path}", routes.chat, methods=["POST"]) for form in Form),
+        Route("/v1/decision", routes.decision, methods=["POST"]),
+        Route("/v1/decisions", routes.decisions, methods=["POST"]),
+        Route("/v1/systemone", routes.systemone, methods=["POST"]),
+    ]
+    paths = frozenset(route.path for route in deciding)
     return Starlette(
         routes=[
-            *(Route(f"/v1{form.path}", routes.chat, methods=["POST"]) for form in Form),
-            Route("/v1/decision", routes.decision, methods=["POST"]),
-            Route("/v1/decisions", routes.decisions, methods=["POST"]),
-            Route("/v1/systemone", routes.systemone, methods=["POST"]),
+            *deciding,
             Route("/v1/outcomes", routes.outcome, methods=["POST"]),
             Route("/v1/dry-run", routes.dry_run, methods=["POST"]),
             Route("/v1/models", routes.models),
@@ -81,13 +102,16 @@ def application(service: Service, doors: Doors, bundle: Bundle, settings: Settin
             Route("/metrics", routes.metrics),
         ],
         lifespan=lifespan,
+        middleware=[Middleware(RefuseWhenFull, admission=service.admission, paths=paths)],
         exception_handlers=HANDLERS,
     )
 
 
 class _Routes:
-    def __init__(self, service: Service, doors: Doors, bundle: Bundle, settings: Settings) -> None:
-        self._service, self._doors, self._bundle = service, doors, bundle
+    def __init__(
+        self, service: Service, callers: CallerCheck, bundle: Bundle, settings: Settings
+    ) -> None:
+        self._service, self._callers, self._bundle = service, callers, bundle
         self._settings = settings
         self._most_bytes = int(settings.max_body_mb * 1e6)
         self._since = int(time.time())
@@ -105,7 +129,7 @@ class _Routes:
 
     async def decision(self, request: Request) -> Response:
         """Which model, and why; nothing is spent."""
-        actor = self._doors.enter(request, Action.READ)
+        actor = self._callers.admit(request, Action.READ)
         started = time.perf_counter()
         chat = await self._chat(request, actor)
         decided = await self._service.decide(chat, request.receive, remember=False)
@@ -127,8 +151,7 @@ class _Routes:
         answer: Callable[[Asked, Mapping[int, Decided]], dict[str, Any]],
     ) -> dict[str, Any]:
         """One decision a choice; nothing is spent or remembered."""
-        actor = self._doors.enter(request, Action.READ)
-        self._service.admission.require_room()
+        actor = self._callers.admit(request, Action.READ)
         body = await read_body(request, self._most_bytes)
         asked = await asyncio.to_thread(lambda: read(parse_json(body)))
         known = {spec.id for spec in self._service.decider.live.now.catalog.models}
@@ -148,22 +171,17 @@ class _Routes:
 
     async def chat(self, request: Request) -> Response:
         """Decide, and pass the request on."""
-        actor = self._doors.enter(request, Action.DRAFT)
+        actor = self._callers.admit(request, Action.DRAFT)
         if self._service.caller is None:
             raise AccessError("this service was started without --upstreams: it only decides")
         return await self._service.answer(request, await self._chat(request, actor))
 
     async def _chat(self, request: Request, actor: Actor) -> ChatRequest:
-        """The chat request of a caller; a large one is read beside the event loop.
-
-        Raises:
-            OverloadedError: Too many requests wait; nothing of this one is read.
-        """
-        self._service.admission.require_room()
+        """The chat request of a caller; a large one is read beside the event loop."""
         body = await read_body(request, self._most_bytes)
         named = request.headers.get(_CONVERSATION)
         caller, headers = self._caller(actor), request.headers
-        form = form_of_path(request.url.path)
+        form = form_of_path(request.scope["path"])
         if len(body) > _LARGE:
             chat = await asyncio.to_thread(_read, body, named, caller, headers, form)
         else:
@@ -172,7 +190,7 @@ class _Routes:
 
     async def outcome(self, request: Request) -> Response:
         """Bind feedback to a decision."""
-        actor = self._doors.enter(request, Action.NOTE)
+        actor = self._callers.admit(request, Action.NOTE)
         if self._service.log is None:
             raise HydraError("this service was started without --log: there is nowhere to keep it")
         found = parse_json(await read_body(request, min(MOST_BYTES, self._most_bytes)))
@@ -184,11 +202,11 @@ class _Routes:
 
     def _caller(self, actor: Actor) -> str:
         """Whose conversations and decisions they are, '' where nobody has to say who they are."""
-        return actor.name if self._doors.tokens else ""
+        return actor.name if self._callers.tokens else ""
 
     async def dry_run(self, request: Request) -> Response:
         """Whether a catalog, and upstreams for it, would be taken; nothing changes."""
-        self._doors.enter(request, Action.READ)
+        self._callers.admit(request, Action.READ)
         body = await read_body(request, self._most_bytes)
         return JsonAnswer(await asyncio.to_thread(self._dry_run, body))
 
@@ -209,7 +227,7 @@ class _Routes:
 
     async def models(self, request: Request) -> Response:
         """`auto`, and every model by name."""
-        self._doors.enter(request, Action.READ)
+        self._callers.admit(request, Action.READ)
         catalog = self._service.decider.live.now.catalog
         listed = [(AUTO, "hydra"), *((spec.id, spec.provider) for spec in catalog.models)]
         data = [
@@ -299,3 +317,84 @@ def _decision(decided: Decided) -> dict[str, Any]:
         share = decided.share
         answer["team"] = {"name": decided.request.team, "used": share.used, "note": share.note}
     return {**answer, "receipt": decision.receipt()} if decided.request.receipt else answer
+
+
+class Draining:
+    """Whether this process was told to stop: first it is not ready, so that no new requests come.
+
+    Args:
+        not_ready_s: How long it is not ready, but answers, before it takes no more requests.
+    """
+
+    def __init__(self, not_ready_s: float) -> None:
+        self._not_ready_s, self._on = not_ready_s, False
+
+    @property
+    def on(self) -> bool:
+        """Whether the process stops soon."""
+        return self._on
+
+    def follow_signals(self) -> None:
+        """Stand before the server's own handler of SIGTERM; a second signal goes to it at once."""
+        before = signal.getsignal(signal.SIGTERM)
+        is_main = threading.current_thread() is threading.main_thread()
+        if not is_main or not callable(before) or self._not_ready_s <= 0:
+            return
+        signal.signal(signal.SIGTERM, self._handler(before, asyncio.get_running_loop()))
+
+    def _handler(
+        self, stop: Callable[[int, FrameType | None], object], loop: asyncio.AbstractEventLoop
+    ) -> Callable[[int, FrameType | None], None]:
+        def on_signal(number: int, frame: FrameType | None) -> None:
+            if self._on:
+                stop(number, frame)
+                return
+            self._on = True
+            loop.call_soon_threadsafe(loop.call_later, self._not_ready_s, stop, number, None)
+
+        return on_signal
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    status = next(code for kind, code in _STATUS if isinstance(error, kind))
+    headers = {}
+    if isinstance(error, BodyTooLargeError | BodyTooSlowError):
+        headers["connection"] = "close"  # what is left of the body is not read
+    if isinstance(error, RoutingError):
+        status = error.http_status
+    if isinstance(error, TooOftenError | OverloadedError | BudgetSpentError):
+        headers["retry-after"] = str(max(1, round(error.wait_s)))
+    if isinstance(error, UnknownCallerError):
+        headers["www-authenticate"] = "Bearer"
+    if status >= 500 and not isinstance(error, OverloadedError):
+        _LOG.error("%s", error)
+    return error_response(status, str(error), headers, form=form_of_path(request.url.path))
+
+
+async def _gone(request: Request, error: Exception) -> Response:
+    return Response(status_code=499)
+
+
+async def _fault(request: Request, error: Exception) -> Response:
+    message = "the router failed on this request; its log says why"
+    return error_response(500, message, form=form_of_path(request.url.path))
+
+
+_STATUS = (
+    (BodyTooLargeError, 413),
+    (BodyTooSlowError, 408),
+    (OverloadedError, 503),
+    (TooOftenError, 429),
+    (UnknownCallerError, 401),
+    (AccessError, 403),
+    (ProblemsError, 400),
+    (UnknownDecisionError, 404),
+    (RoutingError, 500),
+    (HydraError, 409),
+)
+HANDLERS: dict[Any, Any] = {
+    HydraError: _refused,
+    ClientDisconnect: _gone,
+    ClientGoneError: _gone,
+    Exception: _fault,
+}

@@ -24,9 +24,9 @@ from hydra_core.routing.query import (
     limits_of,
 )
 from hydra_core.server.settings import AUTO
-from hydra_core.server.wire.forms import Form
-from hydra_core.server.wire.reading import (
+from hydra_core.server.wire import (
     STATE,
+    Form,
     answer_format,
     as_chat,
     output_limit,
@@ -105,11 +105,11 @@ def parse_json(raw: bytes) -> dict[str, Any]:
     try:
         found = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise _refused("", f"is not JSON: {str(error)[:120]}", "send a JSON object") from error
+        raise refused("", f"is not JSON: {str(error)[:120]}", "send a JSON object") from error
     if raw.count(b"[") + raw.count(b"{") > _DEEPEST and _is_deep(found):
-        raise _refused("", f"is nested more than {_DEEPEST} levels deep", "send it flatter")
+        raise refused("", f"is nested more than {_DEEPEST} levels deep", "send it flatter")
     if not isinstance(found, dict):
-        raise _refused("", "is not a JSON object", 'such as {"model": "auto", "messages": [...]}')
+        raise refused("", "is not a JSON object", 'such as {"model": "auto", "messages": [...]}')
     return found
 
 
@@ -137,14 +137,14 @@ def read_chat(
     """
     own = found.get(_OWN, {})
     if not isinstance(own, dict):
-        raise _refused(_OWN, "must be an object", "such as {'conversation_id': 'c-17'}")
+        raise refused(_OWN, "must be an object", "such as {'conversation_id': 'c-17'}")
     try:
         check_fields(own, _KNOWN)
     except BadFieldError as error:
-        raise _refused(_OWN, str(error), "") from error
+        raise refused(_OWN, str(error), "") from error
     model = found.get("model", AUTO)
     if not isinstance(model, str):
-        raise _refused("model", "must be text", f"give '{AUTO}' or a model of the catalog")
+        raise refused("model", "must be text", f"give '{AUTO}' or a model of the catalog")
     if form is Form.RESPONSES and model == AUTO:
         _require_no_state(found)
     conversation = _conversation(found, form, named=model != AUTO)
@@ -236,7 +236,7 @@ def _conversation(found: Mapping[str, Any], form: Form, *, named: bool) -> Conve
     try:
         said = as_chat(found, form)
         if form is Form.RESPONSES and not said["messages"]:
-            raise _refused("input", "is missing or empty", "give a text or a list of items")
+            raise refused("input", "is missing or empty", "give a text or a list of items")
         return read_served(said)
     except ProblemsError as error:
         if named:
@@ -321,13 +321,14 @@ def _agent_key(
 def _require_plain(key: str) -> None:
     """A conversation's id is a key in Redis, in memory and in the log."""
     if len(key) > _LONGEST_ID or not _is_text(key):
-        told = f"must be a text of at most {_LONGEST_ID} characters, got {ascii(key)[:40]}"
-        raise _refused("conversation_id", told, "name conversations by short ids")
+        message = f"must be a text of at most {_LONGEST_ID} characters, got {ascii(key)[:40]}"
+        raise refused("conversation_id", message, "name conversations by short ids")
 
 
 def _is_text(key: str) -> bool:
     return not any("\ud800" <= sign <= "\udfff" for sign in key)
 
 
-def _refused(place: str, message: str, remedy: str) -> RequestError:
+def refused(place: str, message: str, remedy: str) -> RequestError:
+    """The error that names one place of a request."""
     return RequestError("request", [Problem(place, message, remedy)])

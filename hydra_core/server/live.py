@@ -1,12 +1,11 @@
 """The catalog in use: watched in the background, replaced whole, kept when the new one is bad.
 
 A request reads `LiveCatalog.now` once and goes on with that state to its end, so a reload never
-reaches into a request and no request waits for one.
+reaches into a request and no request waits for one. A dry run says what a configuration would do.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import os
@@ -15,15 +14,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
+from hydra_core.base.digests import text_sha256
 from hydra_core.base.errors import HydraError, StoreError
 from hydra_core.base.types import Catalog
-from hydra_core.catalog import load_catalog, parse_catalog, pool
+from hydra_core.catalog import load_catalog, parse_catalog, pool, require_bundle
+from hydra_core.predictor.bundle import Bundle
 from hydra_core.routing.reload import file_stamp
 from hydra_core.routing.router import Router
 from hydra_core.server.upstream.file import Upstreams, load_upstreams
-from hydra_core.server.wire.forms import Form
+from hydra_core.server.wire import Form
 from hydra_core.store.store import Store
 
 _LOG = logging.getLogger(__name__)
@@ -92,14 +93,18 @@ class FileSource:
 
 
 class StoreSource:
-    """The newest published revision of a catalog in the workspace store."""
+    """The newest published revision of a catalog in the workspace store.
+
+    `mine` is also the name of what the workspace's own file was published as, my/mine.
+    """
 
     def __init__(self, store: Store, name: str) -> None:
         self._store, self._name = store, name
 
     def stamp(self) -> object:
-        """The number of the newest revision."""
-        return self._store.catalogs().get(self._name)
+        """The number of the newest revision, under either name."""
+        catalogs = self._store.catalogs()
+        return catalogs.get(self._name), catalogs.get(f"my/{self._name}")
 
     def load(self) -> Published:
         """The newest revision.
@@ -107,11 +112,11 @@ class StoreSource:
         Raises:
             StoreError: Nothing is published under this name.
         """
-        newest = self._store.newest(self._name)
+        newest = self._store.newest(self._name) or self._store.newest(f"my/{self._name}")
         if newest is None:
             listed = ", ".join(self._store.catalogs()) or "nothing yet"
             raise StoreError(f"{self._name} was never published; the store has {listed}")
-        source = f"{self._name} revision {newest.number}"
+        source = f"{newest.catalog} revision {newest.number}"
         return Published(parse_catalog(newest.yaml, source), str(newest.number))
 
 
@@ -201,7 +206,7 @@ class LiveCatalog:
                 self._take()
             self._stamp, self._away = stamp, ""
         except Exception as error:  # whatever it was, it is looked at again
-            self._away = self._told(self._away, f"cannot be looked at: {error}")
+            self._away = self._refused(self._away, f"cannot be looked at: {error}")
 
     def _take(self) -> None:
         try:
@@ -209,17 +214,17 @@ class LiveCatalog:
         except StoreError:
             raise
         except HydraError as error:
-            self._problem = self._told(self._problem, f"not taken: {error}")
+            self._problem = self._refused(self._problem, f"not taken: {error}")
         else:
             self._problem = ""
             extra = {"catalog": self._now.catalog.name, "revision": self._now.label}
             _LOG.info("a revision is in use", extra={"event": "revision_taken", **extra})
 
-    def _told(self, before: str, what: str) -> str:
-        told = f"{self._now.label} stays in use, the newest revision {what}"
-        if told != before:
-            _LOG.error("%s", told, extra={"event": "revision_refused"})
-        return told
+    def _refused(self, before: str, what: str) -> str:
+        text = f"{self._now.label} stays in use, the newest revision {what}"
+        if text != before:
+            _LOG.error("%s", text, extra={"event": "revision_refused"})
+        return text
 
     def _watch(self) -> None:
         while not self._stop.wait(self._every_s):
@@ -229,8 +234,31 @@ class LiveCatalog:
         published = self._source.load()
         catalog = published.catalog
         policy = json.dumps(asdict(catalog.policy), sort_keys=True, default=str)
-        digest = hashlib.sha256(policy.encode()).hexdigest()
+        digest = text_sha256(policy)
         router = self._router_of(catalog)
         upstreams = published.upstreams
         silent = {form: upstreams.not_speaking(form) for form in Form} if upstreams else {}
         return Serving(router, catalog, published.revision, digest, upstreams, silent)
+
+
+def checked(catalog: Catalog, bundle: Bundle, upstreams: Upstreams | None) -> dict[str, Any]:
+    """What a service would say about itself with this configuration.
+
+    Raises:
+        HydraError: The catalog does not fit the bundle, or a model cannot be asked.
+    """
+    require_bundle(catalog, bundle.fingerprint)
+    Router(catalog)
+    models = pool(catalog, today=date.today()).ids
+    report: dict[str, Any] = {
+        "catalog": catalog.name,
+        "digest": catalog.digest,
+        "models": list(models),
+        "rule": catalog.policy.rule.value,
+        "knob": catalog.policy.knob,
+        "sticky": catalog.policy.sticky.mode.value,
+    }
+    if upstreams is not None:
+        upstreams.require(models, os.environ)
+        report["upstreams"] = {name: upstreams.by_model[name].name for name in models}
+    return report

@@ -8,13 +8,15 @@ from typing import Final
 
 from hydra_core.base.digests import text_sha256
 from hydra_core.decision_log.records import DecisionRecord
+from hydra_core.routing.query import Query
 from hydra_core.server.chat import ChatRequest
 from hydra_core.server.deciding import NAMED, Decided, Result, vetoed_choice
 from hydra_core.server.live import Serving
 from hydra_core.server.settings import AUTO
 
-#: A client may send any number of tags.
+#: A client may send any number of tags, of any length.
 _MOST_TAGS: Final = 20
+_LONGEST_TAG: Final = 100
 
 
 def record_of(decided: Decided, result: Result, *, text: bool) -> DecisionRecord:
@@ -77,7 +79,7 @@ def record_of(decided: Decided, result: Result, *, text: bool) -> DecisionRecord
         harness_tokens=query.harness_tokens,
         stalled=query.stalled,
         needs=tuple(sorted(query.needs)),
-        require=tuple(sorted(query.require))[:_MOST_TAGS],
+        require=_tags(query),
         vetoed=vetoed_choice(decided.decision),
     )
 
@@ -131,8 +133,12 @@ def refusal_record(
         harness_tokens=query.harness_tokens,
         stalled=query.stalled,
         needs=tuple(sorted(query.needs)),
-        require=tuple(sorted(query.require))[:_MOST_TAGS],
+        require=_tags(query),
     )
+
+
+def _tags(query: Query) -> tuple[str, ...]:
+    return tuple(tag[:_LONGEST_TAG] for tag in sorted(query.require)[:_MOST_TAGS])
 
 
 def _listed(serving: Serving, names: frozenset[str] | None) -> tuple[str, ...] | None:

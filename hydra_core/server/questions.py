@@ -16,11 +16,9 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from hydra_core.base.errors import Problem
-from hydra_core.server.chat import RequestError
+from hydra_core.server.chat import refused
 from hydra_core.server.deciding import Decided
-from hydra_core.server.wire.forms import Form
-from hydra_core.server.wire.reading import as_chat
+from hydra_core.server.wire import Form, as_chat
 
 #: Each question takes a decision of its own.
 MOST_QUESTIONS: Final = 16
@@ -57,7 +55,7 @@ class Question:
         if strange and len(strange) < len(options):
             message = f"{strange[0][:60]!r} is no model of the catalog, and other options are"
             remedy = "give models alone, or tiers alone, cheapest first"
-            raise _refused(f"questions: {self.name or 'choice'}", message, remedy)
+            raise refused(f"questions: {self.name or 'choice'}", message, remedy)
         return () if strange else options
 
 
@@ -99,7 +97,7 @@ def read_systemone(found: Mapping[str, Any]) -> Asked:
         criteria = one.get("criteria") if isinstance(one, Mapping) else None
         if not isinstance(one, Mapping) or one.get("type") != "choice":
             message = "is no choice, and routing answers nothing else"
-            raise _refused(f"questions: {name[:60]}", message, 'ask with "type": "choice"')
+            raise refused(f"questions: {name[:60]}", message, 'ask with "type": "choice"')
         questions.append(Question(name, _options(list(criteria or ()), name)))
     return Asked(_messages(found.get("state")), tuple(questions))
 
@@ -184,7 +182,7 @@ def _tokens(decided: Mapping[int, Decided]) -> int:
 
 def _decisions_question(one: object, place: int) -> Question:
     if not isinstance(one, Mapping):
-        raise _refused(f"questions[{place}]", "must be an object", 'with "type": "choice"')
+        raise refused(f"questions[{place}]", "must be an object", 'with "type": "choice"')
     name = one.get("name") if isinstance(one.get("name"), str) else None
     if one.get("type") != "choice":
         return Question(name, None)
@@ -197,7 +195,7 @@ def _options(values: list[Any], name: str) -> tuple[str, ...]:
     texts = all(isinstance(one, str) and one for one in values)
     if not texts or not 2 <= len(values) <= _MOST_OPTIONS or len(set(values)) < len(values):
         message = f"must have 2 to {_MOST_OPTIONS} different options, each a text"
-        raise _refused(f"questions: {name[:60]}", message, "models of the catalog, or tiers")
+        raise refused(f"questions: {name[:60]}", message, "models of the catalog, or tiers")
     return tuple(values)
 
 
@@ -216,8 +214,4 @@ def _some(found: object, kind: type[_Held], most: int, place: str) -> _Held:
     """A list or mapping that holds something, and no more than `most`."""
     if isinstance(found, kind) and 1 <= len(found) <= most:
         return found
-    raise _refused(place, f"must hold 1 to {most} entries", "such as one of type choice")
-
-
-def _refused(place: str, message: str, remedy: str) -> RequestError:
-    return RequestError("request", [Problem(place, message, remedy)])
+    raise refused(place, f"must hold 1 to {most} entries", "such as one of type choice")

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import json
 import logging
+import math
 import os
+import resource
 import shutil
 import tempfile
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, Final
 
 import uvicorn
 from starlette.applications import Starlette
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.types import Catalog, StickyMode
@@ -23,18 +30,16 @@ from hydra_core.routing.conversations.harness import rules
 from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions, Sessions
 from hydra_core.server.access.admission import Admission
-from hydra_core.server.access.connections import GuardedProtocol, raise_limits
+from hydra_core.server.access.callers import CallerCheck, RateLimit
 from hydra_core.server.access.decision_ids import ids_of
-from hydra_core.server.access.doors import Doors
-from hydra_core.server.access.limits import RateLimit
 from hydra_core.server.access.team_budgets import TeamBudgets
 from hydra_core.server.access.tokens import TokenFile, load_tokens
+from hydra_core.server.alerts import Alerts, Webhook, webhook_address
 from hydra_core.server.app import application
 from hydra_core.server.canary import Canaries, Canary
-from hydra_core.server.checking import checked
 from hydra_core.server.deciding import Decider
 from hydra_core.server.exploration import Exploration
-from hydra_core.server.live import LiveCatalog, Source, WithUpstreams, source_of
+from hydra_core.server.live import LiveCatalog, Source, WithUpstreams, checked, source_of
 from hydra_core.server.metrics import Metrics
 from hydra_core.server.promise import PromiseWatch
 from hydra_core.server.service import Service
@@ -46,16 +51,23 @@ from hydra_core.server.settings import (
     to_text,
 )
 from hydra_core.server.teams import Teams
-from hydra_core.server.telemetry.alerts import Alerts
-from hydra_core.server.telemetry.json_log import log_json
-from hydra_core.server.telemetry.webhook import Webhook, webhook_address
 from hydra_core.server.tracing import no_spans, spans
 from hydra_core.server.upstream.calls import Caller
-from hydra_core.server.upstream.file import Upstreams, load_upstreams
+from hydra_core.server.upstream.file import load_upstreams
 from hydra_core.server.upstream.health import Health
 
 _LOG = logging.getLogger(__name__)
 _MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
+#: Fields that an event may give with `extra`.
+EXTRA: Final = ("catalog", "revision", "model", "kind", "status", "wait_s")
+LEVELS: Final = ("debug", "info", "warning", "error")
+#: Descriptors that are kept for upstreams, the log and the catalog.
+_RESERVED: Final = 128
+#: Most bytes on the wire of a byte in a body: a chunk of its own.
+_CHUNKED: Final = 7
+_END: Final = b"content-length: 0\r\nconnection: close\r\n\r\n"
+_TOO_LARGE: Final = b"HTTP/1.1 431 Request Header Fields Too Large\r\n" + _END
+_TOO_SLOW: Final = b"HTTP/1.1 408 Request Timeout\r\n" + _END
 
 
 def build(settings: Settings) -> Starlette:
@@ -109,12 +121,12 @@ def build(settings: Settings) -> Starlette:
         Caller() if settings.upstreams else None,
         LogWriter(folder) if folder else None,
         log_text=settings.log_text,
-        tell=spans() if settings.spans else no_spans,
+        on_finish=spans() if settings.spans else no_spans,
         promise=promise,
         alerts=alerts,
     )
-    doors = Doors(settings, tokens, RateLimit(settings.rate))
-    return application(service, doors, predictor.bundle, settings)
+    callers = CallerCheck(settings, tokens, RateLimit(settings.rate))
+    return application(service, callers, predictor.bundle, settings)
 
 
 def app_from_environment() -> Starlette:
@@ -139,7 +151,8 @@ def check(settings: Settings) -> dict[str, object]:
     rules()
     if settings.tokens:
         load_tokens(Path(settings.tokens))
-    bundle, upstreams = _predictor(settings).bundle, _upstreams(settings)
+    bundle = _predictor(settings).bundle
+    upstreams = load_upstreams(Path(settings.upstreams)) if settings.upstreams else None
     catalog = source_of(settings.catalog).load().catalog
     _require_ledger(catalog, settings)
     report = checked(catalog, bundle, upstreams)
@@ -222,7 +235,7 @@ def _canaries(
 
 def _require_log(settings: Settings) -> None:
     if not settings.log:
-        raise HydraError("a canary needs --log DIR: the log says how it does, and stops it")
+        raise HydraError("a canary needs --log DIR: it is measured, and stopped, by its log")
 
 
 def _require_ledger(catalog: Catalog, settings: Settings) -> None:
@@ -248,10 +261,6 @@ def _source(catalog: str, settings: Settings) -> Source:
     return WithUpstreams(source, Path(settings.upstreams)) if settings.upstreams else source
 
 
-def _upstreams(settings: Settings) -> Upstreams | None:
-    return load_upstreams(Path(settings.upstreams)) if settings.upstreams else None
-
-
 def _predictor(settings: Settings) -> Predictor:
     return Predictor(load_bundle(Path(settings.bundle))) if settings.bundle else default_predictor()
 
@@ -262,3 +271,143 @@ def _sessions(settings: Settings) -> Sessions:
     from hydra_core.routing.sessions_redis import RedisSessions
 
     return RedisSessions.from_url(settings.redis)
+
+
+class JsonFormatter(logging.Formatter):
+    """A record as one line of JSON with all fields; one that has nothing to say is null.
+
+    For example::
+
+        {"at": "...", "level": "info", "event": "revision_taken", "message": "...",
+         "catalog": "pool", "revision": "7", "model": null, "kind": null, "status": null,
+         "wait_s": null, "pid": 17}
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        message = record.getMessage()
+        if record.exc_info:
+            message = f"{message}\n{self.formatException(record.exc_info)}"
+        line = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "event": getattr(record, "event", "note"),
+            "message": message,
+            **{name: getattr(record, name, None) for name in EXTRA},
+            "pid": os.getpid(),
+        }
+        return json.dumps(line, default=str)
+
+
+def log_json(level: str) -> None:
+    """Log from now on as JSON lines.
+
+    Args:
+        level: One of `LEVELS`; what is less important is left out.
+    """
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    logging.getLogger("asyncio").setLevel(logging.WARNING)
+
+
+class GuardedProtocol(HttpToolsProtocol):
+    """One connection, before anything of a request is understood.
+
+    Whoever has no token can still open connections. A head (request line and headers) has a size
+    and a time, and what comes around a body (trailers, extensions of chunks) a size. Beyond so many
+    connections the oldest that has not sent a head yet makes room.
+
+    Attributes:
+        most_head_bytes: A head may have so many.
+        head_s: It must be there within so many seconds.
+        most_connections: Of one process.
+    """
+
+    most_head_bytes = 64_000
+    head_s = 10.0
+    most_connections = 4_000
+
+    def __init__(self, *given: Any, **named: Any) -> None:  # noqa: ANN401 (uvicorn's own)
+        super().__init__(*given, **named)
+        self._head_bytes = self._body_bytes = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a head, and make room for it."""
+        super().connection_made(transport)
+        if len(self.connections) > self.most_connections:
+            self._make_room()
+        self._begin()
+
+    def data_received(self, data: bytes) -> None:
+        """Count what belongs to a head, and refuse one that is too large."""
+        before = self.cycle
+        in_body = before is not None and before.more_body
+        if not in_body:
+            if self._timer is None:
+                self._begin()
+            self._head_bytes += len(data)
+        super().data_received(data)
+        if in_body:
+            self._body_bytes -= len(data)
+            if self._body_bytes < -self.most_head_bytes:
+                self._refuse(_TOO_LARGE)
+                return
+        if self.cycle is not before or in_body:
+            self._end()
+        elif self._head_bytes > self.most_head_bytes:
+            self._refuse(_TOO_LARGE)
+
+    def on_message_begin(self) -> None:
+        """Begin to count anew what comes with a body and is none of it."""
+        self._body_bytes = 0
+        super().on_message_begin()
+
+    def on_body(self, body: bytes) -> None:
+        """Allow for what chunks take beside what they hold, were each a single byte."""
+        self._body_bytes += _CHUNKED * len(body)
+        super().on_body(body)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop waiting."""
+        self._end()
+        super().connection_lost(exc)
+
+    @property
+    def waited_until(self) -> float:
+        """When its head must be there, on the loop's clock; infinity where it is."""
+        return math.inf if self._timer is None else self._timer.when()
+
+    def _begin(self) -> None:
+        self._timer = self.loop.call_later(self.head_s, self._refuse, _TOO_SLOW)
+
+    def _end(self) -> None:
+        self._head_bytes = 0
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _refuse(self, answer: bytes) -> None:
+        self._end()
+        if not self.transport.is_closing():
+            self.transport.write(answer)
+            self.transport.close()
+
+    def _make_room(self) -> None:
+        """Close the connection that has been waited for longest."""
+        others = [one for one in self.connections if isinstance(one, GuardedProtocol)]
+        oldest = min(others, key=lambda one: one.waited_until, default=self)
+        (self if oldest.waited_until == math.inf else oldest).transport.abort()
+
+
+def raise_limits() -> None:
+    """Take as many descriptors as the system gives, and no more connections than they serve."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    most = max(16, (hard - _RESERVED) // 2)
+    if hard != resource.RLIM_INFINITY:
+        GuardedProtocol.most_connections = min(GuardedProtocol.most_connections, most)

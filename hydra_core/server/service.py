@@ -1,4 +1,4 @@
-"""The service behind the routes: decide, pass through with fallbacks, and tell of it once."""
+"""The service behind the routes: decide, pass through with fallbacks, bill and record it once."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ from starlette.responses import Response
 from starlette.types import Receive
 
 from hydra_core.base.errors import RoutingError
+from hydra_core.base.types import ModelSpec
 from hydra_core.decision_log.writer import LogWriter
+from hydra_core.routing.conversations.economics import TurnTokens, billed_usd
 from hydra_core.routing.gates import Gate, gate_of
 from hydra_core.routing.query import Query
 from hydra_core.server.access.admission import Admission
+from hydra_core.server.alerts import Alerts
 from hydra_core.server.answers import (
     ClientGoneError,
     StreamedAnswer,
@@ -34,13 +37,12 @@ from hydra_core.server.logged import record_of, refusal_record
 from hydra_core.server.metrics import Metrics
 from hydra_core.server.promise import PromiseWatch
 from hydra_core.server.settings import AUTO
-from hydra_core.server.telemetry.alerts import Alerts
-from hydra_core.server.tracing import Tell, no_spans
+from hydra_core.server.tracing import OnFinish, no_spans
 from hydra_core.server.upstream.asking import Asking, Attempts
-from hydra_core.server.upstream.billing import abandoned, billed
 from hydra_core.server.upstream.calls import Answer, Caller
 from hydra_core.server.upstream.failures import NotAnsweredError
-from hydra_core.server.upstream.stream import BrokeOffError
+from hydra_core.server.upstream.stream import BrokeOffError, Seen
+from hydra_core.server.upstream.usage import Counted, Usage, estimate_of, usage_of
 
 _LOG = logging.getLogger(__name__)
 _LONGEST_WHY = 1_000
@@ -59,7 +61,7 @@ class Service:
         caller: Asks upstreams; None for decisions only.
         log: Where decisions go; None for nowhere.
         log_text: Whether messages go there as well.
-        tell: Told of every finished request.
+        on_finish: Called for every finished request.
         promise: Watches the catalog's promise; None without a log.
         alerts: Tells somebody of what goes wrong; None for nobody.
     """
@@ -73,12 +75,12 @@ class Service:
         log: LogWriter | None = None,
         *,
         log_text: bool = False,
-        tell: Tell = no_spans,
+        on_finish: OnFinish = no_spans,
         promise: PromiseWatch | None = None,
         alerts: Alerts | None = None,
     ) -> None:
         self.decider, self.metrics, self.caller, self.log = decider, metrics, caller, log
-        self._log_text, self._tell, self._promise = log_text, tell, promise
+        self._log_text, self._on_finish, self._promise = log_text, on_finish, promise
         self._alerts = alerts
         if promise is not None:
             promise.start()
@@ -128,8 +130,9 @@ class Service:
         except RoutingError as error:
             self._refused(chat, error)
             raise
-        gates = self._gates(decided.serving, decided.decision.query or chat.query)
-        self.metrics.decided(decided.decision, gates, wait_s + decided.decide_ms / 1e3)
+        decision = decided.decision
+        gates = self._gates(decided.serving, decision.query or chat.query) if decision.gates else ()
+        self.metrics.decided(decision, gates, wait_s + decided.decide_ms / 1e3)
         return decided
 
     async def answer(self, request: Request, chat: ChatRequest) -> Response:
@@ -168,7 +171,7 @@ class Service:
         return self._streamed(decided, answer, headers, result, tried.started)
 
     def finish(self, decided: Decided, result: Result, started: float) -> None:
-        """Tell log, metrics and spans what became of a decision."""
+        """Record in log, metrics and spans what became of a decision."""
         latency_ms = 1e3 * (time.perf_counter() - started)
         whole = replace(result, latency_ms=latency_ms)
         self.decider.spent(decided, whole.cost_usd or whole.about_usd)
@@ -182,7 +185,7 @@ class Service:
             self.log.add(record_of(decided, whole, text=self._log_text))
         if whole.status == "answered" and whole.output_tokens:
             self.decider.expected.answered(whole.served, latency_ms / 1e3, whole.output_tokens)
-        self._tell(decided, whole)
+        self._on_finish(decided, whole)
 
     def _settle(self, decided: Decided, result: Result) -> None:
         """Count what a team's request cost, beside the event loop: it is written to a file.
@@ -202,7 +205,7 @@ class Service:
         self.finish(decided, result, tried.started)
 
     def _refused(self, chat: ChatRequest, error: RoutingError) -> None:
-        """Tell log and metrics of a request that no model may serve."""
+        """Record in log and metrics a request that no model may serve."""
         serving = self.decider.live.now
         known = chat.model in {spec.id for spec in serving.catalog.models}
         if known or chat.model == AUTO:
@@ -255,8 +258,8 @@ class Service:
                 self.decider.health.failed(result.served)
                 self.metrics.failed(result.served, "broke_off")
                 broken.append(f"{result.served}:broke_off")
-                told = f"{result.served} broke off in the middle of its answer"
-                yield decided.request.form.error_event(told)
+                message = f"{result.served} broke off in the middle of its answer"
+                yield decided.request.form.error_event(message)
 
         def closed(gone: bool) -> None:
             answer.close()
@@ -284,3 +287,55 @@ def _nobody(decided: Decided, error: NotAnsweredError, tried: Attempts) -> Respo
     message = f"no model answered: {failed}"
     form = decided.request.form
     return error_response(status, message, headers, code="no_model_answered", form=form)
+
+
+def billed(decided: Decided, result: Result, seen: Seen, metrics: Metrics) -> Result:
+    """The result with tokens and cost, by the catalog's prices, counted in the metrics.
+
+    A whole answer without counts that can be true has no cost, only `about_usd`; of a stream that
+    broke off or was cancelled the tokens are estimated.
+    """
+    if result.status == "rejected":
+        return result
+    spec = decided.serving.catalog.model(result.served)
+    usage = usage_of(seen.usage, decided.request, spec)
+    if usage is not None:
+        cost_usd = _usd(spec, usage)
+        fresh = usage.input - usage.cached
+        metrics.billed(result.served, fresh, usage.cached, usage.output, cost_usd)
+        return _with(result, usage, cost_usd, Counted.COUNTED)
+    about = estimate_of(decided.request, seen.written)
+    about_usd = _usd(spec, about)
+    kind = Counted.UNKNOWN if result.status == "answered" else Counted.ESTIMATED
+    metrics.uncounted(result.served, kind, about_usd)
+    if kind is Counted.ESTIMATED:
+        result = _with(result, about, about_usd, kind)
+    return replace(result, usage=kind.value, about_usd=about_usd)
+
+
+def abandoned(decided: Decided, result: Result, model: str, metrics: Metrics) -> Result:
+    """The result of a request whose client left while a model was asked: it has read the request.
+
+    Args:
+        model: The one that was asked.
+    """
+    about = estimate_of(decided.request, 0)
+    about_usd = _usd(decided.serving.catalog.model(model), about)
+    metrics.uncounted(model, Counted.ESTIMATED, about_usd)
+    return replace(_with(result, about, about_usd, Counted.ESTIMATED), about_usd=about_usd)
+
+
+def _with(result: Result, usage: Usage, cost_usd: float, kind: Counted) -> Result:
+    return replace(
+        result,
+        input_tokens=usage.input,
+        output_tokens=usage.output,
+        cached_tokens=usage.cached,
+        cost_usd=cost_usd,
+        usage=kind.value,
+    )
+
+
+def _usd(spec: ModelSpec, usage: Usage) -> float:
+    fresh = usage.input - usage.cached
+    return billed_usd(spec, TurnTokens(usage.cached, fresh, usage.output))

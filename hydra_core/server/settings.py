@@ -1,4 +1,4 @@
-"""What `serve` was told, and the rule of which addresses it may listen on."""
+"""The settings of `serve`, and the rule of which addresses it may listen on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hydra_core.base.addresses import require_safe
 
 #: The model name that asks for a route.
 AUTO: Final = "auto"
-#: How the processes of one service are told their settings.
+#: How the processes of one service get their settings.
 VARIABLE: Final = "HYDRA_SERVE"
 
 

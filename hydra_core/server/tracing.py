@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 #: Called with every finished request.
-Tell = Callable[[Decided, Result], None]
+OnFinish = Callable[[Decided, Result], None]
 
 
 def no_spans(decided: Decided, result: Result) -> None:
-    """Tell nobody."""
+    """No spans."""
 
 
-def spans(tracer: Tracer | None = None) -> Tell:
-    """Tell OpenTelemetry of every finished request.
+def spans(tracer: Tracer | None = None) -> OnFinish:
+    """A span of OpenTelemetry for every finished request.
 
     Args:
         tracer: The one to use; None takes the process's own, which OTEL_* variables set up.
@@ -35,7 +35,7 @@ def spans(tracer: Tracer | None = None) -> Tell:
         raise ExtraError("tracing (--spans)", "tracing") from error
     source = tracer or trace.get_tracer("hydra_core.server")
 
-    def tell(decided: Decided, result: Result) -> None:
+    def record(decided: Decided, result: Result) -> None:
         start = int(decided.at.timestamp() * 1e9)
         length = int(1e6 * (result.latency_ms or decided.decide_ms))
         asked = decided.request.model
@@ -49,7 +49,7 @@ def spans(tracer: Tracer | None = None) -> Tell:
             span.set_status(trace.StatusCode.ERROR, result.status)
         span.end(end_time=start + length)
 
-    return tell
+    return record
 
 
 def _attributes(decided: Decided, result: Result) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 import uvicorn
 import yaml
 
-from hydra_core.server.access.connections import GuardedProtocol
+from hydra_core.server.run import GuardedProtocol
 from tests.server.fake_upstream import FakeUpstream
 
 CATALOG = Path("catalog/paper_five.yaml")
@@ -81,6 +81,19 @@ def upstreams_text(url, models=MODELS, **timeouts):
 
 
 @pytest.fixture
+def budgets():
+    """Opens ledgers of teams' budgets as TeamBudgets does, and closes them."""
+    from hydra_core.server.access.team_budgets import TeamBudgets
+
+    with contextlib.ExitStack() as stack:
+
+        def opened(*where, **options):
+            return stack.enter_context(contextlib.closing(TeamBudgets(*where, **options)))
+
+        yield opened
+
+
+@pytest.fixture
 def make(tmp_path, upstream, monkeypatch):
     """Starts a service: `make(log=..., ...)` gives a client of it."""
     from hydra_core.server.run import build
@@ -105,7 +118,7 @@ def wait_for(condition):
     deadline = time.monotonic() + 120
     while not condition():
         assert time.monotonic() < deadline
-        time.sleep(0.05)
+        time.sleep(0.01)
 
 
 def asked(text=HARD, **changes):

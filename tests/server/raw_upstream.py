@@ -17,10 +17,15 @@ OK_TEXT = "All is well."
 
 
 class RawUpstream:
-    """A TCP server in a thread: `scripts` (model -> script, `*` for all), `seen` (models asked)."""
+    """A TCP server in a thread.
+
+    `scripts` (model -> script, `*` for all), `usual` (streamed or not -> script of the others),
+    `seen` (models asked).
+    """
 
     def __init__(self):
         self.scripts, self.seen, self.url = {}, [], ""
+        self.usual = ok
         self._started, self._tasks = threading.Event(), set()
 
     async def serve(self):
@@ -50,7 +55,7 @@ class RawUpstream:
         asked = json.loads(await reader.readexactly(length))
         self.seen.append(asked["model"])
         script = self.scripts.get(asked["model"], self.scripts.get("*"))
-        for step in ok(asked.get("stream", False)) if script is None else script:
+        for step in self.usual(asked.get("stream", False)) if script is None else script:
             if step is RESET:
                 linger = struct.pack("ii", 1, 0)
                 found = writer.get_extra_info("socket")

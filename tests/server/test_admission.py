@@ -119,6 +119,21 @@ def test_a_burst_is_answered_or_refused_and_the_service_is_well_after_it(make):
     assert client.post("/v1/decision", json=body).status_code == 200
 
 
+def test_a_full_queue_refuses_before_anything_is_read(make, monkeypatch):
+    client = make(log="")
+    monkeypatch.setattr(Admission, "full", property(lambda self: True))
+    for path, kind in {
+        "/v1/chat/completions": "api_error",
+        "/v1/messages": "overloaded_error",
+    }.items():
+        refused = client.post(path, content=b"not JSON", headers={"host": "elsewhere.example"})
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+        assert refused.json()["error"]["type"] == kind
+    assert client.get("/health/live").status_code == 200
+    assert 'hydra_queue_dropped_total{reason="full"} 2.0' in client.get("/metrics").text
+    monkeypatch.undo()
+
+
 def test_a_stopping_service_is_not_ready_first_and_still_answers(tmp_path):
     port = free_port()
     words = ["serve", "--catalog", str(CATALOG), "--port", str(port), "--not-ready", "2"]

@@ -5,7 +5,7 @@ import yaml
 
 from hydra_core.decision_log.reading import read_log
 from hydra_core.server.chat import read_chat
-from hydra_core.server.wire.forms import Form
+from hydra_core.server.wire import Form
 from tests.harness_forms import FORMS, user
 from tests.routing.test_harness import called, given
 from tests.server.conftest import CATALOG, EASY, HARD, wait_for

@@ -15,11 +15,9 @@ import pytest
 from hydra_core.base.errors import HydraError
 from hydra_core.cli.main import main
 from hydra_core.decision_log.alert_events import Events, read_alerts
-from hydra_core.server.access.team_budgets import TeamBudgets
 from hydra_core.server.access.tokens import new_token
-from hydra_core.server.recent_kinds import RecentKinds
-from hydra_core.server.telemetry.alerts import shifted
-from hydra_core.server.telemetry.webhook import Webhook, webhook_address
+from hydra_core.server.alerts import Webhook, shifted, webhook_address
+from hydra_core.server.metrics import RecentKinds
 from hydra_core.store.roles import Role
 from tests.server.conftest import CATALOG, asked, upstreams_text, wait_for
 
@@ -116,7 +114,7 @@ def test_a_canary_that_is_stopped_is_told_with_the_reason(alerted, hook, tmp_pat
     assert "is stopped: it fails more often" in hook.asked[0]
 
 
-def test_budgets_are_told_at_80_and_at_100_percent(alerted, hook, tmp_path):
+def test_budgets_are_told_at_80_and_at_100_percent(budgets, alerted, hook, tmp_path):
     team = "policy:\n  teams: {build: {budget: {usd: 1, per: month}}}\n"
     pool = tmp_path / "pool.yaml"
     pool.write_text(CATALOG.read_text().replace("policy:\n", team))
@@ -124,7 +122,7 @@ def test_budgets_are_told_at_80_and_at_100_percent(alerted, hook, tmp_path):
     (tmp_path / "tokens.yaml").write_text(f"tokens:\n{line}\n")
     log = tmp_path / "log"
     client = alerted(catalog=pool, log=str(log), tokens=str(tmp_path / "tokens.yaml"))
-    ledger = TeamBudgets(log)
+    ledger = budgets(log)
     budget = _catalog_budget(pool)
     for usd, told in ((0.85, "used 85 % of $1"), (0.2, "requests are refused")):
         ledger.settle(ledger.take("build", budget, 0.0, most=False), usd)

@@ -51,17 +51,18 @@ def test_every_model_needs_an_upstream_and_its_key():
     upstreams.require(["a"], {"FAKE_KEY": "k"})
 
 
-def test_the_store_is_followed_from_revision_to_revision(tmp_path):
+@pytest.mark.parametrize("name", ["pool", "my/pool"])
+def test_the_store_is_followed_from_revision_to_revision(tmp_path, name):
     store = open_store(tmp_path)
     ana = Actor("ana", Role.PUBLISHER)
     text = CATALOG.read_text()
     with pytest.raises(StoreError, match="never published"):
         LiveCatalog(StoreSource(store, "pool"), Router)
-    store.publish("pool", text, actor=ana, base_revision=0, note="first")
+    store.publish(name, text, actor=ana, base_revision=0, note="first")
     live = LiveCatalog(StoreSource(store, "pool"), Router)
     first = live.now
     store.publish(
-        "pool", text.replace("tau: 0.24", "tau: 0.3"), actor=ana, base_revision=1, note="second"
+        name, text.replace("tau: 0.24", "tau: 0.3"), actor=ana, base_revision=1, note="second"
     )
     live.look()
     assert (first.label, live.now.label) == ("1", "2")
@@ -135,8 +136,8 @@ def test_spans_carry_the_genai_names(make, monkeypatch):
     exporter = export.InMemorySpanExporter()
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    tell = spans(provider.get_tracer("test"))
-    monkeypatch.setattr("hydra_core.server.run.spans", lambda: tell)
+    record = spans(provider.get_tracer("test"))
+    monkeypatch.setattr("hydra_core.server.run.spans", lambda: record)
     answer = make(spans=True).post("/v1/chat/completions", json=asked(EASY))
     wait_for(exporter.get_finished_spans)  # told when the answer is out already
     (span,) = exporter.get_finished_spans()

@@ -8,9 +8,8 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from hydra_core.server.access import limits
-from hydra_core.server.access.connections import GuardedProtocol
-from hydra_core.server.run import build
+from hydra_core.server.access import callers
+from hydra_core.server.run import GuardedProtocol, build
 from hydra_core.server.settings import Settings
 from tests.server.conftest import CATALOG, EASY, asked, running
 
@@ -113,7 +112,7 @@ def test_a_body_in_chunks_of_one_byte_is_read(url):
 
 
 def test_a_body_that_does_not_come_is_waited_for_only_so_long(url, monkeypatch):
-    monkeypatch.setattr(limits, "BODY_S", 0.2)
+    monkeypatch.setattr(callers, "BODY_S", 0.2)
     with connected(url) as link:
         head = b"POST /v1/decision HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 100\r\n\r\n{"
         link.sendall(head)

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from hydra_core.server.upstream.file import UpstreamsError, parse_upstreams
-from hydra_core.server.wire.forms import Form
+from hydra_core.server.wire import Form
 from tests.server.conftest import CATALOG, HARD, MODELS, asked, upstreams_text
 
 PAGE = Path("docs/guide/effort.md").read_text()

@@ -11,7 +11,7 @@ from hydra_core.predictor.onnx_predictor import default_predictor
 from hydra_core.routing.decision import redecide
 from hydra_core.routing.query import Query
 from hydra_core.routing.router import Router
-from hydra_core.server.expected import Expected
+from hydra_core.server.deciding import Expected
 from tests.server.conftest import CATALOG, HARD, MODELS, asked
 from tests.server.valued import value_catalog
 

@@ -138,6 +138,7 @@ def deployments(url, models, group=None):
     ]
 
 
+@pytest.mark.slow
 @needs_litellm
 def test_the_real_proxy_routes_a_pool_by_the_plugin_streams_included(tmp_path, upstream):
     content = {
@@ -158,6 +159,7 @@ def test_the_real_proxy_routes_a_pool_by_the_plugin_streams_included(tmp_path, u
         assert upstream.seen[0]["body"]["model"] == "other"
 
 
+@pytest.mark.slow
 @needs_litellm
 def test_the_real_proxy_takes_the_classifiers_tier(tmp_path, upstream):
     tiers = [{"name": model, "description": f"routed to {model} by HyDRA"} for model in MODELS]
@@ -179,6 +181,7 @@ def test_the_real_proxy_takes_the_classifiers_tier(tmp_path, upstream):
             assert upstream.seen[-1]["body"]["model"] == routed(text)
 
 
+@pytest.mark.slow
 @needs_litellm
 def test_the_real_proxy_asks_the_service_for_a_tier_by_configuration(tmp_path, upstream, make):
     tiers = [{"name": model, "description": f"routed to {model} by HyDRA"} for model in MODELS]
@@ -201,6 +204,7 @@ def test_the_real_proxy_asks_the_service_for_a_tier_by_configuration(tmp_path, u
             assert upstream.seen[-1]["body"]["model"] == routed(text)
 
 
+@pytest.mark.slow
 @needs_litellm
 def test_the_real_proxy_routes_by_the_exported_file_as_it_is(tmp_path, upstream):
     text = re.sub(r"provider: .*", "provider: openai", CATALOG.read_text(encoding="utf-8"))

@@ -5,7 +5,6 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import openai
 import pytest
 from systemone import Choice, Client, Noul
 from systemone.client import SystemOneError
@@ -50,6 +49,8 @@ def test_tiers_are_equal_parts_of_the_pool_in_cost_order(service, text):
 
 
 def test_the_openai_client_gets_answers_in_order_and_a_refusal(service, tmp_path):
+    import openai  # slow: not while collecting
+
     models = [{"value": name} for name in MODELS]
     questions = [
         {"type": "predicate", "name": "hard", "instructions": "Is it hard?"},

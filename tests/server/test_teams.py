@@ -12,7 +12,6 @@ import yaml
 
 from hydra_core.base.types import Rule, TeamBudget
 from hydra_core.decision_log.reading import read_log
-from hydra_core.server.access.team_budgets import TeamBudgets
 from hydra_core.server.access.tokens import new_token
 from hydra_core.store.roles import Role
 from tests.server.conftest import CATALOG, EASY, HARD, asked, upstreams_text, wait_for
@@ -118,14 +117,14 @@ def test_budgets_need_a_log_and_teams_need_tokens(make, tmp_path):
         make(**{**settings, "tokens": ""})
 
 
-def test_what_was_never_settled_counts_as_reserved(tmp_path):
+def test_what_was_never_settled_counts_as_reserved(budgets, tmp_path):
     from datetime import UTC, datetime, timedelta
 
     now = [datetime(2026, 11, 25, tzinfo=UTC)]
-    ledger, budget = TeamBudgets(tmp_path, now=lambda: now[0]), TeamBudget(10.0)
+    ledger, budget = budgets(tmp_path, now=lambda: now[0]), TeamBudget(10.0)
     assert ledger.take("a", budget, 4.0)
     now[0] += timedelta(hours=1)
-    other = TeamBudgets(tmp_path, now=lambda: now[0])
+    other = budgets(tmp_path, now=lambda: now[0])
     held = other.take("a", budget, 1.0)
     assert held is not None
     assert held.used == pytest.approx(0.4)
@@ -136,11 +135,15 @@ def test_what_was_never_settled_counts_as_reserved(tmp_path):
     assert ledger.used("a", budget) == 0.0
 
 
-def test_two_hosts_share_a_budget_and_the_loss_of_redis_forgets_nothing(tmp_path, redis_url):  # noqa: F811
+def test_two_hosts_share_a_budget_and_the_loss_of_redis_forgets_nothing(
+    budgets,
+    tmp_path,
+    redis_url,  # noqa: F811
+):
     from redis import Redis
 
     client, budget = Redis.from_url(redis_url), TeamBudget(10.0)
-    one, two = (TeamBudgets(tmp_path / name, client) for name in "ab")
+    one, two = (budgets(tmp_path / name, client) for name in "ab")
     for ledger in (one, two):
         held = ledger.take("a", budget, 3.0)
         ledger.settle(held, 2.0)
@@ -152,7 +155,12 @@ def test_two_hosts_share_a_budget_and_the_loss_of_redis_forgets_nothing(tmp_path
 
 
 @pytest.mark.slow
-def test_four_workers_never_go_over_by_more_than_a_request_each(tmp_path, upstream, redis_url):  # noqa: F811
+def test_four_workers_never_go_over_by_more_than_a_request_each(
+    budgets,
+    tmp_path,
+    upstream,
+    redis_url,  # noqa: F811
+):
     """2,000 requests; Redis is killed half-way and nothing that was told is lost."""
     budget = {"usd": 1000 * price_of(CHEAP), "per": "month", "falls_from": 0.01, "least": 0.01}
     settings, headers = served(tmp_path, search={"budget": budget, "models": [CHEAP]})
@@ -184,7 +192,7 @@ def test_four_workers_never_go_over_by_more_than_a_request_each(tmp_path, upstre
     spent = codes.count(200) * price_of(CHEAP)
     assert spent <= budget["usd"] + 4 * price_of(CHEAP)
     assert spent >= 0.97 * budget["usd"]
-    ledger = TeamBudgets(tmp_path / "log")
+    ledger = budgets(tmp_path / "log")
     assert ledger.used("search", TeamBudget(budget["usd"])) * budget["usd"] == pytest.approx(spent)
 
 

@@ -4,7 +4,7 @@ import json
 import logging
 
 from hydra_core.base.build_info import VERSION, commit
-from hydra_core.server.telemetry.json_log import EXTRA, JsonFormatter
+from hydra_core.server.run import EXTRA, JsonFormatter
 from tests.server.conftest import CATALOG, asked, wait_for
 
 FIELDS = {"at", "level", "event", "message", "pid", *EXTRA}

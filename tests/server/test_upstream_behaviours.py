@@ -4,13 +4,15 @@ import json
 
 import httpx
 import pytest
+import yaml
 
 from hydra_core.decision_log.reading import read_log
 from hydra_core.server.run import build
 from hydra_core.server.settings import Settings
-from tests.server.behaviours import BEHAVIOURS
-from tests.server.conftest import CATALOG, MODELS, asked, running, upstreams_text, wait_for
-from tests.server.raw_upstream import OK_TEXT, raw_upstream
+from tests.server.behaviours import cases
+from tests.server.conftest import CATALOG, HARD, MODELS, asked, running, upstreams_text, wait_for
+from tests.server.raw_upstream import OK_TEXT, chunked, http, raw_upstream
+from tests.server.wires import events_of
 
 KEY = "sk-secret-of-ours"
 
@@ -22,37 +24,41 @@ def upstream():
 
 
 @pytest.fixture
-def service(upstream, tmp_path, monkeypatch, what):
+def service(upstream, tmp_path, monkeypatch, w, what):
     """A client of a service in front of the raw upstream, and the log folder."""
     monkeypatch.setenv("FAKE_KEY", KEY)
     upstream.scripts.clear()
     upstream.seen.clear()
-    times = {"first_byte_s": 0.3, "idle_s": 0.3} if what.hasty else {}
+    good = {False: [http(200, w.whole())], True: chunked(w.opening, w.said(OK_TEXT), *w.end())}
+    upstream.usual = good.__getitem__
+    patience = 0.3 if what.hasty else 60  # an endless body is read up to its bound
+    times = {"first_byte_s": patience, "idle_s": patience}
     path = tmp_path / "upstreams.yaml"
-    path.write_text(upstreams_text(upstream.url, **times))
+    file = yaml.safe_load(upstreams_text(upstream.url, **times))
+    file["upstreams"][0]["speaks"] = ["chat", "messages", "responses"]
+    path.write_text(yaml.safe_dump(file))
     app = build(Settings(str(CATALOG), upstreams=str(path), log=str(tmp_path / "log")))
-    with running(app) as url, httpx.Client(base_url=url, timeout=60) as client:
+    with running(app) as url, httpx.Client(base_url=url, timeout=60, verify=False) as client:
         yield client, tmp_path / "log"
 
 
-def chat(client, stream):
-    answer = client.post("/v1/chat/completions", json=asked(stream=stream))
+def ask(client, w, stream):
+    answer = client.post(f"/v1{w.form.path}", json=w.asks(HARD, stream))
     assert KEY not in answer.text + str(answer.headers)
     return answer
 
 
 def logged(folder, count):
     """The newest of so many records of requests that were passed on."""
-    rows = None
 
-    def there():
-        nonlocal rows
-        rows = read_log(folder).decisions
-        rows = rows[rows["status"] != "decided"]
-        return len(rows) == count
+    def there():  # in the bytes: tables are read once, when they are whole
+        written = b"".join(path.read_bytes() for path in folder.glob("*.jsonl"))
+        lines = map(json.loads, written[: written.rfind(b"\n") + 1].splitlines())
+        return sum(one.get("status", "decided") != "decided" for one in lines) == count
 
     wait_for(there)
-    return rows.iloc[-1]
+    rows = read_log(folder).decisions
+    return rows[rows["status"] != "decided"].iloc[-1]
 
 
 def levels(client):
@@ -68,22 +74,20 @@ def counted(client, name, **labels):
     return float(found[0].removeprefix(line)) if found else 0.0
 
 
-def text_of(answer, stream):
+def text_of(answer, w, stream):
     """What the model said, and whether an error event came."""
     if not stream:
-        return answer.json()["choices"][0]["message"].get("content") or "", False
-    lines = [one[5:].strip() for one in answer.text.splitlines() if one.startswith("data:")]
-    found = [json.loads(one) for one in lines if one != "[DONE]"]
-    deltas = [c.get("delta", {}) for one in found for c in one.get("choices", ())]
-    text = "".join(delta.get("content") or "" for delta in deltas)
-    return text, any("error" in one and one["error"] for one in found)
+        return w.text_of(answer.json()), False
+    found = events_of(answer.text)
+    failed = any(one.get("error") or one.get("type") == "error" for one in found)
+    return "".join(map(w.delta_of, found)), failed
 
 
-def check_fallback(client, folder, what, first, then, answer, stream):
+def check_fallback(client, folder, w, what, first, then, answer, stream):
     """Another model answered: nothing of the first one's answer is left."""
     assert answer.status_code == 200
     assert answer.headers["x-hydra-model"] == then
-    assert text_of(answer, stream) == (OK_TEXT, False)
+    assert text_of(answer, w, stream) == (OK_TEXT, False)
     row = logged(folder, 1)
     assert (row["status"], row["served"], row["usage"]) == ("answered", then, "counted")
     assert list(row["attempts"]) == [f"{first}:{what.kind}"]
@@ -106,11 +110,11 @@ def check_nobody(client, folder, what, first, answer, asked_models):
     assert (min(levels(client).values()) < 1.0) == what.ill
 
 
-def check_broken(client, folder, first, answer, count):
+def check_broken(client, folder, w, first, answer, count):
     """The client has the beginning and an error; nothing else was asked."""
     assert answer.status_code == 200
-    assert text_of(answer, True) == ("All ", True)
-    assert "[DONE]" not in answer.text
+    assert text_of(answer, w, True) == ("All ", True)
+    assert w.over not in answer.content
     row = logged(folder, count)
     assert (row["status"], row["served"], row["usage"]) == ("failed", first, "estimated")
     assert list(row["attempts"]) == [f"{first}:broke_off"]
@@ -132,11 +136,11 @@ def check_rejected(client, folder, what, first, answer, count):
     assert counted(client, "requests", model=first, status="rejected") == count
 
 
-def check_answered(client, folder, what, first, answer, stream, count):
+def check_answered(client, folder, w, what, first, answer, stream, count):
     """It is an answer, and its tokens are counted or unknown, never 0."""
     assert answer.status_code == 200
     assert answer.headers["x-hydra-model"] == first
-    assert not text_of(answer, stream)[1]
+    assert not text_of(answer, w, stream)[1]
     row = logged(folder, count)
     assert (row["status"], row["served"], row["usage"]) == ("answered", first, what.usage)
     assert list(row["attempts"]) == []
@@ -148,25 +152,33 @@ def check_answered(client, folder, what, first, answer, stream, count):
     assert unknown == (0 if known else count)
 
 
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-@pytest.mark.parametrize("what", BEHAVIOURS.values(), ids=BEHAVIOURS)
-def test_an_upstream_answers_so_for_the_first_model_then_for_all(service, upstream, what, stream):
+CASES = cases()
+
+
+@pytest.mark.parametrize(
+    ("w", "what", "stream"),
+    [(w, what, bool(stream)) for w, _, what, stream in CASES],
+    ids=[f"{w.form}-{name}-{('whole', 'stream')[stream]}" for w, name, _, stream in CASES],
+)
+def test_an_upstream_answers_so_for_the_first_model_then_for_all(
+    service, upstream, w, what, stream
+):
     client, folder = service
     first = client.post("/v1/decision", json=asked()).json()["model"]
     script = what.stream if stream else what.whole
     for count, place in ((1, f"up-{first}"), (2, "*")):
         upstream.scripts[place] = script
-        answer = chat(client, stream)
+        answer = ask(client, w, stream)
         models = [one.removeprefix("up-") for one in upstream.seen]
         assert models[0] == first
         if what.broken and stream:
-            check_broken(client, folder, first, answer, count)
+            check_broken(client, folder, w, first, answer, count)
         elif what.rejected:
             check_rejected(client, folder, what, first, answer, count)
         elif not what.kind:
-            check_answered(client, folder, what, first, answer, stream, count)
+            check_answered(client, folder, w, what, first, answer, stream, count)
         elif count == 1:
-            check_fallback(client, folder, what, first, models[-1], answer, stream)
+            check_fallback(client, folder, w, what, first, models[-1], answer, stream)
         else:
             check_nobody(client, folder, what, first, answer, models)
             continue

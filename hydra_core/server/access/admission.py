@@ -7,17 +7,19 @@ that nobody is waiting for any more.
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
-from starlette.types import Receive
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hydra_core.base.errors import HydraError
 from hydra_core.server.answers import ClientGoneError, until_gone
 from hydra_core.server.metrics import Metrics
+from hydra_core.server.wire import form_of_path
 
 _T = TypeVar("_T")
 #: Weight of the newest decision in the mean of how long one takes.
@@ -64,15 +66,10 @@ class Admission:
         """Whether another request would be refused."""
         return self._waiting >= self._most_waiting
 
-    def require_room(self) -> None:
-        """Make sure that one more request may wait.
-
-        Raises:
-            OverloadedError: As many wait as may.
-        """
-        if self.full:
-            self._metrics.dropped("full")
-            raise OverloadedError(self._queue_s())
+    def refused(self) -> OverloadedError:
+        """Count a request for which there is no room, and say when to ask again."""
+        self._metrics.dropped("full")
+        return OverloadedError(self._queue_s())
 
     async def run(self, work: Callable[[], _T], receive: Receive) -> tuple[_T, float]:
         """The result of `work` and how long it waited for its turn, in seconds.
@@ -86,7 +83,8 @@ class Admission:
         """
         came = time.perf_counter()
         if self._free.locked():
-            self.require_room()
+            if self.full:
+                raise self.refused()
             await self._turn(receive)
         else:
             await self._free.acquire()
@@ -118,3 +116,37 @@ class Admission:
     def _queue_s(self) -> float:
         """About how long the requests that wait now will take."""
         return max(1.0, math.ceil(self._waiting * self._mean_s / self._threads))
+
+
+class RefuseWhenFull:
+    """Refuses what would be decided while the queue is full, before anything of it is read.
+
+    Refusing must cost next to nothing: what it takes is taken from the requests that are served.
+
+    Args:
+        app: What answers otherwise.
+        paths: What is decided.
+    """
+
+    def __init__(self, app: ASGIApp, admission: Admission, paths: frozenset[str]) -> None:
+        self._app, self._admission = app, admission
+        self._bodies = {path: _refusal(path) for path in paths}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        body = self._bodies.get(scope["path"]) if scope["type"] == "http" else None
+        if body is None or not self._admission.full:
+            await self._app(scope, receive, send)
+            return
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(body)),
+            (b"retry-after", b"%d" % self._admission.refused().wait_s),
+        ]
+        await send({"type": "http.response.start", "status": 503, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+
+def _refusal(path: str) -> bytes:
+    error = form_of_path(path).error(503, str(OverloadedError(1.0)))
+    return json.dumps(error, separators=(",", ":")).encode()

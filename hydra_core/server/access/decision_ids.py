@@ -1,4 +1,4 @@
-"""Ids of decisions that say for themselves whether they are ours, and who asked.
+"""Ids of decisions that say for themselves whether they are ours and who asked, and their feedback.
 
 An id is 24 characters: chance, a mark that this service made it, and a mark of its caller. Every
 worker, and a restarted service, can check one without looking it up: the key lies in the folder of
@@ -9,18 +9,26 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 import hmac
 import os
 import secrets
+from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from hydra_core.base.errors import HydraError
+from hydra_core.base.errors import AccessError, HydraError, Problem
+from hydra_core.decision_log.records import OutcomeRecord
+from hydra_core.server.chat import RequestError
+from hydra_core.store.roles import Actor, Role
 
 _KEY_FILE: Final = ".decision-key"
 _KEY_BYTES: Final = 32
 _CHANCE, _OURS, _CALLERS = 8, 3, 4
+#: Bytes of one outcome.
+MOST_BYTES: Final = 100_000
+#: Keys of it that are looked at.
+_MOST_KEYS: Final = 20
 
 
 class DecisionIds:
@@ -53,7 +61,7 @@ class DecisionIds:
 
     def _mark(self, chance: bytes, caller: str | None = None) -> bytes:
         whose = b"" if caller is None else b"\0" + caller.encode("utf-8", "surrogatepass")
-        return hmac.new(self._key, chance + whose, hashlib.sha256).digest()
+        return hmac.digest(self._key, chance + whose, "sha256")
 
 
 def ids_of(folder: Path | None) -> DecisionIds:
@@ -99,3 +107,53 @@ def _decoded(decision_id: str) -> bytes:
     except (UnicodeEncodeError, binascii.Error):
         return b""
     return raw if len(raw) == _CHANCE + _OURS + _CALLERS else b""
+
+
+class UnknownDecisionError(HydraError):
+    """Feedback on a decision that this service did not make (404)."""
+
+
+def require_rater(ids: DecisionIds, decision_id: str, actor: Actor, caller: str) -> None:
+    """Make sure that a decision is known and that this actor may rate it.
+
+    Args:
+        caller: The actor as decisions know it.
+
+    Raises:
+        UnknownDecisionError: This service made no such decision.
+        AccessError: Somebody else asked for it.
+    """
+    if not ids.is_ours(decision_id):
+        raise UnknownDecisionError(
+            "this service made no decision of this id; x-hydra-decision-id has it"
+        )
+    if actor.role is not Role.PUBLISHER and not ids.is_callers(decision_id, caller):
+        raise AccessError("feedback is for whoever asked for the decision, or a publisher")
+
+
+def read_outcome(found: dict[str, Any], author: str) -> OutcomeRecord:
+    """The feedback in a decoded body.
+
+    Raises:
+        RequestError: It is not valid; lists what is wrong.
+    """
+    problems = [
+        Problem(name[:60], "is not known", "known: decision_id, quality, source, comment")
+        for name in islice(found, _MOST_KEYS)
+        if name not in ("decision_id", "quality", "source", "comment")
+    ]
+    decision_id, quality = found.get("decision_id"), found.get("quality")
+    if not isinstance(decision_id, str) or not 0 < len(decision_id) <= 100:
+        problems.append(Problem("decision_id", "is missing", "x-hydra-decision-id has it"))
+    if isinstance(quality, bool) or not isinstance(quality, int | float) or not 0 <= quality <= 1:
+        problems.append(Problem("quality", f"must be a number in [0, 1], got {quality!r:.60}"))
+        quality = 0.0
+    texts = {name: found.get(name, "") for name in ("source", "comment")}
+    for name, text in texts.items():
+        if not isinstance(text, str) or len(text) > 10_000:
+            problems.append(Problem(name, "must be a text of at most 10,000 characters"))
+    if problems:
+        raise RequestError("request", problems)
+    return OutcomeRecord(
+        str(decision_id), datetime.now(UTC), float(quality), **texts, author=author
+    )

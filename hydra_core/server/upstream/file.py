@@ -28,7 +28,7 @@ from hydra_core.base.reading.fields import Bounds, Problems, Section
 from hydra_core.base.reading.nodes import MapNode, ScalarNode, plain, shown
 from hydra_core.base.reading.yaml_reader import read_yaml
 from hydra_core.catalog.schema import read_catalog_text
-from hydra_core.server.wire.forms import Form
+from hydra_core.server.wire import Form
 
 SCHEMA: Final = "hydra.upstreams/v1"
 #: What the router reads of a request, or sets in it: no entry of an upstream may.

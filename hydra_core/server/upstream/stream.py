@@ -1,23 +1,37 @@
-"""A stream from an upstream: held until its first content, then passed on as it comes."""
+"""A stream from an upstream: held until its first content, then passed on as it comes.
+
+Server-sent events are cut out of its pieces; the bytes of an event stay as they are. A comment
+(`: ping`) is no content, nor is a first event that names the role alone: until there is content,
+another model may still be asked.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
+import re
 import time
-from collections.abc import AsyncGenerator
-from typing import Final
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 import aiohttp
 
-from hydra_core.server.upstream.events import EventReader, Seen
-from hydra_core.server.upstream.failures import NotAnsweredError
-from hydra_core.server.wire.forms import Form
+from hydra_core.server.upstream.failures import NotAnsweredError, error_in
+from hydra_core.server.wire import Form, said_in
 
 #: Bytes of events without content that are kept until there is some.
 _MOST_HELD: Final = 1 << 20
 #: After its last event a stream has this long to end.
 _DRAIN_S: Final = 0.2
+#: One event and one whole answer may have so many bytes.
+MOST_BYTES: Final = 32 << 20
+_BLANK_LINE: Final = re.compile(rb"\r\n\r\n|\n\r?\n|\r\r")
+_BLANK_LOOK_BACK: Final = 3
+_DONE: Final = b"[DONE]"
+#: Keys of a message that are not what the model wrote.
+_NAMES: Final = ("role", "id", "type", "index", "tool_call_id")
 
 
 class BrokeOffError(Exception):
@@ -113,3 +127,155 @@ class EventStream:
             async with asyncio.timeout(_DRAIN_S):
                 while await self._response.content.readany():
                     pass
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event of a stream.
+
+    Attributes:
+        raw: Its bytes, with the blank line after it.
+        data: Whether it has any; a comment has none.
+        written: Bytes of what the model wrote.
+        finished: Whether it ends a choice.
+        done: Whether nothing comes after it, such as `[DONE]`.
+        usage: The usage in it, as the upstream said it.
+        bare_usage: Whether it holds nothing but the usage.
+        error: Why it is no part of an answer, None where it is one.
+    """
+
+    raw: bytes
+    data: bool = False
+    written: int = 0
+    finished: bool = False
+    done: bool = False
+    usage: Mapping[str, Any] | None = None
+    bare_usage: bool = False
+    error: NotAnsweredError | None = None
+
+    @property
+    def content(self) -> bool:
+        """Whether the model said something with it."""
+        return self.written > 0 or self.finished
+
+
+@dataclass(slots=True)
+class Seen:
+    """What an answer has held so far."""
+
+    written: int = 0
+    finished: bool = False
+    done: bool = False
+    usage: Mapping[str, Any] | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether the answer came to its end."""
+        return self.done or self.finished
+
+    def note(self, event: Event) -> None:
+        """Take an event in."""
+        self.written += event.written
+        self.finished |= event.finished
+        self.done |= event.done
+        if event.usage:  # the Messages form says it in parts
+            self.usage = {**(self.usage or {}), **event.usage}
+
+
+@dataclass(slots=True)
+class EventReader:
+    """Cuts events out of the pieces of a stream.
+
+    Attributes:
+        form: The form that the events have.
+    """
+
+    form: Form = Form.CHAT
+    _pieces: list[bytes] = field(default_factory=list)
+    _size: int = 0
+    _tail: bytes = b""
+
+    def feed(self, piece: bytes) -> Iterator[Event]:
+        """The events that are whole by now."""
+        near, self._tail = self._tail + piece, (self._tail + piece)[-_BLANK_LOOK_BACK:]
+        if _BLANK_LINE.search(near) is None:
+            self._pieces.append(piece)
+            self._size += len(piece)
+            if self._size > MOST_BYTES:
+                yield Event(b"", data=True, error=NotAnsweredError("bad_answer"))
+            return
+        waiting, start = b"".join((*self._pieces, piece)), 0
+        for blank in _BLANK_LINE.finditer(waiting):
+            yield event_of(waiting[start : blank.end()], self.form)
+            start = blank.end()
+        rest = waiting[start:]
+        self._pieces, self._size = ([rest] if rest else []), len(rest)
+        self._tail = rest[-_BLANK_LOOK_BACK:]
+
+    def end(self) -> Iterator[Event]:
+        """The event that the stream ended in, if it did."""
+        rest = b"".join(self._pieces)
+        if rest.strip():
+            yield event_of(rest, self.form)
+
+
+def event_of(raw: bytes, form: Form = Form.CHAT) -> Event:
+    """What an event is."""
+    lines = raw.splitlines()
+    data = b"\n".join(line[5:].strip() for line in lines if line.startswith(b"data:"))
+    named_error = any(line[6:].strip() == b"error" for line in lines if line.startswith(b"event:"))
+    if not data:
+        return Event(raw)
+    if data == _DONE:
+        return Event(raw, data=True, done=True)
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        return Event(raw, data=True, error=NotAnsweredError("bad_answer"))
+    if form is not Form.CHAT:
+        return _said_event(raw, found, form)
+    error = error_in(found) or (NotAnsweredError("bad_answer") if named_error else None)
+    choices = found.get("choices")
+    listed = [one for one in choices if isinstance(one, dict)] if isinstance(choices, list) else []
+    said = found.get("usage")
+    usage = said if isinstance(said, dict) else None
+    if any(one.get("finish_reason") == "error" for one in listed):
+        error = error or NotAnsweredError("server_error")
+    return Event(
+        raw,
+        data=True,
+        written=sum(written_in(one.get("delta") or one.get("message")) for one in listed),
+        finished=any(one.get("finish_reason") for one in listed),
+        usage=usage,
+        bare_usage=choices == [] and usage is not None,
+        error=error,
+    )
+
+
+def _said_event(raw: bytes, found: Mapping[str, Any], form: Form) -> Event:
+    """An event of a form other than Chat Completions."""
+    said = said_in(found, form)
+    return Event(
+        raw,
+        data=True,
+        written=written_in(said.content),
+        finished=said.finished,
+        done=said.done,
+        usage=said.usage if isinstance(said.usage, dict) else None,
+        error=error_in({"error": said.error} if said.error else found),
+    )
+
+
+def written_in(message: object, depth: int = 0) -> int:
+    """Bytes of what the model wrote in a message; its role and ids are not counted."""
+    if isinstance(message, str):
+        return len(message.encode("utf-8", "replace"))
+    if depth > 6:
+        return 1
+    if isinstance(message, Mapping):
+        return sum(written_in(one, depth + 1) for key, one in message.items() if key not in _NAMES)
+    if isinstance(message, list):
+        return sum(written_in(one, depth + 1) for one in message)
+    return 0

@@ -14,7 +14,7 @@ from typing import Any, Final
 from hydra_core.base.tokens import BYTES_PER_TOKEN
 from hydra_core.base.types import ModelSpec
 from hydra_core.server.chat import ChatRequest
-from hydra_core.server.wire.answering import counts_of
+from hydra_core.server.wire import counts_of
 
 #: Tokens that providers add to a request of their own accord (templates, results of their tools).
 _ADDED_TOKENS: Final = 20_000

@@ -1,13 +1,21 @@
-"""Looks for what somebody should know, and tells each event once to the webhook."""
+"""Looks for what somebody should know, and tells each event once to the webhook.
+
+A webhook is posted to beside the service: retried, never waited for, its address a secret.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
+import queue
 import threading
-from collections.abc import Callable, Iterator, Mapping
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.types import WhenSpent
@@ -16,16 +24,21 @@ from hydra_core.server.access.team_budgets import period_of
 from hydra_core.server.deciding import Decider
 from hydra_core.server.metrics import Metrics
 from hydra_core.server.promise import PromiseWatch
-from hydra_core.server.telemetry.webhook import Webhook
 
 _LOG = logging.getLogger(__name__)
 _LOOK_S: Final = 5.0
 #: Drift takes longer to look for than the rest.
 _DRIFT_EVERY: Final = timedelta(minutes=1)
 _WINDOWS: Final = {"15m": "15 minutes", "1h": "hour", "1d": "day"}
-#: Shares of a budget that are told.
+#: Shares of a budget that are alerted.
 SHARES: Final = (1.0, 0.8)
-_Found = tuple[str, str]
+_Event = tuple[str, str]
+#: The variable that holds the address.
+VARIABLE: Final = "HYDRA_ALERT_WEBHOOK"
+_TIMEOUT_S: Final = 10.0
+_MOST_WAITING: Final = 100
+#: Seconds before each further try.
+_WAITS_S: Final = (2.0, 10.0, 60.0, 300.0, 900.0)
 
 
 class Alerts:
@@ -33,7 +46,7 @@ class Alerts:
 
     Args:
         promise: None where no log is kept.
-        folder: Of the decision log; workers share through it what was told. None for none.
+        folder: Of the decision log; workers share through it what was sent. None for none.
         every_s: Time between two looks.
         clock: The current moment, with a time zone.
     """
@@ -65,15 +78,15 @@ class Alerts:
         self._webhook.close()
 
     def look(self) -> None:
-        """Tell what is new."""
+        """Send what is new."""
         now = self._clock()
-        for key, text in self._found(now):
+        for key, text in self._new(now):
             if self._events.first(key, text, now):
                 extra = {"event": "alert"}
                 _LOG.warning("%s", text, extra=extra)
                 self._webhook.post(f"HyDRA: {text}")
 
-    def _found(self, now: datetime) -> Iterator[_Found]:
+    def _new(self, now: datetime) -> Iterator[_Event]:
         yield from self._canary()
         yield from self._promised()
         yield from self._upstreams()
@@ -83,18 +96,18 @@ class Alerts:
             self._drift_due = now + _DRIFT_EVERY
             yield from shifted(self._metrics.shifts(), now)
 
-    def _canary(self) -> Iterator[_Found]:
+    def _canary(self) -> Iterator[_Event]:
         canary = self._decider.canary
         if canary is not None and (why := canary.stopped):
             name = canary.live.now.catalog.name
             yield f"canary {name} {why}", f"the canary {name} is stopped: {why}"
 
-    def _promised(self) -> Iterator[_Found]:
+    def _promised(self) -> Iterator[_Event]:
         ended = "" if self._promise is None else self._promise.ended
         if ended:
             yield f"promise {self._decider.live.now.catalog.digest}", ended
 
-    def _upstreams(self) -> Iterator[_Found]:
+    def _upstreams(self) -> Iterator[_Event]:
         """Told when a model goes down; once it answers again, the next time is a new event."""
         down = self._decider.health.down()
         fresh, back, self._down = down - self._down, self._down - down, down
@@ -104,12 +117,12 @@ class Alerts:
             text = f"{model} does not answer: its last attempts all failed; others are asked"
             yield f"down {model}", text
 
-    def _usage(self, now: datetime) -> Iterator[_Found]:
+    def _usage(self, now: datetime) -> Iterator[_Event]:
         for model in self._metrics.take_unknown():
             text = f"{model} answers without counting its tokens: what it costs is not known"
             yield f"usage {model} {now:%Y-%m-%d}", text
 
-    def _budgets(self, now: datetime) -> Iterator[_Found]:
+    def _budgets(self, now: datetime) -> Iterator[_Event]:
         teams = self._decider.live.now.catalog.policy.teams
         for name, used in self._decider.budgets_used().items():
             budget = teams[name].budget if name in teams else None
@@ -134,7 +147,7 @@ class Alerts:
                 _LOG.exception("alerts were not looked for")
 
 
-def shifted(shifts: Mapping[str, tuple[float, bool]], now: datetime) -> Iterator[_Found]:
+def shifted(shifts: Mapping[str, tuple[float, bool]], now: datetime) -> Iterator[_Event]:
     """The windows of traffic that ask for something else than all before, as events.
 
     Args:
@@ -142,5 +155,85 @@ def shifted(shifts: Mapping[str, tuple[float, bool]], now: datetime) -> Iterator
     """
     for window, (psi, beyond_chance) in shifts.items():
         if beyond_chance:
-            told = f"requests of the last {_WINDOWS[window]} ask for something else than before"
-            yield f"drift {window} {now:%Y-%m-%d}", f"{told} (PSI {psi:.2f})"
+            text = f"requests of the last {_WINDOWS[window]} ask for something else than before"
+            yield f"drift {window} {now:%Y-%m-%d}", f"{text} (PSI {psi:.2f})"
+
+
+def webhook_address(environ: Mapping[str, str]) -> str:
+    """The webhook's address, '' for none.
+
+    Raises:
+        HydraError: It is no address; the message does not show it.
+    """
+    url = environ.get(VARIABLE, "").strip()
+    parts = urlsplit(url)
+    if url and (parts.scheme not in ("http", "https") or not parts.hostname):
+        raise HydraError(f"{VARIABLE} is no http(s) address: export the webhook's whole URL")
+    return url
+
+
+class Webhook:
+    """Posts `{"text": ...}`, which Slack and others understand, in a thread of its own.
+
+    Args:
+        url: Never logged.
+        counted: Called with `sent` or `lost` for each alert.
+        waits_s: Seconds before each further try of one alert.
+    """
+
+    def __init__(
+        self, url: str, counted: Callable[[str], object], waits_s: Sequence[float] = _WAITS_S
+    ) -> None:
+        self._url, self._counted, self._waits_s = url, counted, waits_s
+        self._queue: queue.Queue[str] = queue.Queue(_MOST_WAITING)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="alerts-post", daemon=True)
+        self._thread.start()
+
+    def post(self, text: str) -> None:
+        """Send an alert as soon as may be; it is lost where too many wait already."""
+        try:
+            self._queue.put_nowait(text)
+        except queue.Full:
+            self._lost("too many wait")
+
+    def close(self) -> None:
+        """Stop; what waits for another try is given up."""
+        self._stop.set()
+
+    def _work(self) -> None:
+        while not self._stop.is_set():
+            try:
+                text = self._queue.get(timeout=0.5)
+            except queue.Empty:
+                continue
+            self._send(text)
+
+    def _send(self, text: str) -> None:
+        why = ""
+        for wait_s in (0.0, *self._waits_s):
+            if wait_s and self._stop.wait(wait_s):
+                break
+            why = self._try(text)
+            if not why:
+                self._counted("sent")
+                return
+        self._lost(why)
+
+    def _try(self, text: str) -> str:
+        """Why one try failed, '' where it did not; never with the address in it."""
+        body = json.dumps({"text": text}, ensure_ascii=False).encode("utf-8", "replace")
+        headers = {"content-type": "application/json", "user-agent": "hydra-router"}
+        try:
+            request = urllib.request.Request(self._url, data=body, headers=headers)
+            with urllib.request.urlopen(request, timeout=_TIMEOUT_S):
+                return ""
+        except urllib.error.HTTPError as error:
+            error.close()
+            return f"status {error.code}"
+        except Exception as error:  # whatever it was, it is tried again
+            return type(error).__name__
+
+    def _lost(self, why: str) -> None:
+        self._counted("lost")
+        _LOG.error("an alert did not reach the webhook: %s", why, extra={"event": "alert_lost"})

@@ -1,0 +1,244 @@
+"""The forms that clients and upstreams speak: Chat Completions, Messages and Responses.
+
+Names, addresses and error shapes of each; its requests as Chat Completions would say them, for the
+decision alone; and what its answers hold. What an upstream gets is the request as it came.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+_TYPES: Final = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error"}
+_MESSAGES_TYPES: Final = {
+    **_TYPES,
+    402: "billing_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    503: "overloaded_error",
+    504: "timeout_error",
+    529: "overloaded_error",
+}
+#: Responses that came to an end, or that the upstream goes on with by itself.
+_STATUSES: Final = ("completed", "incomplete", "queued", "in_progress")
+_Message = dict[str, Any]
+#: How coding agents name their session in the user's id.
+_SESSION: Final = re.compile(r"session_(?:id\W{1,9})?[0-9a-zA-Z-]{8,64}")
+#: What only the upstream that made it knows: a routed request may go to another one.
+STATE: Final = ("previous_response_id", "conversation", "background")
+
+
+class Form(StrEnum):
+    """A form of requests and answers, as an upstreams file names it."""
+
+    CHAT = "chat"
+    MESSAGES = "messages"
+    RESPONSES = "responses"
+
+    @property
+    def path(self) -> str:
+        """Its address below a base URL."""
+        return "/chat/completions" if self is Form.CHAT else f"/{self.value}"
+
+    def error(self, status: int, message: str, code: str | None = None) -> dict[str, Any]:
+        """An error as clients of this form understand it."""
+        types = _MESSAGES_TYPES if self is Form.MESSAGES else _TYPES
+        kind = types.get(status, "invalid_request_error" if status < 500 else "api_error")
+        if self is Form.MESSAGES:
+            return {"type": "error", "error": {"type": kind, "message": message}}
+        return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+
+    def error_event(self, message: str) -> bytes:
+        """An error in the middle of a stream of events, where no status can be said any more."""
+        if self is Form.RESPONSES:
+            found: dict[str, Any] = {"type": "error", "code": "server_error", "param": None}
+            found |= {"message": message, "sequence_number": 0}
+        else:
+            found = self.error(502, message)
+        named = b"" if self is Form.CHAT else b"event: error\n"
+        return named + b"data: " + json.dumps(found).encode() + b"\n\n"
+
+
+def form_of_path(path: str) -> Form:
+    """The form whose address ends a request's path; Chat Completions for every other."""
+    return next((form for form in Form if path.endswith(form.path)), Form.CHAT)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One event of a stream.
+
+    Attributes:
+        content: What the model wrote in it.
+        finished: Whether it says why the model stopped.
+        done: Whether nothing comes after it.
+        usage: The tokens in it, as the upstream said them.
+        error: What it says went wrong, None where nothing did.
+    """
+
+    content: object = ""
+    finished: bool = False
+    done: bool = False
+    usage: object = None
+    error: object = None
+
+
+def said_in(found: Mapping[str, Any], form: Form) -> Said:
+    """What a decoded event says."""
+    return _messages_event(found) if form is Form.MESSAGES else _responses_event(found)
+
+
+def whole_content(found: Mapping[str, Any], form: Form) -> object:
+    """What the model wrote in an answer in one piece, None where it is no answer."""
+    if form is Form.MESSAGES:
+        content = found.get("content")
+        return content if found.get("type") == "message" and isinstance(content, list) else None
+    output = found.get("output")
+    known = found.get("object") == "response" and found.get("status") in _STATUSES
+    return output if known and isinstance(output, list) else None
+
+
+def counts_of(said: Mapping[str, Any], form: Form) -> tuple[object, object, object]:
+    """Tokens read, of them from the prompt cache, and written; not yet checked.
+
+    The Messages form counts what it read from the cache, and what it wrote into it, beside the
+    other input; what was written into it is billed as other input here.
+    """
+    if form is Form.MESSAGES:
+        cached = said.get("cache_read_input_tokens") or 0
+        parts = (said.get("input_tokens"), cached, said.get("cache_creation_input_tokens") or 0)
+        counted = [part for part in parts if isinstance(part, int) and part >= 0]
+        read = sum(counted) if len(counted) == len(parts) else None
+        return read, cached, said.get("output_tokens")
+    names = ("prompt", "completion") if form is Form.CHAT else ("input", "output")
+    details = said.get(f"{names[0]}_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
+    read, written = (said.get(f"{name}_tokens") for name in names)
+    return read, 0 if cached is None else cached, written
+
+
+def _messages_event(found: Mapping[str, Any]) -> Said:
+    kind, delta = found.get("type"), found.get("delta")
+    if kind == "message_start":
+        message = found.get("message")
+        return Said(usage=message.get("usage") if isinstance(message, Mapping) else None)
+    if kind == "content_block_start":
+        return Said(found.get("content_block"))
+    if kind == "content_block_delta":
+        return Said(delta)
+    if kind == "message_delta":
+        stopped = isinstance(delta, Mapping) and bool(delta.get("stop_reason"))
+        return Said(finished=stopped, usage=found.get("usage"))
+    return Said(done=kind == "message_stop")
+
+
+def _responses_event(found: Mapping[str, Any]) -> Said:
+    kind, response = str(found.get("type")), found.get("response")
+    held: Mapping[str, Any] = response if isinstance(response, Mapping) else {}
+    if kind in ("response.completed", "response.incomplete"):
+        return Said(finished=True, done=True, usage=held.get("usage"))
+    if kind in ("response.failed", "response.cancelled"):
+        return Said(error=held.get("error") or {"code": "server_error"})
+    if kind == "error":
+        return Said(error={name: found.get(name) for name in ("code", "message")})
+    if kind == "response.output_item.added":
+        item = found.get("item")
+        return Said(item.get("name") if isinstance(item, Mapping) else "")
+    return Said(found.get("delta") if kind.endswith(".delta") else "")
+
+
+def as_chat(found: Mapping[str, Any], form: Form) -> Mapping[str, Any]:
+    """The messages and tools of a request, in the form of Chat Completions."""
+    if form is Form.CHAT:
+        return found
+    said = _of_messages(found) if form is Form.MESSAGES else _of_responses(found)
+    return {"messages": list(said), "tools": found.get("tools")}
+
+
+_LIMITS: Final = {
+    Form.CHAT: ("max_completion_tokens", "max_tokens"),
+    Form.MESSAGES: ("max_tokens",),
+    Form.RESPONSES: ("max_output_tokens",),
+}
+
+
+def output_limit(found: Mapping[str, Any], form: Form) -> object:
+    """What the request says of the longest answer, None where it says nothing."""
+    return next((found[name] for name in _LIMITS[form] if name in found), None)
+
+
+def schemas(found: Mapping[str, Any], form: Form) -> list[Any]:
+    """What a model reads beside the messages."""
+    declared = [found.get("tools"), found.get("functions"), answer_format(found, form)]
+    return [one for one in declared if one]
+
+
+def answer_format(found: Mapping[str, Any], form: Form) -> object:
+    """The shape that the request asks its answer to have, None where it asks for none."""
+    if form is Form.CHAT:
+        return found.get("response_format")
+    holder = found.get("text" if form is Form.RESPONSES else "output_config")
+    return holder.get("format") if isinstance(holder, Mapping) else None
+
+
+def session_of(found: Mapping[str, Any], form: Form) -> str | None:
+    """The conversation that a Messages request names in its user's id, if it does."""
+    metadata = found.get("metadata") if form is Form.MESSAGES else None
+    user = metadata.get("user_id") if isinstance(metadata, Mapping) else None
+    return user if isinstance(user, str) and _SESSION.search(user[:2_000]) else None
+
+
+def _of_messages(found: Mapping[str, Any]) -> Iterator[_Message]:
+    if found.get("system"):
+        yield {"role": "system", "content": found["system"]}
+    for message in _listed(found.get("messages")):
+        content = message.get("content")
+        if not isinstance(content, list):
+            yield dict(message)
+            continue
+        rest, calls, results = [], [], []
+        for part in content:
+            kind = str(part.get("type")) if isinstance(part, Mapping) else ""
+            if kind.endswith("tool_use"):
+                calls.append(_call(part.get("name"), part.get("input")))
+            elif kind.endswith("tool_result"):
+                content, failed = part.get("content") or "", part.get("is_error")
+                results.append({"role": "tool", "content": content, "is_error": failed})
+            else:
+                rest.append(part)
+        yield from results
+        if rest or calls or not results:
+            more = {"tool_calls": calls} if calls else {}
+            yield {"role": message.get("role"), "content": rest, **more}
+
+
+def _of_responses(found: Mapping[str, Any]) -> Iterator[_Message]:
+    if isinstance(found.get("instructions"), str):
+        yield {"role": "system", "content": found["instructions"]}
+    given = found.get("input")
+    if isinstance(given, str):
+        yield {"role": "user", "content": given}
+    for item in _listed(given):
+        kind = str(item.get("type", "message"))
+        if kind == "message":
+            yield {"role": item.get("role"), "content": item.get("content")}
+        elif kind.endswith("_call_output"):
+            yield {"role": "tool", "content": item.get("output") or ""}
+        elif kind.endswith("_call"):
+            said = item.get("arguments", item.get("input", item.get("action")))
+            call = _call(item.get("name", kind), said)
+            yield {"role": "assistant", "content": None, "tool_calls": [call]}
+
+
+def _call(name: object, said: object) -> dict[str, Any]:
+    text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+    return {"function": {"name": str(name or ""), "arguments": text}}
+
+
+def _listed(found: object) -> list[Mapping[str, Any]]:
+    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []

@@ -1,1 +1,0 @@
-"""The forms that clients and upstreams speak: Chat Completions, Messages and Responses."""
