@@ -1,5 +1,8 @@
 """Models without outcomes, or with few, join what was learned by a rate: how often they succeed.
 
+A model with outcomes in logs only joins by these: they say how it differs from what the others were
+predicted to achieve on the queries that it was sent, so that easy queries do not flatter it.
+
 What they add cannot be measured without outcomes, so lift and recommendation stay those of the
 models with outcomes. What a rate is worth is rehearsed instead: every model with outcomes plays the
 newcomer once.
@@ -14,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from hydra_core.base.errors import OutcomeModelError, Problem
-from hydra_core.base.types import Float32Array, FloatArray
+from hydra_core.base.types import Float32Array, FloatArray, IntArray
 from hydra_core.choosing.heads import grouped_parts
 from hydra_core.choosing.learn import Learning, LoggedPart, reliability
 from hydra_core.choosing.lift import POINTS, differences_to_hull, hull_of
@@ -29,6 +32,7 @@ from hydra_core.choosing.sources.newcomers import (
 from hydra_core.choosing.sources.outcomes import Outcomes
 from hydra_core.choosing.sources.success_profiles import fit_success_profiles
 from hydra_core.evalsets.evalset import EvalSet
+from hydra_core.outcome_model.features import Messages
 from hydra_core.outcome_model.heads import Linear, log_odds
 from hydra_core.outcome_model.model import LEAST_OUTCOMES, Costs
 from hydra_core.outcome_model.raw import Predicted, Raw
@@ -106,41 +110,51 @@ def need_rates(evalset: EvalSet, rates: Mapping[str, float]) -> dict[str, float]
 
 
 def with_newcomers(
-    learning: Learning, rates: Mapping[str, float], prices: Mapping[str, tuple[float, float]]
+    learning: Learning,
+    rates: Mapping[str, float],
+    prices: Mapping[str, tuple[float, float]] | None,
 ) -> Learning:
-    """Add models by their rates to what was learned; their few outcomes move them.
+    """Add models to what was learned, by their rates and by their outcomes in logs.
 
     Args:
-        learning: Of the models with outcomes.
-        rates: Name -> mean success, in (0, 1); none is among the models learned.
-        prices: USD per million tokens read and written, of all of them.
+        learning: Of the models with outcomes; those of its material that have them in logs only
+            join too.
+        rates: Name -> mean success, in (0, 1); none is among the models learned. Few outcomes, or
+            logged ones, move it.
+        prices: USD per million tokens read and written, of all of them; None predicts cost as the
+            set has it.
     """
     known = learning.predicted.success[:, : learning.material.together]
+    placed = {**dict.fromkeys(learning.material.logged_only), **rates}
     newcomers = []
-    for name, rate in rates.items():
+    for name, rate in placed.items():
         material = _widened(learning.material, name)
-        own = material.quality[:, -1]
-        blended = np.array([np.dot(prices[one], _BLEND) for one in material.models])
+        every = _Rows.of(material, known, learning.logged)
+        per_mtok, dearer = None, None
+        if prices is not None:
+            per_mtok = np.array([prices[one] for one in material.models])
+            blended = per_mtok @ _BLEND
+            dearer = float(blended[-1] / np.exp(np.log(blended[:-1]).mean()))
         heads = place_newcomer(
             learning.heads,
-            material.messages,
-            known,
+            every.messages,
+            every.success,
             name,
             rate=rate,
-            quality=own,
-            cost_usd=material.cost_usd[:, -1],
-            input_tokens=_last(material.input_tokens),
-            output_tokens=_last(material.output_tokens),
-            dearer=float(blended[-1] / np.exp(np.log(blended[:-1]).mean())),
+            quality=every.quality,
+            cost_usd=every.cost_usd,
+            input_tokens=every.input_tokens,
+            output_tokens=every.output_tokens,
+            dearer=dearer,
+            about=known,
         )
-        success = _cross_fitted(material, known, own, rate, learning.seed)
-        raw = _beside(learning.raw, success, heads.costs)
-        pool = heads.for_pool(
-            material.models,
-            np.zeros(len(material.models)),
-            np.array([prices[one] for one in material.models]),
-        )
+        success = _cross_fitted(every, known, rate, learning.seed)
+        raw = _beside(learning.raw, success[: material.n], heads.costs)
+        pool = heads.for_pool(material.models, np.zeros(len(material.models)), per_mtok)
         predicted = pool.combine(raw)
+        logged = learning.logged
+        if logged is not None:
+            logged = replace(logged, raw=_beside(logged.raw, success[material.n :], heads.costs))
         learning = replace(
             learning,
             material=material,
@@ -148,10 +162,13 @@ def with_newcomers(
             raw=raw,
             predicted=predicted,
             reliability=reliability(predicted.success, material.quality),
-            logged=_logged(learning, known, own, rate, heads.costs),
+            logged=logged,
         )
-        counted = int(np.isfinite(own).sum())
-        newcomers.append(Newcomer(name, rate, counted, newcomer_range(known, own, rate)))
+        counted = int(np.isfinite(every.quality).sum())
+        spread = newcomer_range(every.success, every.quality, rate, known)
+        newcomers.append(Newcomer(name, rate, counted, spread))
+    if not newcomers:
+        return learning
     said = " ".join(one.sentence for one in newcomers)
     reason = f"{learning.reason} {said} What this adds is not measured."
     return replace(learning, reason=reason, newcomers=tuple(newcomers))
@@ -254,9 +271,11 @@ def _lift(success: FloatArray, cost_usd: FloatArray, outcomes: Outcomes) -> floa
     return float(differences_to_hull(outcomes.quality, outcomes.cost_usd, chosen, hull).mean())
 
 
-def _said(success: FloatArray, quality: FloatArray, rate: float) -> FloatArray:
+def _said(
+    success: FloatArray, quality: FloatArray, rate: float | None, about: FloatArray | None = None
+) -> FloatArray:
     """(n,) success of a newcomer."""
-    head = newcomer_head(success, quality, rate=rate)
+    head = newcomer_head(success, quality, rate=rate, about=about)
     odds = head(log_odds(success).astype(np.float32))[:, 0].astype(np.float64)
     result: FloatArray = 1.0 / (1.0 + np.exp(-odds))
     return result
@@ -291,33 +310,55 @@ def _widened(material: Material, name: str) -> Material:
     )
 
 
-def _last(values: FloatArray | None) -> FloatArray | None:
-    return None if values is None else values[:, -1]
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """The queries that were learned on, then the logged ones; the newcomer's values on them."""
+
+    messages: Messages
+    success: FloatArray
+    quality: FloatArray
+    cost_usd: FloatArray
+    input_tokens: FloatArray
+    output_tokens: FloatArray
+    clusters: IntArray
+
+    @classmethod
+    def of(cls, material: Material, known: FloatArray, logged: LoggedPart | None) -> _Rows:
+        """Take the newcomer's column, the last, and the (n, b) success of the others."""
+        evalset, name = material.evalset, material.models[-1]
+        parts, success = [material], [known]
+        if material.logged is not None and logged is not None:
+            raw = logged.raw
+            theirs = np.clip(raw.shared + raw.difference[:, : material.together], 0.0, 1.0)
+            parts, success = [*parts, material.logged], [known, theirs.astype(np.float64)]
+        rows = np.concatenate([one.rows for one in parts])
+
+        def own(values: FloatArray | None) -> FloatArray:
+            if values is None or name not in evalset.models:
+                return np.full(rows.size, np.nan)
+            column: FloatArray = values[rows, evalset.models.index(name)]
+            return column
+
+        messages = Messages(
+            *(np.concatenate([getattr(one.messages, part) for one in parts])
+              for part in Messages.__slots__)
+        )  # fmt: skip
+        read, written = (evalset.extras.get(one) for one in ("input_tokens", "output_tokens"))
+        clusters = np.concatenate([one.clusters for one in parts])
+        return cls(
+            messages, np.concatenate(success), own(evalset.quality), own(evalset.cost_usd),
+            own(read), own(written), clusters,
+        )  # fmt: skip
 
 
-def _logged(
-    learning: Learning, known: FloatArray, own: FloatArray, rate: float, costs: Costs
-) -> LoggedPart | None:
-    """The logged rows with the newcomer's column."""
-    if learning.logged is None:
-        return None
-    raw = learning.logged.raw
-    b = learning.material.together
-    theirs = np.clip(raw.shared + raw.difference[:, :b], 0.0, 1.0).astype(np.float64)
-    head = newcomer_head(known, own, rate=rate)
-    odds = head(log_odds(theirs).astype(np.float32))[:, 0].astype(np.float64)
-    return replace(learning.logged, raw=_beside(raw, 1.0 / (1.0 + np.exp(-odds)), costs))
-
-
-def _cross_fitted(
-    material: Material, known: FloatArray, own: FloatArray, rate: float, seed: int
-) -> FloatArray:
-    """(n,) success of a newcomer by heads that have not seen the query."""
-    part = grouped_parts(material.clusters, _FOLDS, np.random.default_rng(seed))
-    success = np.empty(material.n)
+def _cross_fitted(every: _Rows, about: FloatArray, rate: float | None, seed: int) -> FloatArray:
+    """Success of a newcomer on every row, by heads that have not seen its query."""
+    part = grouped_parts(every.clusters, _FOLDS, np.random.default_rng(seed))
+    success = np.empty(every.clusters.size)
     for number in range(_FOLDS):
         rows = part == number
-        success[rows] = _said(known, np.where(rows, np.nan, own), rate)[rows]
+        others = np.where(rows, np.nan, every.quality)
+        success[rows] = _said(every.success, others, rate, about)[rows]
     return success
 
 

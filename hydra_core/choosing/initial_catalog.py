@@ -16,7 +16,6 @@ from typing import Final
 import numpy as np
 
 from hydra_core.base.errors import CatalogError, EvalSetError, Problem
-from hydra_core.base.list_price import ListPrice
 from hydra_core.base.types import Band, Catalog, FloatArray, Pool, Selection
 from hydra_core.catalog.editing.render import Value, flow
 from hydra_core.catalog.prices.price_file import GivenPrice
@@ -308,7 +307,8 @@ def initial_catalog(
     wanted = _chosen(evalset, models)
     _require_prices(wanted, prices, evalset)
     odd = price_warnings(evalset, {model: prices[model] for model in wanted}, today)
-    evalset = _with_costs(evalset, {model: prices[model].price for model in wanted})
+    own = {model: prices[model].price for model in wanted}
+    evalset = replace(evalset, cost_usd=costs_at(evalset, own, PRICE_RATIO).usd)
     data = _aligned(evalset, requirements, wanted)
     train = folds(data, 2, np.random.default_rng(seed))[0].train
     below = under_hull(data.take(train)) if len(wanted) > 1 else ()
@@ -406,11 +406,6 @@ def _aligned(evalset: EvalSet, requirements: FloatArray, models: Sequence[str]) 
         message = f"only {len(data.query_ids)} queries have outcomes of every model"
         raise EvalSetError(evalset.name, [Problem("", message, remedy)])
     return data
-
-
-def _with_costs(evalset: EvalSet, prices: Mapping[str, ListPrice]) -> EvalSet:
-    """The set with what it would cost at these prices, where tokens or old prices are known."""
-    return replace(evalset, cost_usd=costs_at(evalset, prices, PRICE_RATIO).usd)
 
 
 def _costed(evalset: EvalSet) -> EvalSet:

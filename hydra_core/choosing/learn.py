@@ -18,10 +18,16 @@ from hydra_core.base.intervals import Interval
 from hydra_core.base.types import FloatArray, IntArray, Progress
 from hydra_core.choosing.heads import TREES, Choice, choose, fit, grouped_parts
 from hydra_core.choosing.lift import POINTS, Lift, lift_of, recommendation
-from hydra_core.choosing.logged import LOG_RECIPE, fit_logged, join_logged
 from hydra_core.choosing.material import Material
 from hydra_core.choosing.sources.cell_findings import findings_of
-from hydra_core.choosing.sources.few_outcomes import FEW, RECIPE, fit_few
+from hydra_core.choosing.sources.few_outcomes import (
+    FEW,
+    LOG_RECIPE,
+    RECIPE,
+    fit_few,
+    fit_logged,
+    join_logged,
+)
 from hydra_core.choosing.sources.grader_check import GraderCheck, grader_check
 from hydra_core.choosing.sources.heads import rank_predictions
 from hydra_core.choosing.sources.newcomers import Newcomer

@@ -8,18 +8,19 @@ from typing import Final
 import numpy as np
 
 from hydra_core.base.intervals import Interval
-from hydra_core.base.types import FloatArray, IntArray
+from hydra_core.base.types import ChoiceArray, FloatArray, IntArray
 from hydra_core.outcome_model.raw import Predicted
 from hydra_core.replay.band import MIN_MOVED, CurveBand, lift_band
+from hydra_core.replay.frontier import choices, frontier
 from hydra_core.replay.matched_cost import MatchedCost, matched_cost_mix
 from hydra_core.replay.metrics import ConstantPolicy, upper_hull
 from hydra_core.replay.significance import mean_interval
-from hydra_core.replay.value_curve import value_curve
-from hydra_core.routing.matcher import choose_by_value
+from hydra_core.routing.matcher import returns_on_upgrading, tau_of_value
 
 #: Percent of the way from the cheapest to the dearest constant of the hull.
 POINTS: Final = (25, 50, 75)
-_GRID: Final = (10, 20, 25, 30, 40, 50, 60, 70, 75, 80, 90)
+#: Percent of the cost range at which a lift is judged, `POINTS` among them.
+GRID: Final = (10, 20, 25, 30, 40, 50, 60, 70, 75, 80, 90)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,11 +41,11 @@ class Lift:
 
     def at(self, percent: int) -> Interval:
         """Lift at one of `POINTS`, with the interval that holds at all points at once."""
-        return self.band.interval(_GRID.index(percent))
+        return self.band.interval(GRID.index(percent))
 
     def counted(self, percent: int) -> bool:
         """Whether enough queries are moved there for any verdict."""
-        return bool(self.band.counted[_GRID.index(percent)])
+        return bool(self.band.counted[GRID.index(percent)])
 
 
 def hull_of(quality: FloatArray, cost_usd: FloatArray) -> tuple[ConstantPolicy, ...]:
@@ -75,21 +76,49 @@ def lift_of(
     if high <= low:
         return None
     order = cost_usd.mean(axis=0)
-    curve = value_curve(predicted.success, predicted.cost_usd, quality, cost_usd, order)
-    wanted = [low + percent / 100 * (high - low) for percent in _GRID]
+    by = predicted.cost_usd
+    returns = returns_on_upgrading(predicted.success, by)
+    curve = frontier(returns, order, quality, cost_usd, ranked_by=by)
+    wanted = [low + percent / 100 * (high - low) for percent in GRID]
     rows = [int(np.abs(curve.mean_cost_usd - cost).argmin()) for cost in wanted]
     values = np.array([curve.point(row).knob for row in rows])
-    choice = np.stack(
-        [choose_by_value(predicted.success, predicted.cost_usd, v) for v in values], axis=1
-    )
-    band = lift_band(quality, cost_usd, choice, values, clusters, rng=rng)
-    fixed = choice[:, [_GRID.index(percent) for percent in POINTS]]
+    choice = choices(returns, by, tau_of_value(values))
+    return lift_of_choices(quality, cost_usd, choice, clusters, rng, knob=values)
+
+
+def lift_of_choices(
+    quality: FloatArray,
+    cost_usd: FloatArray,
+    choice: ChoiceArray,
+    clusters: IntArray | None,
+    rng: np.random.Generator,
+    *,
+    knob: FloatArray | None = None,
+) -> Lift | None:
+    """Return the lift of routes at `GRID` over the best fixed mix at the same cost.
+
+    Args:
+        quality: (n, m) outcomes, none missing.
+        cost_usd: (n, m) realised cost, USD, none missing.
+        choice: (n, len(GRID)) model index of each query at each position.
+        clusters: (n,) cluster numbers, or None when all queries are independent.
+        knob: (len(GRID),) the setting of each position; default the positions.
+
+    Returns:
+        None where one model is both the cheapest and the best.
+    """
+    hull = hull_of(quality, cost_usd)
+    if hull[-1].mean_cost_usd <= hull[0].mean_cost_usd:
+        return None
+    at = np.asarray(GRID) / 100 if knob is None else knob
+    band = lift_band(quality, cost_usd, choice, at, clusters, rng=rng)
+    fixed = choice[:, [GRID.index(point) for point in POINTS]]
     added = differences_to_hull(quality, cost_usd, fixed, hull).mean(axis=1)
-    return Lift(mean_interval(added, clusters), band, values, added)
+    return Lift(mean_interval(added, clusters), band, at, added)
 
 
 def differences_to_hull(
-    quality: FloatArray, cost_usd: FloatArray, choice: IntArray, hull: tuple[ConstantPolicy, ...]
+    quality: FloatArray, cost_usd: FloatArray, choice: ChoiceArray, hull: tuple[ConstantPolicy, ...]
 ) -> FloatArray:
     """(n, p) what each query adds to policy minus mixture at each of p settings."""
     every = np.arange(len(quality))[:, None]
@@ -99,8 +128,13 @@ def differences_to_hull(
     return against.differences(quality, cost_usd, choice)
 
 
-def recommendation(lift: Lift | None) -> tuple[bool, str]:
-    """Whether to use the outcome model, and one sentence that says why."""
+def recommendation(lift: Lift | None, *, widened: float = 1.0) -> tuple[bool, str]:
+    """Whether to use what has this lift, and one sentence that says why.
+
+    Args:
+        widened: So many times as wide the interval of the mean has to lie above 0; more than once
+            where the best of several is looked for.
+    """
     if lift is None:
         return False, "Keep one model: it is both the cheapest and the best here."
     interval = lift.mean.scaled(100.0).text("pp")
@@ -110,7 +144,7 @@ def recommendation(lift: Lift | None) -> tuple[bool, str]:
             "few for a result."
         )
     lowest = min(lift.at(percent).value for percent in POINTS)
-    if lift.mean.lo <= 0 or lowest <= 0 or (lift.band.hi < 0).any():
+    if lift.mean.widened(widened).lo <= 0 or lowest <= 0 or (lift.band.hi < 0).any():
         return False, f"Keep the fixed mix: no measurable gain here ({interval} at the same cost)."
     return True, f"Use it: {interval} more quality than the best fixed mix at the same cost."
 

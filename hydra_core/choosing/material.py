@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -41,6 +41,8 @@ class Material:
         others: (n, r) outcomes of the set's further models that have one on every row: learned
             along, since they too say what is hard, never predicted.
         logged: Further queries with outcomes of some of the models only, None without any.
+        logged_only: Further models: their outcomes are on other queries than the others'. They
+            join what was learned by these (`by_rate.with_newcomers`).
     """
 
     evalset: EvalSet
@@ -55,6 +57,7 @@ class Material:
     clusters: IntArray
     others: FloatArray
     logged: Material | None = None
+    logged_only: tuple[str, ...] = ()
 
     @property
     def n(self) -> int:
@@ -100,12 +103,15 @@ class Material:
         )
 
 
-def gather(evalset: EvalSet, messages: Messages, models: Sequence[str]) -> Material:
+def gather(
+    evalset: EvalSet, messages: Messages, models: Sequence[str], by_rate: Collection[str] = ()
+) -> Material:
     """The part of an eval set that the named models can be learned from.
 
     Args:
         messages: Of every query of the set.
         models: At least two, in the order in which they are to be shown.
+        by_rate: Further models that join later; queries with outcomes of theirs are kept.
 
     Raises:
         OutcomeModelError: One model only, unknown models, too few or constant outcomes; every
@@ -126,21 +132,25 @@ def gather(evalset: EvalSet, messages: Messages, models: Sequence[str]) -> Mater
         together = 2
     complete = known[:, order[:together]].all(axis=1)
     every = _dependent(messages.vectors, evalset.clusters)
-    at = [columns[i] for i in order]
     if complete.sum() < LEAST_OUTCOMES:
         rows = np.flatnonzero(known.any(axis=1))
         return _material(evalset, messages, columns, rows, _numbered(every, rows), len(columns))
     rows = np.flatnonzero(complete)
     every = _numbered(every, rows)
+    apart = known[rows].sum(axis=0) < LEAST_OUTCOMES
+    at = [columns[i] for i in order if not apart[i]]
     made = _material(evalset, messages, at, rows, every, together)
-    problems = _outcome_problems(made.models, made.quality, counted=known.sum(axis=0)[order])
+    problems = _outcome_problems(made.models, made.quality)
     if problems:
         raise OutcomeModelError(evalset.name, problems)
-    some = np.flatnonzero(known[:, order[:together]].any(axis=1) & ~complete)
+    named = [columns[i] for i in np.flatnonzero(apart)]
+    later = [*named, *(evalset.models.index(one) for one in by_rate if one in evalset.models)]
+    wanted = [*at[:together], *later]
+    some = np.flatnonzero(np.isfinite(evalset.quality[:, wanted]).any(axis=1) & ~complete)
     if some.size:
         logged = _material(evalset, messages, at, some, every, together)
         made = replace(made, logged=logged)
-    return made
+    return replace(made, logged_only=tuple(evalset.models[i] for i in named))
 
 
 def _numbered(clusters: IntArray, rows: IntArray) -> IntArray:
@@ -225,23 +235,12 @@ def _columns(evalset: EvalSet, models: Sequence[str]) -> list[int]:
     return [evalset.models.index(name) for name in models]
 
 
-def _outcome_problems(
-    models: Sequence[str], quality: FloatArray, counted: IntArray | None = None
-) -> list[Problem]:
-    """What is wrong with each model's outcomes.
-
-    Args:
-        counted: (m,) all outcomes of each, where `quality` holds only queries with several.
-    """
+def _outcome_problems(models: Sequence[str], quality: FloatArray) -> list[Problem]:
+    """What is wrong with each model's outcomes."""
     problems = []
-    totals = np.isfinite(quality).sum(axis=0) if counted is None else counted
-    for name, values, total in zip(models, quality.T, totals.tolist(), strict=True):
+    for name, values in zip(models, quality.T, strict=True):
         known = values[np.isfinite(values)]
-        if known.size < LEAST_OUTCOMES <= total:
-            message = f"has {total} outcomes, {known.size} of them on queries with the others'"
-            remedy = f"have it answer {LEAST_OUTCOMES} or more of these queries, or leave it out"
-            problems.append(Problem(f"model {name!r}", message, remedy))
-        elif known.size < LEAST_OUTCOMES:
+        if known.size < LEAST_OUTCOMES:
             remedy = f"at least {LEAST_OUTCOMES} are needed: leave the model out, or collect more"
             problems.append(Problem(f"model {name!r}", f"has {known.size} outcomes", remedy))
         elif known.min() == known.max():

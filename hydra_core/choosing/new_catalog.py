@@ -13,7 +13,7 @@ from hydra_core.base.errors import Problem
 from hydra_core.base.list_price import ListPrice
 from hydra_core.base.types import Catalog
 from hydra_core.catalog.editing.document import CatalogDocument
-from hydra_core.catalog.prices.lists import read_prices
+from hydra_core.catalog.prices.lists import LIST_ENDINGS, read_prices
 from hydra_core.catalog.prices.number import price_number
 from hydra_core.catalog.prices.price_file import (
     GivenPrice,
@@ -26,7 +26,6 @@ from hydra_core.evalsets.folders import folder_name
 
 #: The columns of the table that hold USD per million tokens, and what a problem calls them.
 PRICE_COLUMNS = {"input": "input price", "output": "output price", "cached": "cached input price"}
-_LISTS = (".json", ".toml")
 _REMEDY = "give it in USD per million tokens, above 0"
 
 
@@ -65,7 +64,7 @@ def prices_of_text(
     today: date,
     entries: Mapping[str, str] | None = None,
 ) -> dict[str, GivenPrice]:
-    """Prices of these models from a price file (YAML), or a public list (JSON, TOML).
+    """Prices of these models from a price file (YAML), or a price list (JSON, TOML, CSV, TSV).
 
     Args:
         entries: Model -> id of the list's entry that is its price.
@@ -73,7 +72,7 @@ def prices_of_text(
     Raises:
         CatalogError: It cannot be read; all problems are listed.
     """
-    if name.lower().endswith(_LISTS):
+    if name.lower().endswith(LIST_ENDINGS):
         return parse_listed(text, name, models, as_of=today, entries=entries)
     given = parse_price_file(text, name)
     return {model: given[model] for model in models if model in given}
@@ -87,7 +86,7 @@ def proposed_entries(
     Raises:
         CatalogError: It cannot be read.
     """
-    if not models or not name.lower().endswith(_LISTS):
+    if not models or not name.lower().endswith(LIST_ENDINGS):
         return {}
     return near_entries(models, read_prices(text, name, as_of=today).quotes)
 
@@ -103,13 +102,9 @@ def price_table(models: Sequence[str], given: Mapping[str, GivenPrice]) -> pd.Da
             "input": [price.input_usd_per_mtok for price in prices],
             "output": [price.output_usd_per_mtok for price in prices],
             "cached": pd.Series([p.cached_input_usd_per_mtok for p in prices], dtype="float64"),
-            "source": [_source(one) if one else "" for one in known],
+            "source": [(one.note or "price file") if one else "" for one in known],
         }
     )
-
-
-def _source(given: GivenPrice) -> str:
-    return given.note or "price file"
 
 
 def entered_prices(table: pd.DataFrame, given: Mapping[str, GivenPrice]) -> EnteredPrices:

@@ -47,7 +47,7 @@ class Half:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundPolicy:
+class SearchedPolicy:
     """A draft policy with its evidence.
 
     Attributes:
@@ -123,7 +123,7 @@ def search_policy(
     progress: Callable[[int, int], None] | None = None,
     cancel: threading.Event | None = None,
     storage: Path | None = None,
-) -> FoundPolicy:
+) -> SearchedPolicy:
     """Search a policy for an aim; see the module's text for what is chosen on what.
 
     Args:
@@ -158,7 +158,7 @@ def search_policy(
     share = np.array([len(fold.test) / len(choice) for fold in cut])
     promised_qr = float(share @ [half.promised.qr for half in halves])
     promised_cost = float(share @ [half.promised.mean_cost_usd for half in halves])
-    return FoundPolicy(
+    return SearchedPolicy(
         aim=aim,
         setting=setting,
         promised=promised,

@@ -34,8 +34,8 @@ from hydra_core.outcome_model.model import OutcomeHeads, OutcomeModel, text_dige
 from hydra_core.outcome_model.raw import Raw
 from hydra_core.store import Action, Actor, Store, require
 
-_MORE = (200, 1000)
 _COLLECT = 250
+_MORE = (_COLLECT, 1000)
 
 
 def require_free_folder(path: Path, *, force: bool) -> None:
@@ -119,7 +119,8 @@ def write_outcome_model(
 def figures_of(learning: Learning) -> dict[str, Any]:
     """The figures, JSON-ready; qualities and lifts as fractions of 1."""
     lift, material = learning.lift, learning.material
-    rehearsal = rehearsal_of(learning) if learning.newcomers else None
+    rated = any(one.rate is not None for one in learning.newcomers)
+    rehearsal = rehearsal_of(learning) if rated else None
     return {
         "recommend": learning.recommend,
         "reason": learning.reason,

@@ -105,9 +105,9 @@ def _joined(rows: pd.DataFrame) -> DecisionLog:
     rows = rows.sort_values("at", kind="stable")
     kind = rows["kind"]
     decisions = rows.loc[kind == Kind.DECISION.value]
-    told = ["decision_id", *(name for name in _OUTCOME if name in rows)]
-    decisions = decisions.drop(columns=["kind", "lost", *told[1:]])
-    outcomes = rows.loc[kind == Kind.OUTCOME.value, told].drop_duplicates(
+    columns = ["decision_id", *(name for name in _OUTCOME if name in rows)]
+    decisions = decisions.drop(columns=["kind", "lost", *columns[1:]])
+    outcomes = rows.loc[kind == Kind.OUTCOME.value, columns].drop_duplicates(
         "decision_id", keep="last"
     )
     known = outcomes["decision_id"].isin(decisions["decision_id"])

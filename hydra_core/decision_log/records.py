@@ -215,6 +215,13 @@ class GapRecord:
 
 def row(record: DecisionRecord | OutcomeRecord | GapRecord) -> Mapping[str, Any]:
     """The record as JSON-ready values; what is empty is left out."""
-    found = {one.name: getattr(record, one.name) for one in fields(record)}
+    values = ((name, getattr(record, name)) for name in _NAMES[type(record)])
+    found = {name: value for name, value in values if value is not None}
     found["at"] = record.at.astimezone(UTC).isoformat(timespec="microseconds")
-    return {name: value for name, value in found.items() if value is not None}
+    return found
+
+
+_NAMES: Final = {
+    kind: tuple(one.name for one in fields(kind))
+    for kind in (DecisionRecord, OutcomeRecord, GapRecord)
+}

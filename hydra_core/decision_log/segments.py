@@ -154,7 +154,7 @@ def recover(folder: Path, at: datetime) -> list[GapRecord]:
     Args:
         at: The moment that the found losses are recorded with.
 
-    A segment that cannot be finished stays as it is and is told: nothing starts later for it.
+    A segment that cannot be finished stays as it is, which is logged: nothing starts later for it.
     """
     gaps = []
     for path in open_segments(folder):

@@ -3,22 +3,37 @@
 The unit is a conversation. All metrics share the 5 %: the canary is stopped when one is worse by an
 always-valid interval, however often it is looked at. A first attempt that failed counts although
 another model answered then. Dearer or slower may be meant: that stops a canary from `limit` times
-on.
+on. Every change by a person is allowed by role, checked and recorded in the audit trail.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.errors import HydraError, Problem, ProblemsError
 from hydra_core.base.intervals import LEVEL
 from hydra_core.base.types import BoolArray, FloatArray, IntArray
+from hydra_core.decision_log.canaries import (
+    CanaryOrder,
+    CanaryRecord,
+    canaries,
+    order_canary,
+    resume_canary,
+    stop_canary,
+)
 from hydra_core.live.flight.effects import Effect, Moments, compare, moments
 from hydra_core.live.traffic import Traffic
+from hydra_core.store.roles import Action, Actor, require
+
+if TYPE_CHECKING:
+    from hydra_core.store.store import Store
 
 MAIN: Final = "main"
 CANARY: Final = "canary"
@@ -90,8 +105,8 @@ def canary_report(traffic: Traffic, digest: str, limit: float = LIMIT) -> Canary
     first_failed = again | vetoed | (status == "failed").to_numpy()
     failed = _compared(some, ended, np.asarray(first_failed, dtype=np.float64))
     rejected = _compared(some, ended, np.asarray(status == "rejected", dtype=np.float64))
-    told = some.rows["quality"].to_numpy(dtype=np.float64)
-    quality = _compared(some, np.isfinite(told), told)
+    rated = some.rows["quality"].to_numpy(dtype=np.float64)
+    quality = _compared(some, np.isfinite(rated), rated)
     latency_ms = _compared_size(some, some.rows["latency_ms"], ended)
     cost_usd = _compared_size(some, some.rows["cost_usd"].fillna(some.rows["about_usd"]), ended)
     sizes = (("takes {} ms", latency_ms), ("costs ${}", cost_usd))
@@ -156,3 +171,90 @@ def _worse_size(sizes: Sequence[tuple[str, Compared]], limit: float) -> str:
             said = words.format(f"{canary:.3g}")
             return f"a request {said}, {main:.3g} on the main revision"
     return ""
+
+
+@dataclass(frozen=True, slots=True)
+class CanaryChanges:
+    """What one actor does to the canary of the services that write a log.
+
+    Every method raises AccessError where the actor may not, and LogError where the log's folder
+    cannot be read or written.
+
+    Attributes:
+        folder: The decision log.
+        store: Whose audit trail records it; None where the log lies outside any workspace.
+        clock: The current moment, with a time zone.
+    """
+
+    folder: Path
+    actor: Actor
+    store: Store | None
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+    def begin(self, order: CanaryOrder, digest: str) -> None:
+        """Have the services run this canary, or this share and limit of the one they run.
+
+        A canary that ran before begins anew: what came before does not count against it.
+
+        Args:
+            digest: Of the catalog that is ordered.
+
+        Raises:
+            ProblemsError: Share or limit make no sense.
+        """
+        require_order(order)
+        self._record(f"begin {order.catalog}, share {order.share:g}, limit {order.limit:g}")
+        known = canaries(self.folder)
+        again = next((one for one in known if one.digest == digest), None)
+        if again is not None and (again.stopped or again is not known[0]):
+            resume_canary(self.folder, again, self.clock())
+        order_canary(self.folder, order)
+
+    def end(self) -> None:
+        """Leave the services without a canary."""
+        self._record("end")
+        order_canary(self.folder, CanaryOrder(""))
+
+    def stop(self, why: str) -> None:
+        """Take the newest canary's traffic away; it can be resumed."""
+        newest = self._newest()
+        self._record(f"stop {newest.catalog}", why)
+        stop_canary(self.folder, newest, why, self.clock())
+
+    def resume(self) -> None:
+        """Give the newest canary its share again; what came before does not count against it."""
+        newest = self._newest()
+        self._record(f"resume {newest.catalog}")
+        resume_canary(self.folder, newest, self.clock())
+
+    def _newest(self) -> CanaryRecord:
+        found = canaries(self.folder)
+        if not found:
+            raise HydraError(f"{self.folder}: no canary has begun here; begin one first")
+        return found[0]
+
+    def _record(self, what: str, why: str = "") -> None:
+        """Before the change: one that cannot be recorded is not made."""
+        require(self.actor, Action.CANARY)
+        if not self.folder.is_dir():
+            raise HydraError(f"{self.folder}: there is no such log folder")
+        if self.store is not None:
+            subject = f"canary of {self.folder.name}: {what}"
+            self.store.record_event(self.actor, Action.CANARY, subject, reason=why)
+
+
+def require_order(order: CanaryOrder) -> None:
+    """Make sure that an order makes sense.
+
+    Raises:
+        ProblemsError: With every problem.
+    """
+    problems = []
+    if not order.catalog:
+        problems.append(Problem("catalog", "is missing", "name a YAML file or store:NAME"))
+    if not 0 < order.share < 1:
+        problems.append(Problem("share", f"must be in (0, 1), got {order.share:g}"))
+    if order.limit != 0 and not 1 <= order.limit < 1e6:
+        problems.append(Problem("limit", f"must be 0 or at least 1, got {order.limit:g}"))
+    if problems:
+        raise ProblemsError("canary", problems)

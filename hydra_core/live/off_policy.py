@@ -193,9 +193,7 @@ def _too_few(n: int, effective: float, beyond: float) -> str:
     )
 
 
-def cross_fitted_quality(
-    features: FloatArray, logged: LoggedOutcomes, *, folds: int = _FOLDS
-) -> FloatArray:
+def cross_fitted_quality(features: FloatArray, logged: LoggedOutcomes) -> FloatArray:
     """(n, m) predicted quality of every model for every decision, never fitted on its own fold.
 
     One ridge a model on standardised features, weighted by 1 / propensity; a model without rows in
@@ -209,7 +207,7 @@ def cross_fitted_quality(
     scale = np.where(centred.std(axis=0) > 0, centred.std(axis=0), 1.0)
     design = np.column_stack([np.ones(n), centred / scale])
     predicted = np.empty((n, m))
-    for inside, outside in _split(logged, folds):
+    for inside, outside in _split(logged):
         mean = float(logged.quality[inside].mean()) if inside.size else 0.0
         for model in range(m):
             rows = inside[logged.served[inside] == model]
@@ -221,10 +219,10 @@ def cross_fitted_quality(
     return predicted
 
 
-def _split(logged: LoggedOutcomes, folds: int) -> Iterator[tuple[IntArray, IntArray]]:
+def _split(logged: LoggedOutcomes) -> Iterator[tuple[IntArray, IntArray]]:
     groups = np.arange(len(logged.served)) if logged.clusters is None else logged.clusters
-    fold = groups % folds
-    for number in range(folds):
+    fold = groups % _FOLDS
+    for number in range(_FOLDS):
         yield np.flatnonzero(fold != number), np.flatnonzero(fold == number)
 
 

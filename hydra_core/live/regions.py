@@ -54,7 +54,7 @@ class Region:
 
 
 def regions(
-    traffic: Traffic, reference: FloatArray | None, *, clusters: int = _CLUSTERS, seed: int = 0
+    traffic: Traffic, reference: FloatArray | None, *, clusters: int = _CLUSTERS
 ) -> tuple[Region, ...]:
     """The clusters of scored traffic: unknown ones first, then by traffic.
 
@@ -64,11 +64,11 @@ def regions(
     """
     here = traffic.requirements()
     scale = np.where(here.std(axis=0) > 0, here.std(axis=0), 1.0)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     few = rng.permutation(len(here))[:_FITTED_ON]
     count = min(clusters, len(np.unique(here[few], axis=0)))
     with threadpool_limits(1):
-        fitted = KMeans(count, n_init=4, random_state=seed).fit(here[few] / scale)
+        fitted = KMeans(count, n_init=4, random_state=0).fit(here[few] / scale)
         labels = fitted.predict(here / scale)
         near = None if reference is None else fitted.predict(reference / scale)
     found = []

@@ -27,7 +27,7 @@ from hydra_core.outcome_model.raw import Predicted
 from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.predictor.surface import surface_counts
 from hydra_core.routing.gates import gate_of
-from hydra_core.routing.matcher import choose, choose_by_value, shortfall
+from hydra_core.routing.matcher import choose, shortfall, value_shortfall
 from hydra_core.routing.query import Query
 from hydra_core.routing.valuation import Valuer, valuer_of
 
@@ -80,9 +80,15 @@ def _from_requirements(traffic: Traffic, valuer: Valuer, fingerprint: str) -> No
     """Fill in what success profiles predict from the logged requirements."""
     places = _missing(traffic, fingerprint)
     if places.size:
-        said = valuer.of_requirements(traffic.requirements()[places])
+        said = valuer.of_requirements(traffic.requirements()[places], _sizes(traffic, places))
         assert said is not None
         _fill(traffic, places, said)
+
+
+def _sizes(traffic: Traffic, places: IntArray) -> FloatArray:
+    """(n,) input tokens as the upstream counted them, 0 where it did not."""
+    counted = traffic.rows["input_tokens"].iloc[places]
+    return counted.fillna(0).to_numpy(dtype=np.float64)
 
 
 def _missing(traffic: Traffic, fingerprint: str) -> IntArray:
@@ -112,7 +118,8 @@ def _from_texts(traffic: Traffic, valuer: Valuer, fingerprint: str, predict: Pre
     found = predict(texts, rows["turn"].iloc[places].astype(int).tolist(), contexts)
     assert found.vectors is not None  # the outcome model's bundle has them
     vectors = found.vectors.astype(np.float16)
-    said = valuer.predict(Messages(found.requirements, vectors, surface_counts(texts)))
+    messages = Messages(found.requirements, vectors, surface_counts(texts))
+    said = valuer.predict(messages, _sizes(traffic, places))
     _fill(traffic, places, said)
 
 
@@ -197,17 +204,17 @@ def replayable(traffic: Traffic, catalog: Catalog) -> tuple[BoolArray, dict[str,
         known = has_predictions(traffic)
         left_out[_UNPREDICTED] = int((usable & ~known).sum())
         usable &= known
-    told = {reason: count for reason, count in left_out.items() if count}
+    counted = {reason: count for reason, count in left_out.items() if count}
     if not usable.any():
         remedies = {_UNPREDICTED: _REMEDY}
         problems = [
             Problem(f"{count:,} decisions", reason, remedies.get(reason, ""))
-            for reason, count in told.items()
+            for reason, count in counted.items()
         ]
         raise ProblemsError(
             f"{catalog.name} on this log", problems or [Problem("log", "holds no decisions yet")]
         )
-    return usable, told
+    return usable, counted
 
 
 def routes(traffic: Traffic, catalog: Catalog, today: date) -> IntArray:
@@ -238,7 +245,8 @@ def _choice(
 
         def by_value(rows: IntArray, able: IntArray) -> IntArray:
             part = np.ix_(rows, able)
-            return choose_by_value(success[part], cost_usd[part], worth)
+            behind = value_shortfall(success[part], cost_usd[part], worth)
+            return choose(behind, cost_usd[part], 0.0)
 
         return by_value
     need = routable.capped(traffic.requirements())

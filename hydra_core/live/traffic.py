@@ -76,11 +76,11 @@ def calibration(traffic: Traffic) -> tuple[Calibration, ...]:
 def feedback(traffic: Traffic) -> tuple[Rated, ...]:
     """Every model that has feedback, most rated first."""
     models = np.asarray(traffic.models, dtype=object)
-    told = np.asarray(traffic.rows["quality"].notna(), dtype=bool)
+    rated = np.asarray(traffic.rows["quality"].notna(), dtype=bool)
     found = []
-    for name in dict.fromkeys(models[told].tolist()):
+    for name in dict.fromkeys(models[rated].tolist()):
         mine = models == name
-        some = traffic.take(mine & told)
+        some = traffic.take(mine & rated)
         quality = mean_interval(some.rows["quality"].to_numpy(dtype=np.float64), some.clusters)
         found.append(Rated(name, int(mine.sum()), len(some), quality.clipped(0.0, 1.0)))
     return tuple(sorted(found, key=lambda one: -one.rated))

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hydra_core.base.list_price import ListPrice, at_long_prices
 from hydra_core.base.types import Float32Array, FloatArray, IntArray
 from hydra_core.outcome_model.features import Features, Messages
 from hydra_core.outcome_model.heads import Forest, Linear, log_odds
@@ -160,7 +161,11 @@ class OutcomeHeads:
         )
 
     def for_pool(
-        self, ids: Sequence[str], strength: FloatArray, prices: FloatArray | None
+        self,
+        ids: Sequence[str],
+        strength: FloatArray,
+        prices: FloatArray | None,
+        long: Mapping[int, ListPrice] | None = None,
     ) -> PoolHeads:
         """The heads of one pool, in its order and at its prices.
 
@@ -169,6 +174,7 @@ class OutcomeHeads:
             strength: (m,) mean capability: where a model without outcomes stands.
             prices: (m, 2) USD per million tokens read and written; None to predict cost as it was
                 when the heads were learned.
+            long: Column -> price of the models that charge long requests more.
         """
         rows = [self.models.index(name) if name in self.models else -1 for name in ids]
         known = [i for i, row in enumerate(rows) if row >= 0]
@@ -180,7 +186,7 @@ class OutcomeHeads:
         for i in (i for i, row in enumerate(rows) if row < 0 and order):
             offset[i] = np.interp(strength[i], strength[order], means)
         placed = tuple(name for name, row in zip(ids, rows, strict=True) if row < 0)
-        return PoolHeads(self, mixture, offset, prices, placed)
+        return PoolHeads(self, mixture, offset, prices, placed, long or {})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -192,6 +198,7 @@ class PoolHeads:
         offset: (m,) added to f0: 0, or the place by profile of a model without outcomes.
         prices: (m, 2) USD per million tokens read and written, or None.
         placed: Models without outcomes.
+        long: Column -> price of the models that charge long requests more.
     """
 
     heads: OutcomeHeads
@@ -199,15 +206,20 @@ class PoolHeads:
     offset: Float32Array
     prices: FloatArray | None
     placed: tuple[str, ...]
+    long: Mapping[int, ListPrice]
 
-    def predict(self, messages: Messages) -> Predicted:
-        """Success and cost of every model of the pool for n messages."""
-        return self.combine(self.heads.read(messages))
+    def predict(self, messages: Messages, sizes: FloatArray | None = None) -> Predicted:
+        """Success and cost of every model of the pool for n messages.
 
-    def combine(self, raw: Raw) -> Predicted:
+        Args:
+            sizes: As `at_long_prices` takes them.
+        """
+        return self.combine(self.heads.read(messages), sizes)
+
+    def combine(self, raw: Raw, sizes: FloatArray | None = None) -> Predicted:
         """The same from what the heads said, cross-fitted say."""
         success = raw.shared + raw.difference @ self.mixture + self.offset
-        return Predicted(np.clip(success, 0.0, 1.0).astype(np.float64), self._cost_usd(raw))
+        return Predicted(np.clip(success, 0.0, 1.0).astype(np.float64), self._cost_usd(raw, sizes))
 
     @property
     def priced(self) -> bool:
@@ -220,12 +232,13 @@ class PoolHeads:
             return None
         return np.exp(self._spread(raw.input_tokens)), np.exp(self._spread(raw.output_tokens))
 
-    def _cost_usd(self, raw: Raw) -> FloatArray:
+    def _cost_usd(self, raw: Raw, sizes: FloatArray | None) -> FloatArray:
         tokens = None if self.prices is None else self.tokens(raw)
         if tokens is None or self.prices is None:
             return np.exp(self._spread(raw.cost_usd) + self._dearer())
         read, written = tokens
-        return _PER_MTOK * (read * self.prices[:, 0] + written * self.prices[:, 1])
+        usual = _PER_MTOK * (read * self.prices[:, 0] + written * self.prices[:, 1])
+        return at_long_prices(usual, self.long, tokens, sizes)
 
     def _dearer(self) -> FloatArray:
         """(m,) log of how much dearer by price a model without outcomes is than those with."""

@@ -31,13 +31,15 @@ Predicted success is cut to [0, 1]; predicted cost is the model's mean cost time
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
 
 from hydra_core.base.errors import MismatchError
+from hydra_core.base.list_price import ListPrice, at_long_prices, long_prices
 from hydra_core.base.success_block import SuccessBlock
 from hydra_core.base.types import Catalog, FloatArray, IntArray, Pool
 from hydra_core.outcome_model.raw import Predicted
@@ -73,10 +75,10 @@ class Curves:
         return [[*points[1:], 1.0] for points in parts]
 
     def columns(self, requirements: FloatArray) -> FloatArray:
-        """Return (n, h) how far each requirement exceeds each knot."""
-        read = np.asarray(requirements, dtype=np.float64)[:, self.dimension]
-        result: FloatArray = np.maximum(read - self.knot, 0.0)
-        return result
+        """Return (..., h) how far each of (..., K) requirements exceeds each knot."""
+        result: FloatArray = np.asarray(requirements, np.float64).take(self.dimension, axis=-1)
+        result -= self.knot
+        return np.maximum(result, 0.0, out=result)
 
     def adds(self, weights: FloatArray) -> list[list[float]]:
         """Return what each dimension adds at its knots, from (h,) weights of the columns."""
@@ -110,6 +112,7 @@ class SuccessProfiles:
         cost_weights: (h,) likewise.
         tokens: (m, 2) mean tokens read and written, None where they are not known.
         placed: Models without a success profile of their own.
+        long: Column -> price of the models that charge long requests more.
     """
 
     models: tuple[str, ...]
@@ -121,17 +124,55 @@ class SuccessProfiles:
     cost_weights: FloatArray
     tokens: FloatArray | None = None
     placed: tuple[str, ...] = ()
+    long: Mapping[int, ListPrice] = field(default_factory=dict)
+    _both: tuple[FloatArray, FloatArray, FloatArray, FloatArray] = field(init=False, repr=False)
 
-    def predict(self, requirements: FloatArray, prices: FloatArray | None = None) -> Predicted:
+    def __post_init__(self) -> None:
+        """Put the cost factor beside the models: one product predicts both."""
+        weights = np.column_stack([self.weights, self.cost_weights])
+        intercept = np.append(self.intercept, self.cost_intercept)
+        least = np.append(np.zeros(len(self.models)), -LOG_BOUND)
+        most = np.append(np.ones(len(self.models)), LOG_BOUND)
+        object.__setattr__(self, "_both", (weights, intercept, least, most))
+
+    def predict(
+        self,
+        requirements: FloatArray,
+        prices: FloatArray | None = None,
+        sizes: FloatArray | None = None,
+    ) -> Predicted:
         """Predict success and cost of every model.
 
         Args:
             requirements: (n, K) in [0, 1].
             prices: (m, 2) USD per million tokens read and written; used where tokens are known.
+            sizes: As `at_long_prices` takes them.
         """
-        columns = self.curves.columns(requirements)
-        success = (columns @ self.weights + self.intercept).clip(0.0, 1.0)
-        return Predicted(success, self._factor(columns)[:, None] * self.costs_at(prices))
+        weights, intercept, least, most = self._both
+        found = self.curves.columns(requirements) @ weights
+        found += intercept
+        np.maximum(found, least, out=found)
+        np.minimum(found, most, out=found)
+        factor = np.exp(found[:, -1:])
+        cost_usd = factor * self.costs_at(prices)
+        if self.tokens is not None and self.long:
+            tokens = factor * self.tokens[:, 0], factor * self.tokens[:, 1]
+            cost_usd = at_long_prices(cost_usd, self.long, tokens, sizes)
+        return Predicted(found[:, :-1], cost_usd)
+
+    def predict_one(
+        self, requirements: FloatArray, sizes: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """As `predict` for one query, without what many rows need: (K,) -> (m,) and (m,)."""
+        if self.tokens is not None and self.long:
+            found = self.predict(requirements[None, :], sizes=sizes)
+            return found.success[0], found.cost_usd[0]
+        weights, intercept, least, most = self._both
+        said: FloatArray = self.curves.columns(requirements) @ weights
+        said += intercept
+        np.maximum(said, least, out=said)
+        np.minimum(said, most, out=said)
+        return said[:-1], math.exp(said[-1]) * self.mean_cost_usd
 
     @property
     def priced(self) -> bool:
@@ -178,11 +219,10 @@ def catalog_success_profiles(catalog: Catalog, pool: Pool) -> SuccessProfiles:
             f"catalog {catalog.name!r} has no success profile of any model that is routed to: fit "
             "again"
         )
-    own = profiles_of(block, [pool.ids[i] for i in known], prices[known])
-    if len(known) == len(pool.ids):
-        return own
-    levels = pool.capabilities.mean(axis=1)
-    return _placed(own, pool.ids, levels, prices, known)
+    found = profiles_of(block, [pool.ids[i] for i in known], prices[known])
+    if len(known) != len(pool.ids):
+        found = _placed(found, pool.ids, pool.capabilities.mean(axis=1), prices, known)
+    return replace(found, long=long_prices([one.price for one in specs]))
 
 
 def _placed(

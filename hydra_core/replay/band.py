@@ -202,17 +202,24 @@ def _whole_clusters(
 
 def _summed(values: FloatArray, starts: IntArray) -> FloatArray:
     """(units, p): rows of one cluster added up."""
-    if len(starts) == len(values):
-        return values
-    total: FloatArray = np.add.reduceat(values, starts, axis=0)
-    return total
+    return _joined(np.add, values, starts)
 
 
 def _any_of(away: BoolArray, starts: IntArray) -> BoolArray:
     """(units, p): whether any row of a cluster is True."""
-    if len(starts) == len(away):
-        return away
-    total: BoolArray = np.logical_or.reduceat(away, starts, axis=0)
+    return _joined(np.logical_or, away, starts)
+
+
+def _joined(by: np.ufunc, values: np.ndarray, starts: IntArray) -> np.ndarray:
+    """(units, p): rows of one cluster made one; most clusters have one row, which stays."""
+    if len(starts) == len(values):
+        return values
+    sizes = np.diff(starts, append=len(values))
+    total = values[starts]
+    several = sizes > 1
+    rows = np.flatnonzero(np.repeat(several, sizes))
+    begins = np.cumsum(sizes[several]) - sizes[several]
+    total[several] = by.reduceat(values[rows], begins, axis=0)
     return total
 
 

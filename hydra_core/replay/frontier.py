@@ -1,19 +1,21 @@
-"""Quality, cost and misroute of the router for EVERY tau, exactly, from one sort.
+"""Quality, cost and misroute of the router for EVERY tau or V, exactly, from one sort.
 
 For one query with models in order of preference, the choice at tau is the first model with
 s_i <= tau. So model i is chosen exactly for tau in [s_i, min_{j<i} s_j), and the model of least
 shortfall also for everything below. Each change of model is a breakpoint; sorting all breakpoints
-and summing what they change gives the whole curve.
+and summing what they change gives the whole curve. Under the value rule shortfalls are returns on
+upgrading, tau is 1 / V, and the order is that of the predicted costs of each query.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
 import numpy as np
 
-from hydra_core.base.types import BoolArray, ChoiceArray, FloatArray, IntArray
+from hydra_core.base.types import BoolArray, ChoiceArray, FloatArray, IntArray, Rule
+from hydra_core.evalsets.evalset import RESOLVED_AT
 from hydra_core.replay.step_curve import StepCurve, accumulate
 from hydra_core.routing.matcher import choices_in_order, preference, ranked_values
 
@@ -23,29 +25,19 @@ _ROWS_PER_CHUNK = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Frontier(StepCurve):
-    """The exact step curve over tau: row i holds for tau in [tau[i], tau[i+1]), tau[0] = 0."""
-
-    symbol: ClassVar[str] = "tau"
-
-    @property
-    def tau(self) -> FloatArray:
-        """(b,) ascending thresholds."""
-        return self.knob
-
-
-@dataclass(frozen=True, slots=True)
 class Breakpoints:
     """Where the queries of a set change their model as tau grows.
 
     Attributes:
         base: (n,) each: quality, cost in USD and misroute of the model of least shortfall.
+        cheapest: The same of the first model in order.
         row: (b,) the query of each change.
         tau: (b,) from which it holds.
         step: (b, 3) what it changes of quality, cost and misroute.
     """
 
     base: tuple[FloatArray, ...]
+    cheapest: tuple[FloatArray, ...]
     row: IntArray
     tau: FloatArray
     step: FloatArray
@@ -57,19 +49,20 @@ def frontier(
     quality: FloatArray,
     cost_usd: FloatArray,
     *,
-    resolved_at: float = 0.5,
-) -> Frontier:
+    ranked_by: FloatArray | None = None,
+) -> StepCurve:
     """The exact frontier of one policy over one replayed set.
 
     Args:
-        shortfalls: (n, m) weighted shortfalls, >= 0.
-        cost: (m,) what orders the models (list price or mean realised cost).
+        shortfalls: (n, m) weighted shortfalls, >= 0; returns on upgrading under the value rule.
+        cost: (m,) what ranks the models for misroute (list price or mean realised cost), and
+            orders them for the rule where `ranked_by` is not given.
         quality: (n, m) outcomes in [0, 1].
         cost_usd: (n, m) realised cost in USD.
-        resolved_at: Quality from which a query counts as resolved (for misroute).
+        ranked_by: (n, m) predicted cost in USD of the value rule, whose curve is over V.
 
     Returns:
-        Frontier with one row per distinct breakpoint.
+        Curve with one row per distinct breakpoint.
 
     Raises:
         ValueError: Empty input, shapes that differ, or NaN.
@@ -78,22 +71,26 @@ def frontier(
         np.asarray(values, dtype=np.float64) for values in (shortfalls, quality, cost_usd)
     )
     _check(shortfalls, quality, cost_usd)
+    by_value = ranked_by is not None
     n = shortfalls.shape[0]
     start = np.zeros(3)
-    taus: list[FloatArray] = []
+    knobs: list[FloatArray] = []
     steps: list[FloatArray] = []
-    static_order = preference(shortfalls[:1], cost) if np.unique(cost).size == len(cost) else None
     for begin in range(0, n, _ROWS_PER_CHUNK):
         part = slice(begin, begin + _ROWS_PER_CHUNK)
-        order = preference(shortfalls[part], cost) if static_order is None else static_order
-        found = _breakpoints_of(
-            shortfalls[part], cost, quality[part], cost_usd[part], order, resolved_at
-        )
-        start += [values.sum() for values in found.base]
-        taus.append(found.tau)
-        steps.append(found.step)
-    knob, columns = accumulate(start, np.concatenate(taus), np.concatenate(steps), n)
-    return Frontier(knob, *columns)
+        order = preference(shortfalls[part], cost if ranked_by is None else ranked_by[part])
+        found = _breakpoints_of(shortfalls[part], cost, quality[part], cost_usd[part], order)
+        if by_value:  # V rises from the cheapest model, as tau falls to it
+            start += [values.sum() for values in found.cheapest]
+            knobs.append(1.0 / found.tau)
+            steps.append(-found.step)
+        else:
+            start += [values.sum() for values in found.base]
+            open_ = found.tau < CLOSED
+            knobs.append(found.tau[open_])
+            steps.append(found.step[open_])
+    rule = Rule.VALUE if by_value else Rule.SHORTFALL
+    return accumulate(start, np.concatenate(knobs), np.concatenate(steps), n, rule)
 
 
 def shares(shortfalls: FloatArray, cost: FloatArray, taus: FloatArray) -> FloatArray:
@@ -101,7 +98,7 @@ def shares(shortfalls: FloatArray, cost: FloatArray, taus: FloatArray) -> FloatA
 
     Args:
         shortfalls: (n, m) with m >= 1.
-        cost: (m,) what orders the models.
+        cost: (m,) what orders the models, or (n, m) for every query.
         taus: (t,) in any order.
 
     Returns:
@@ -115,11 +112,12 @@ def shares(shortfalls: FloatArray, cost: FloatArray, taus: FloatArray) -> FloatA
         raise ValueError(f"shortfalls must be (n, m) with m >= 1, got {shortfalls.shape}")
     if np.isnan(shortfalls).any() or np.isnan(taus).any():
         raise ValueError("shortfalls and taus must not be NaN")
-    n, m = shortfalls.shape
+    (n, m), each = shortfalls.shape, np.ndim(cost) == 2
     order = np.argsort(taus)
     change = np.zeros((taus.size + 1, m), dtype=np.int64)  # last row: beyond every tau asked for
     for begin in range(0, n, _ROWS_PER_CHUNK):
-        change += _arrivals(shortfalls[begin : begin + _ROWS_PER_CHUNK], cost, taus[order])
+        part = slice(begin, begin + _ROWS_PER_CHUNK)
+        change += _arrivals(shortfalls[part], cost[part] if each else cost, taus[order])
     result = np.empty((taus.size, m))
     result[order] = np.cumsum(change[:-1], axis=0) / max(n, 1)
     return result
@@ -130,7 +128,7 @@ def choices(shortfalls: FloatArray, cost: FloatArray, taus: FloatArray) -> Choic
 
     Args:
         shortfalls: (n, m) with 1 <= m <= 255.
-        cost: (m,) what orders the models.
+        cost: (m,) what orders the models, or (n, m) for every query.
         taus: (t,) in any order.
 
     Returns:
@@ -150,36 +148,20 @@ def _check(shortfalls: FloatArray, quality: FloatArray, cost_usd: FloatArray) ->
             f"shortfalls {shortfalls.shape}, quality {quality.shape} and cost_usd "
             f"{cost_usd.shape} must have the same shape (queries, models)"
         )
-    for name, values in (
-        ("shortfalls", shortfalls),
-        ("quality", quality),
-        ("cost_usd", cost_usd),
-    ):
+    if np.isnan(shortfalls).any():
+        raise ValueError("shortfalls must be finite numbers, or infinity for never; found NaN")
+    for name, values in (("quality", quality), ("cost_usd", cost_usd)):
         if not np.isfinite(values).all():
             raise ValueError(f"{name} must be finite numbers, found NaN or infinity")
 
 
-def _cheaper_resolved(
-    quality: FloatArray, cost: FloatArray, order: IntArray, resolved_at: float
-) -> FloatArray:
-    """(n, m) in preference order: 1 where a model of strictly lower cost resolved the query."""
+def _cheaper_resolved(quality: FloatArray, cost: FloatArray) -> FloatArray:
+    """(n, m) 1 where a model of strictly lower static cost resolved the query."""
     cost = np.asarray(cost, dtype=np.float64)
-    resolved = ranked_values(quality, order) >= resolved_at
-    ranked_cost = cost[order]
-    before = np.zeros(resolved.shape, dtype=bool)
-    np.logical_or.accumulate(resolved[:, :-1], axis=1, out=before[:, 1:])
-    if order.ndim == 2 or np.unique(cost).size < cost.size:
-        return _strictly_cheaper(resolved, np.broadcast_to(ranked_cost, resolved.shape))
-    return before.astype(np.float64)
-
-
-def _strictly_cheaper(resolved: np.ndarray, ranked_cost: FloatArray) -> FloatArray:
-    """As `_cheaper_resolved`, where several models cost the same: equals do not count."""
-    result = np.zeros(resolved.shape)
-    for i in range(1, resolved.shape[1]):
-        cheaper = ranked_cost[:, :i] < ranked_cost[:, i : i + 1]
-        result[:, i] = (resolved[:, :i] & cheaper).any(axis=1)
-    return result
+    dearer = (cost[:, None] < cost).astype(np.float32)
+    counts = (quality >= RESOLVED_AT).astype(np.float32) @ dearer
+    cheaper: FloatArray = (counts > 0).astype(np.float64)
+    return cheaper
 
 
 def _arrivals(shortfalls: FloatArray, cost: FloatArray, taus: FloatArray) -> IntArray:
@@ -189,9 +171,9 @@ def _arrivals(shortfalls: FloatArray, cost: FloatArray, taus: FloatArray) -> Int
     """
     order = preference(shortfalls, cost)
     ranked = ranked_values(shortfalls, order)
-    at, last = _records(ranked)
+    rows, at, last = _records(ranked)
     m, handover = ranked.shape[1], ~last[:-1]
-    models = order[at % m] if order.ndim == 1 else order.reshape(-1)[at]
+    models = order[at - m * rows] if order.ndim == 1 else order.reshape(-1)[at]
     row = m * np.searchsorted(taus, ranked.reshape(-1)[at[:-1][handover]], side="left")
     size = (taus.size + 1) * m
     gained = np.bincount(row + models[:-1][handover], minlength=size)
@@ -201,8 +183,8 @@ def _arrivals(shortfalls: FloatArray, cost: FloatArray, taus: FloatArray) -> Int
     return moved
 
 
-def _records(ranked: FloatArray) -> tuple[IntArray, BoolArray]:
-    """Flat positions of the strict prefix minima of every row, and which end their row.
+def _records(ranked: FloatArray) -> tuple[IntArray, IntArray, BoolArray]:
+    """Rows and flat positions of the strict prefix minima of every row, and which end their row.
 
     Only these records are ever chosen, and record i hands over to the record before it (cheaper)
     at tau = that record's shortfall.
@@ -216,16 +198,11 @@ def _records(ranked: FloatArray) -> tuple[IntArray, BoolArray]:
     last = np.empty(rows.size, dtype=bool)
     last[-1] = True
     np.not_equal(rows[1:], rows[:-1], out=last[:-1])
-    return rows * m + columns, last
+    return rows, rows * m + columns, last
 
 
 def breakpoints(
-    shortfalls: FloatArray,
-    cost: FloatArray,
-    quality: FloatArray,
-    cost_usd: FloatArray,
-    *,
-    resolved_at: float = 0.5,
+    shortfalls: FloatArray, cost: FloatArray, quality: FloatArray, cost_usd: FloatArray
 ) -> Breakpoints:
     """Every change of model of every query, unsorted; `frontier` is their running sum.
 
@@ -233,7 +210,7 @@ def breakpoints(
     """
     _check(shortfalls, quality, cost_usd)
     order = preference(shortfalls, cost)
-    return _breakpoints_of(shortfalls, cost, quality, cost_usd, order, resolved_at)
+    return _breakpoints_of(shortfalls, cost, quality, cost_usd, order)
 
 
 def _breakpoints_of(
@@ -242,24 +219,19 @@ def _breakpoints_of(
     quality: FloatArray,
     cost_usd: FloatArray,
     order: IntArray,
-    resolved_at: float,
 ) -> Breakpoints:
     ranked = ranked_values(shortfalls, order)
-    values = (
-        ranked_values(quality, order),
-        ranked_values(cost_usd, order),
-        _cheaper_resolved(quality, cost, order, resolved_at),
-    )
-    flat, last = _records(ranked)
-    chosen = [value.reshape(-1)[flat] for value in values]
-    handover = ~last[:-1]
-    at = flat[:-1][handover]
-    step = np.empty((at.size, len(values)))  # one row per breakpoint: sorted in one gather
+    rows, flat, last = _records(ranked)
+    m, handover = ranked.shape[1], ~last[:-1]
+    models = order[flat - m * rows] if order.ndim == 1 else order.reshape(-1)[flat]
+    at = m * rows + models  # in pool order: records are few
+    values = quality, cost_usd, _cheaper_resolved(quality, cost)
+    chosen = [value.reshape(-1)[at] for value in values]
+    step = np.empty((int(handover.sum()), len(values)))  # one row each: sorted in one gather
     for column, value in enumerate(chosen):
         step[:, column] = (value[:-1] - value[1:])[handover]
+    first = np.append(True, last[:-1])
     base = tuple(value[last] for value in chosen)
-    tau = ranked.reshape(-1)[at]
-    open_ = tau < CLOSED
-    if not open_.all():
-        at, tau, step = at[open_], tau[open_], step[open_]
-    return Breakpoints(base, at // ranked.shape[1], tau, step)
+    cheapest = tuple(value[first] for value in chosen)
+    tau = ranked.reshape(-1)[flat[:-1][handover]]
+    return Breakpoints(base, cheapest, rows[:-1][handover], tau, step)

@@ -1,7 +1,8 @@
 """Other routers' decisions kept beside an eval set: which model each query was sent to.
 
 `policies/<name>.parquet` holds query_id and model. A policy is replayed like any other: it becomes
-a point beside the frontier, and a side in a comparison.
+a point beside the frontier, and a side in a comparison. It is imported from a table of query_id and
+model.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -23,7 +25,11 @@ from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.replay.metrics import PolicyMetrics, evaluate_choice
 from hydra_core.replay.replay import ReplayData
 
+if TYPE_CHECKING:
+    from hydra_core.evalsets.importers.reading.bounded import TableFile
+
 _REMEDY = "import it again"
+_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,3 +158,60 @@ def imported_policies(
             continue
         found[name] = evaluate_choice(data, choice, baseline=baseline)
     return ImportedPolicies(found, tuple(notes))
+
+
+def read_policy(file: TableFile, evalset: EvalSet) -> pd.Series:
+    """(n,) the model that each query of the set was sent to, rows as in the set.
+
+    Args:
+        file: CSV, JSONL or Parquet with a row a query; further rows for queries that the set does
+            not have are ignored.
+
+    Raises:
+        EvalSetError: A query without a row, a query with two, or a model the set does not have.
+    """
+    # Imported here: Home replays policies, and would wait a tenth of a second for it.
+    from hydra_core.evalsets.importers.mapping import suggest_mapping
+    from hydra_core.evalsets.importers.reading.bounded import Budget
+    from hydra_core.evalsets.importers.reading.tables import LINE, columns_of, read_columns
+
+    found = columns_of(file)
+    fields = suggest_mapping(found).fields
+    problems = [
+        Problem(name, "the column is missing", f"columns: {', '.join(found[:20])}")
+        for name in ("query_id", "model")
+        if fields.get(name) not in found
+    ]
+    if problems:
+        raise EvalSetError(file.name, problems)
+    wanted = [fields["query_id"], fields["model"]]
+    frame = read_columns(file, wanted, Budget())[0]
+    rows = pd.DataFrame(
+        {"id": frame[wanted[0]], "model": frame[wanted[1]].str.strip(), "line": frame[LINE]}
+    )
+    rows = rows[rows["id"].isin(evalset.queries["query_id"])]
+    _check(rows, evalset, file.name)
+    return rows.set_index("id")["model"].reindex(evalset.queries["query_id"]).reset_index(drop=True)
+
+
+def _check(rows: pd.DataFrame, evalset: EvalSet, source: str) -> None:
+    known = ", ".join(evalset.models)
+    problems = []
+    twice = rows[rows["id"].duplicated()]
+    if len(twice):
+        message = f"{len(twice)} queries have a second row: {_listed(twice['id'])}"
+        problems.append(Problem(f"line {twice['line'].iloc[0]}", message, "keep one row a query"))
+    strange = rows[~rows["model"].isin(evalset.models)]
+    for model, part in strange.groupby("model"):
+        message = f"{model!r} is not a model of eval set {evalset.name} ({len(part)} rows)"
+        problems.append(Problem(f"line {part['line'].iloc[0]}", message, f"its models: {known}"))
+    absent = evalset.queries["query_id"][~evalset.queries["query_id"].isin(rows["id"])]
+    if len(absent):
+        message = f"{len(absent)} of {evalset.n} queries have no row: {_listed(absent)}"
+        problems.append(Problem("query_id", message, "give every query of the set a model"))
+    if problems:
+        raise EvalSetError(source, problems)
+
+
+def _listed(ids: pd.Series) -> str:
+    return ", ".join(map(str, ids.iloc[:_SHOWN])) + (", ..." if len(ids) > _SHOWN else "")

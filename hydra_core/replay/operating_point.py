@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hydra_core.base.errors import HydraError
-from hydra_core.base.types import FloatArray, IntArray, Rule, Selection
+from hydra_core.base.types import IntArray, Rule, Selection
 from hydra_core.replay.metrics import PolicyMetrics, evaluate_choice
-from hydra_core.replay.replay import ReplayData, data_frontier, replay, replay_by_value
+from hydra_core.replay.replay import ReplayData, data_frontier, replay
 from hydra_core.replay.step_curve import CurvePoint, StepCurve
-from hydra_core.replay.value_curve import data_value_curve
 from hydra_core.replay.verdict import Verdict, verdict
 
 
@@ -92,7 +91,6 @@ def cross_fit(
     *,
     rng: np.random.Generator,
     rule: Rule = Rule.SHORTFALL,
-    weights: FloatArray | None = None,
     baseline: str | None = None,
 ) -> CrossFit:
     """Choose the knob on one half, measure it on the other, both ways; clusters stay together.
@@ -102,22 +100,20 @@ def cross_fit(
         aim: Takes the data and the curve of a half, returns the knob it would choose.
         rng: Draws the halves.
         rule: Whose knob; the value rule needs data with predictions.
-        weights: (K,) compensated weights of the shortfall rule, default the pool's.
         baseline: Model that savings are measured against.
     """
-    halves, shortfall = _halves(data, rng), rule is Rule.SHORTFALL
+    halves = _halves(data, rng)
     choice = np.empty(len(data.query_ids), dtype=np.intp)
     knobs, promised = [], 0.0
     for here, other in (halves, halves[::-1]):
         half = data.take(other)
-        curve = data_frontier(half, weights) if shortfall else data_value_curve(half)
+        curve = data_frontier(half, rule=rule)
         knob = aim(half, curve)
         knobs.append(knob)
         promised += curve.at(knob).quality * len(here) / len(choice)
-        kept = data.take(here)
-        choice[here] = replay(kept, knob, weights) if shortfall else replay_by_value(kept, knob)
+        choice[here] = replay(data.take(here), knob, rule=rule)
     metrics = evaluate_choice(data, choice, baseline=baseline)
-    found = verdict(data, choice, Selection.CROSS_FITTED, knob="tau" if shortfall else "V")
+    found = verdict(data, choice, Selection.CROSS_FITTED, knob=curve.symbol)
     return CrossFit(
         knobs=tuple(knobs),
         metrics=metrics,

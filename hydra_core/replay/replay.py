@@ -20,6 +20,7 @@ from hydra_core.base.types import (
     IntArray,
     ModelSpec,
     Pool,
+    Rule,
 )
 from hydra_core.catalog.profiles import pool as routable_pool
 from hydra_core.evalsets.dependence import dependence_note
@@ -27,10 +28,16 @@ from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet
 from hydra_core.evalsets.format import scored_by
 from hydra_core.evalsets.score_files import load_scores
 from hydra_core.outcome_model.raw import Predicted
-from hydra_core.replay.frontier import CLOSED, Frontier, frontier
+from hydra_core.replay.frontier import CLOSED, frontier
 from hydra_core.replay.pricing import CostSource, Prices, estimated_costs, priced_costs
+from hydra_core.replay.step_curve import StepCurve
 from hydra_core.routing.gates import gate_of
-from hydra_core.routing.matcher import choose, choose_by_value, shortfall
+from hydra_core.routing.matcher import (
+    choose,
+    returns_on_upgrading,
+    shortfall,
+    value_shortfall,
+)
 from hydra_core.routing.query import Query
 
 
@@ -151,6 +158,30 @@ class ReplayData:
         found = shortfall(self.requirements, self.pool.capabilities, used)
         return found if self.closed is None else np.where(self.closed, CLOSED, found)
 
+    @property
+    def predictions(self) -> Predicted:
+        """What the value rule decides by.
+
+        Raises:
+            ValueError: There are none.
+        """
+        if self.predicted is None:
+            raise ValueError("the value rule needs the predictions of an outcome model")
+        return self.predicted
+
+    def terms(self, rule: Rule, weights: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        """What decides at every setting: (n, m) shortfalls, and the cost that orders the models.
+
+        Under the value rule these are the returns on upgrading and (n, m) predicted costs, USD.
+
+        Args:
+            weights: As in `shortfalls`.
+        """
+        if rule is Rule.SHORTFALL:
+            return self.shortfalls(weights), self.pool.cost
+        success, cost_usd = self.predictions.success, self.predictions.cost_usd
+        return returns_on_upgrading(success, cost_usd), cost_usd
+
     def take(self, rows: IntArray) -> ReplayData:
         """The same data for some rows only (for halves and language slices)."""
         clusters = self.clusters
@@ -201,10 +232,16 @@ def align(
     known = np.isfinite(evalset.quality[:, at]) & np.isfinite(evalset.cost_usd[:, at])
     complete, scored = known.all(axis=1), np.isfinite(requirements).all(axis=1)
     rows = np.flatnonzero(complete & scored)
+    if not complete.any():
+        raise MismatchError(
+            f"eval set '{evalset.name}' has no query with outcomes and costs of all of "
+            f"{', '.join(having)}, so they cannot be compared on it. Have every model answer about "
+            "250 of its messages (hydra-router collect), or disable models that lack outcomes"
+        )
     if not rows.size:
         raise MismatchError(
-            f"eval set '{evalset.name}' has no query with outcomes, costs and scores for all of "
-            f"{', '.join(having)}. Disable the models that lack outcomes"
+            f"eval set '{evalset.name}' has no scored query with outcomes of all of "
+            f"{', '.join(having)}. Score it"
         )
     kept = [i for i, model in enumerate(pool.ids) if estimated is not None or model in columns]
     ids = tuple(pool.ids[i] for i in kept)
@@ -344,25 +381,35 @@ def _measured_costs(evalset: EvalSet) -> dict[str, float]:
     return {m: cost for m, cost in evalset.mean_cost().items() if np.isfinite(cost)}
 
 
-def data_frontier(data: ReplayData, weights: FloatArray | None = None) -> Frontier:
-    """The exact frontier of a replayed set under (K,) compensated weights (default the pool's)."""
-    return frontier(data.shortfalls(weights), data.pool.cost, data.quality, data.cost_usd)
+def data_frontier(
+    data: ReplayData, weights: FloatArray | None = None, rule: Rule = Rule.SHORTFALL
+) -> StepCurve:
+    """The exact frontier of a replayed set.
 
-
-def replay(data: ReplayData, tau: float, weights: FloatArray | None = None) -> IntArray:
-    """(n,) index of the model each query is routed to at tau, by the router's own rule."""
-    return choose(data.shortfalls(weights), data.pool.cost, tau)
-
-
-def replay_by_value(data: ReplayData, value_usd: float) -> IntArray:
-    """(n,) index of the model each query is routed to at V, by the router's own value rule.
-
-    Raises:
-        ValueError: There are no predictions.
+    Args:
+        weights: (K,) compensated weights of the shortfall rule, default the pool's.
+        rule: Whose knob; the value rule needs predictions.
     """
-    if data.predicted is None:
-        raise ValueError("the value rule needs the predictions of an outcome model")
-    return choose_by_value(data.predicted.success, data.predicted.cost_usd, value_usd)
+    return curve_of(data, rule, *data.terms(rule, weights))
+
+
+def curve_of(data: ReplayData, rule: Rule, shortfalls: FloatArray, cost: FloatArray) -> StepCurve:
+    """As `data_frontier`, by terms that are known."""
+    by = cost if rule is Rule.VALUE else None
+    return frontier(shortfalls, data.pool.cost, data.quality, data.cost_usd, ranked_by=by)
+
+
+def replay(
+    data: ReplayData,
+    knob: float,
+    weights: FloatArray | None = None,
+    rule: Rule = Rule.SHORTFALL,
+) -> IntArray:
+    """(n,) index of the model each query is routed to at tau (or V), by the router's own rule."""
+    if rule is Rule.SHORTFALL:
+        return choose(data.shortfalls(weights), data.pool.cost, knob)
+    success, cost_usd = data.predictions.success, data.predictions.cost_usd
+    return choose(value_shortfall(success, cost_usd, knob), cost_usd, 0.0)
 
 
 def _notes(

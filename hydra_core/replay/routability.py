@@ -15,8 +15,7 @@ import pandas as pd
 from hydra_core.base.intervals import SHARE, Interval, normal_quantile
 from hydra_core.base.types import BoolArray, FloatArray
 from hydra_core.evalsets.evalset import RESOLVED_AT
-from hydra_core.replay.baselines.features import Inputs, TextFeatures, hashed_texts
-from hydra_core.replay.baselines.learners import chance
+from hydra_core.replay.baselines import Inputs, TextFeatures, chance, hashed_texts
 from hydra_core.replay.folds import Fold, folds
 from hydra_core.replay.metrics import ConstantPolicy, picked, single_models
 from hydra_core.replay.replay import ReplayData

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from hydra_core.base.types import FloatArray, IntArray
+from hydra_core.base.types import FloatArray, IntArray, Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,26 +24,38 @@ class StepCurve:
     """The exact curve over a knob: tau under the shortfall rule, V under the value rule.
 
     Attributes:
-        knob: (b,) ascending, knob[0] = 0; row i holds from knob[i] up to knob[i+1].
+        knob: (b,) ascending, knob[0] = 0; row i holds for tau in [knob[i], knob[i+1]), and for V in
+            (knob[i], knob[i+1]].
         quality: (b,) mean quality in [0, 1].
         mean_cost_usd: (b,) mean cost per query in USD.
         misroute: (b,) fraction of queries a cheaper-ranked model resolved as well.
+        rule: Whose knob it is.
     """
 
     knob: FloatArray
     quality: FloatArray
     mean_cost_usd: FloatArray
     misroute: FloatArray
-    #: What the knob is called.
-    symbol: ClassVar[str] = "knob"
+    rule: Rule = Rule.SHORTFALL
+
+    @property
+    def symbol(self) -> str:
+        """What the knob is called."""
+        return "V" if self.rule is Rule.VALUE else "tau"
 
     def at(self, knob: float) -> CurvePoint:
         """The totals at this setting."""
         return self._totals(self.row(knob), knob)
 
     def point(self, row: int) -> CurvePoint:
-        """The totals of one row, at a setting where it holds."""
-        return self._totals(row, float(self.knob[row]))
+        """The totals of one row, at a setting where it holds: its tau, or a V in its middle."""
+        low = float(self.knob[row])
+        if self.rule is Rule.SHORTFALL:
+            return self._totals(row, low)
+        last = row + 1 >= self.knob.size
+        high = 2.0 * low if last else float(self.knob[row + 1])
+        middle = float(np.sqrt(low * high)) if low > 0 else high / 2
+        return self._totals(row, middle or 1.0)
 
     def tidy(self, knob: float) -> float:
         """The shortest decimal at which every query of this set goes where it does at `knob`."""
@@ -59,8 +70,10 @@ class StepCurve:
         return knob
 
     def row(self, knob: float) -> int:
-        """The row that holds at this setting (>= 0)."""
-        return max(int(np.searchsorted(self.knob, knob, side="right")) - 1, 0)
+        """The row that holds at this setting (>= 0); on a breakpoint the cheaper side."""
+        by_tau = self.rule is Rule.SHORTFALL
+        row = np.searchsorted(self.knob, knob, side="right" if by_tau else "left")
+        return max(int(row) - 1, 0)
 
     def simplified(self, points: int) -> IntArray:
         """Rows to draw: at most about `points`, evenly along the curve, both ends and the best.
@@ -90,18 +103,18 @@ class StepCurve:
 
 
 def accumulate(
-    start: FloatArray, knob: FloatArray, step: FloatArray, n: int
-) -> tuple[FloatArray, tuple[FloatArray, ...]]:
+    start: FloatArray, knob: FloatArray, step: FloatArray, n: int, rule: Rule
+) -> StepCurve:
     """Sort the breakpoints, sum the changes, keep the last row of each distinct setting.
 
     Args:
-        start: (k,) totals before the first breakpoint.
+        start: (3,) total quality, cost and misroute before the first breakpoint.
         knob: (b,) breakpoints in any order.
-        step: (b, k) what each breakpoint adds to the totals.
+        step: (b, 3) what each breakpoint adds to the totals.
         n: Queries, to turn totals into means.
 
     Returns:
-        (r,) settings from 0 and (r,) means for each of the k totals, all read-only.
+        Settings from 0 and their means, all read-only.
     """
     order = np.argsort(knob)
     knob = np.concatenate([[0.0], np.maximum(knob[order], 0.0)])
@@ -109,8 +122,10 @@ def accumulate(
     total[0] = start
     np.take(step, order, axis=0, out=total[1:])
     keep = np.append(knob[1:] != knob[:-1], True)
-    columns = tuple(_frozen(np.cumsum(total[:, i])[keep] / n) for i in range(start.size))
-    return _frozen(knob[keep]), columns
+    quality, cost_usd, misroute = (
+        _frozen(np.cumsum(total[:, i])[keep] / n) for i in range(start.size)
+    )
+    return StepCurve(_frozen(knob[keep]), quality, cost_usd, misroute, rule)
 
 
 def _frozen(values: FloatArray) -> FloatArray:

@@ -1,8 +1,8 @@
-"""One eval set replayed under one set of weights, for every value of the policy's knob (tau)."""
+"""One eval set replayed under one policy, for every value of its knob (tau or V)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
 from typing import TypeVar
@@ -22,8 +22,12 @@ from hydra_core.base.types import (
 )
 from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.evalsets.evalset import EvalSet
+from hydra_core.evalsets.score_files import messages_of
+from hydra_core.outcome_model.find import catalog_outcome_model
+from hydra_core.outcome_model.model import OutcomeModel, text_digests
+from hydra_core.outcome_model.success_profiles import catalog_success_profiles
 from hydra_core.replay.band import CurveBand, lift_band
-from hydra_core.replay.frontier import Frontier, choices, shares
+from hydra_core.replay.frontier import choices, shares
 from hydra_core.replay.metrics import (
     ConstantPolicy,
     PolicyMetrics,
@@ -31,10 +35,17 @@ from hydra_core.replay.metrics import (
     single_models,
     upper_hull,
 )
+from hydra_core.replay.predictions import (
+    input_sizes,
+    learned_rows,
+    pool_heads,
+    predict_evalset,
+    weighed,
+)
 from hydra_core.replay.pricing import Prices
-from hydra_core.replay.replay import ReplayData, align_catalog, data_frontier
+from hydra_core.replay.replay import ReplayData, align_catalog, catalog_scores, curve_of, replay
 from hydra_core.replay.step_curve import StepCurve
-from hydra_core.routing.matcher import choose
+from hydra_core.routing.matcher import choose, tau_of_value
 
 _Array = TypeVar("_Array", FloatArray, IntArray)
 _Quality = TypeVar("_Quality", float, FloatArray)
@@ -50,7 +61,7 @@ _KNOB_STEPS = 256
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """An eval set replayed under one set of weights, for every value of the knob.
+    """An eval set replayed under one policy, for every value of the knob.
 
     Everything below the fields is computed when it is first asked for, then kept; arrays are
     read-only, since one sweep may serve many readers.
@@ -58,56 +69,91 @@ class Sweep:
     Attributes:
         data: The queries and models that can be replayed.
         weights: (K,) stored weights w_k, which may differ from the catalog's.
+        rule: Which rule the knob belongs to.
+        outcome_model: Whose predictions the data carry; None for the catalog's success profiles,
+            and under the shortfall rule.
+        cross_fitted: Whether queries that were learned on are among them.
     """
 
     evalset: EvalSet
     catalog: Catalog
     data: ReplayData
     weights: tuple[float, ...]
+    rule: Rule = Rule.SHORTFALL
+    outcome_model: OutcomeModel | None = None
+    cross_fitted: bool = False
     _bands: list[CurveBand] = field(default_factory=list, init=False, repr=False)
-
-    @property
-    def rule(self) -> Rule:
-        """Which rule the knob belongs to."""
-        return Rule.SHORTFALL
-
-    @property
-    def predicted_by(self) -> str:
-        """Digest of the outcome model that decides; '' where none does."""
-        return ""
 
     @property
     def source(self) -> SuccessSource | None:
         """What success is predicted with; None under the shortfall rule."""
-        return None
+        if self.rule is Rule.SHORTFALL:
+            return None
+        by_heads = self.outcome_model is not None
+        return SuccessSource.OUTCOME_MODEL if by_heads else SuccessSource.SUCCESS_PROFILES
+
+    @property
+    def predicted_by(self) -> str:
+        """Digest of what predicts success; '' under the shortfall rule."""
+        if self.outcome_model is not None:
+            return self.outcome_model.digest
+        block = self.catalog.success_profiles
+        return block.sha256 if self.rule is Rule.VALUE and block is not None else ""
 
     @property
     def cross_fits(self) -> bool:
-        """Whether no query is routed by what was learned from its own outcomes."""
-        return False
+        """Whether an outcome model decides: no query is routed by heads that have seen it."""
+        return self.outcome_model is not None
 
     @property
     def own_knob(self) -> float:
-        """The catalog's own setting."""
-        return self.catalog.policy.tau
+        """The catalog's own setting; where it names no V, the one that spends half the range."""
+        policy = self.catalog.policy
+        return policy.tau if self.rule is Rule.SHORTFALL else policy.value_usd or self.middle
+
+    @cached_property
+    def middle(self) -> float:
+        """The setting at which half of the cost range is spent: where to begin without one."""
+        cost = self.curve.mean_cost_usd
+        middle = (float(cost[0]) + float(cost[-1])) / 2
+        return self.curve.tidy(self.curve.point(int(np.abs(cost - middle).argmin())).knob)
 
     def route(self, knob: float) -> IntArray:
         """(n,) pool index of the model each query is routed to at this value of the knob."""
-        return choose(self.shortfalls, self.data.pool.cost, knob)
+        if self.rule is Rule.SHORTFALL:
+            return choose(*self.terms, knob)
+        return replay(self.data, knob, rule=self.rule)
 
     def served(self, knob: float) -> IntArray:
-        """(n,) pool index of the model that the router will choose: the same rule and pool."""
-        return self.route(knob)
+        """As `route`, by what the router has: heads that have seen every query."""
+        if self.outcome_model is None:
+            return self.route(knob)
+        return replay(self._as_served, knob, rule=self.rule)
 
     @cached_property
-    def shortfalls(self) -> FloatArray:
-        """(n, m) weighted shortfalls, pool order."""
-        return _read_only(self.data.shortfalls())
+    def _as_served(self) -> ReplayData:
+        """With what the router predicts, also of queries that were learned on."""
+        model = self.outcome_model
+        assert model is not None
+        messages = messages_of(self.evalset, model.fingerprint, model.vectors)
+        heads = pool_heads(model, self.catalog, self.data.pool)
+        sizes = input_sizes(self.evalset) if heads.long else None
+        said = heads.predict(messages, sizes).take(self.data.rows)
+        return replace(self.data, predicted=weighed(self.data, self.catalog, said))
 
     @cached_property
-    def curve(self) -> Frontier:
+    def terms(self) -> tuple[FloatArray, FloatArray]:
+        """(n, m) shortfalls or returns on upgrading, and what orders the models, pool order."""
+        shortfalls, cost = self.data.terms(self.rule)
+        return _read_only(shortfalls), cost
+
+    def _taus(self, knobs: FloatArray) -> FloatArray:
+        return knobs if self.rule is Rule.SHORTFALL else tau_of_value(knobs)
+
+    @cached_property
+    def curve(self) -> StepCurve:
         """The exact frontier."""
-        return data_frontier(self.data)
+        return curve_of(self.data, self.rule, *self.terms)
 
     @cached_property
     def compensated(self) -> FloatArray:
@@ -165,20 +211,26 @@ class Sweep:
 
     def traffic(self, knobs: FloatArray) -> FloatArray:
         """(t, m) share of the queries that each model gets, with columns in `order`."""
-        return shares(self.shortfalls, self.data.pool.cost, knobs)[:, self.order]
+        return shares(*self.terms, self._taus(knobs))[:, self.order]
 
     def shares(self, knob: float) -> tuple[FloatArray, FloatArray]:
         """(t,) values of the knob, and (t, m) traffic there with columns in `order`.
 
-        As far as traffic changes by half a hundredth, or to `knob` where that is farther.
+        As far as traffic changes by half a hundredth, or to `knob` where that is farther; all of
+        them under the value rule, evenly in their logarithm.
         """
-        if knob <= self._settled[0][-1]:
+        if self.rule is Rule.VALUE or knob <= self._settled[0][-1]:
             return self._settled
         grid = np.linspace(0.0, 1.02 * knob, SHARE_STEPS)
         return grid, self.traffic(grid)
 
     @cached_property
     def _settled(self) -> tuple[FloatArray, FloatArray]:
+        if self.rule is Rule.VALUE:
+            known = self.curve.knob[self.curve.knob > 0]
+            low, high = (float(known[0]) / 2, 2 * float(known[-1])) if known.size else (0.5, 2.0)
+            grid = np.geomspace(low, high, SHARE_STEPS)
+            return grid, self.traffic(grid)
         end = max(float(self.curve.knob[-1]) * 1.02, 0.01)
         for _ in range(2):  # the second time with the whole grid where something happens
             grid = np.linspace(0.0, end, SHARE_STEPS)
@@ -189,7 +241,7 @@ class Sweep:
 
     def choices(self, knobs: FloatArray) -> ChoiceArray:
         """(n, p) pool index of the model each query goes to at each of p settings."""
-        return choices(self.shortfalls, self.data.pool.cost, knobs)
+        return choices(*self.terms, self._taus(knobs))
 
     def band(self, progress: Progress | None = None) -> CurveBand:
         """How far the whole curve may lie from the hull by chance, over all its positions at once.
@@ -223,7 +275,17 @@ class Sweep:
     def own(self, knob: float) -> bool:
         """Whether this is the catalog's own policy."""
         policy = self.catalog.policy
+        if self.rule is Rule.VALUE:
+            return policy.rule is Rule.VALUE and knob == policy.value_usd
         return knob == policy.tau and self.weights == policy.weights
+
+    @cached_property
+    def learned_here(self) -> bool:
+        """Whether an outcome model was learned on some of these queries."""
+        if self.outcome_model is None:
+            return False
+        texts = text_digests([] if self.evalset.texts is None else self.evalset.texts.tolist())
+        return self.outcome_model.learned.shares(self.evalset.query_ids, texts) > 0
 
     @cached_property
     def chosen_here(self) -> tuple[Chosen, ...]:
@@ -244,10 +306,17 @@ class Sweep:
         """Whether this is the catalog's own policy, chosen on none of these queries, or any other.
 
         A policy that was tuned on these queries, by eye or by search, is no better than one that
-        was looked at: only on other queries is it fixed.
+        was looked at: only on other queries is it fixed. But V is taken from Learned by cost alone,
+        and its heads have not seen a query that they predict: that is cross-fitted.
         """
-        fixed = self.own(knob) and not self.chosen_here
-        return Selection.FIXED if fixed else Selection.LOOKED
+        if not self.own(knob):
+            return Selection.LOOKED
+        if self.rule is Rule.SHORTFALL:
+            return Selection.LOOKED if self.chosen_here else Selection.FIXED
+        if any(one.how is Selection.LOOKED for one in self.chosen_here):
+            return Selection.LOOKED
+        seen = self.learned_here or bool(self.chosen_here)
+        return Selection.CROSS_FITTED if seen else Selection.FIXED
 
     def origin(self, knob: float) -> str:
         """What is known of how this point came about beyond its `selection`, in one sentence."""
@@ -290,6 +359,86 @@ def sweep_catalog(
     """
     data = align_catalog(evalset, catalog, scores, weights, today=today, prices=prices)
     return Sweep(evalset, catalog, data, weights or catalog.policy.weights)
+
+
+def sweep_own_value(
+    evalset: EvalSet,
+    catalog: Catalog,
+    *,
+    cross_fitted: bool,
+    today: date,
+    prices: Prices = Prices.TODAY,
+) -> Sweep:
+    """Replay an eval set by what the catalog itself predicts with.
+
+    Args:
+        cross_fitted, today, prices: As in `sweep_by_value`.
+
+    Raises:
+        OutcomeModelError: It has neither an outcome model nor success profiles.
+        MismatchError, EvalSetError: As `sweep_by_value`.
+    """
+    if catalog.success_source is not SuccessSource.SUCCESS_PROFILES:
+        model = catalog_outcome_model(catalog)
+        return sweep_by_value(
+            evalset, catalog, model, cross_fitted=cross_fitted, today=today, prices=prices
+        )
+    scores = catalog_scores(evalset, catalog)
+    data = align_catalog(evalset, catalog, scores, today=today, prices=prices)
+    profiles = catalog_success_profiles(catalog, data.pool)
+    notes = data.notes
+    if profiles.placed:
+        listed = ", ".join(profiles.placed)
+        notes = (*notes, f"No success profile of {listed}: predicted from the profile's place.")
+    if not profiles.priced:
+        notes = (*notes, "Costs are predicted as they were in the set fitted to, not from prices.")
+    sizes = input_sizes(evalset) if profiles.long else None
+    mine = None if sizes is None else sizes[data.rows]
+    found = profiles.predict(data.requirements, sizes=mine)
+    whole = replace(data, predicted=weighed(data, catalog, found), notes=notes)
+    return Sweep(evalset, catalog, whole, catalog.policy.weights, Rule.VALUE)
+
+
+def sweep_by_value(
+    evalset: EvalSet,
+    catalog: Catalog,
+    model: OutcomeModel,
+    *,
+    cross_fitted: bool,
+    today: date,
+    prices: Prices = Prices.TODAY,
+) -> Sweep:
+    """Replay an eval set by the predictions of an outcome model.
+
+    Args:
+        cross_fitted: Use cross-fitted predictions for queries that were learned on.
+        today: Decides about retiring models.
+        prices: Costs at the catalog's prices of today, or as they were recorded.
+
+    Raises:
+        MismatchError: They do not fit together, or queries were learned on and `cross_fitted` is
+            off.
+        EvalSetError: The set has no vectors of the model's bundle.
+    """
+    scores = catalog_scores(evalset, catalog)
+    data = align_catalog(evalset, catalog, scores, today=today, prices=prices)
+    heads = pool_heads(model, catalog, data.pool)
+    predicted = predict_evalset(evalset, model, heads, cross_fitted=cross_fitted)
+    notes = list(data.notes)
+    if learned_rows(evalset, model).max() >= 0:
+        notes.append(
+            "The outcome model was learned on queries of this set: each is predicted by heads that "
+            "had not seen it (cross-fitted)."
+        )
+    if heads.placed:
+        listed = ", ".join(heads.placed)
+        notes.append(f"No outcomes of {listed} were learned: predicted from the profile's place.")
+    if not heads.priced:
+        notes.append("Costs are predicted as they were in the set learned on, not from prices.")
+    mine = weighed(data, catalog, predicted.take(data.rows))
+    whole = replace(data, predicted=mine, notes=tuple(notes))
+    weights = catalog.policy.weights
+    return Sweep(evalset, catalog, whole, weights, Rule.VALUE, model, cross_fitted)
 
 
 def turning_points(curve: StepCurve, steps: int) -> tuple[float, ...]:

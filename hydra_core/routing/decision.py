@@ -6,17 +6,18 @@ the model from it alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from hydra_core.base.spelling import usd
 from hydra_core.base.types import CostBasis, FloatArray, Pool, Rule
 from hydra_core.predictor.signals import signals
-from hydra_core.routing.matcher import choose, choose_by_value, contenders, shortfall
+from hydra_core.routing.matcher import choose, contenders, shortfall, value_shortfall
 from hydra_core.routing.query import Query
 from hydra_core.routing.valuation import Valuation
 
@@ -104,7 +105,8 @@ class Facts:
         pool: The routable models considered.
         dimensions: (K,) names.
         requirements: (K,) predicted requirements, NaN when the session kept the model unscored.
-        shortfalls: (m,) weighted shortfalls, NaN likewise.
+        shortfalls: (m,) weighted shortfalls, NaN likewise; where they decided nothing they are
+            worked out when they are first asked for (`forget_shortfalls`).
         gates: Model id -> why a hard gate took it out.
         health: (m,) in [0, 1].
         health_floor: Models below it are vetoed.
@@ -146,36 +148,60 @@ class Facts:
         """Row of the chosen model in the pool."""
         return self.pool.ids.index(self.model)
 
+    if not TYPE_CHECKING:  # it would take any name
+
+        def __getattr__(self, name: str) -> FloatArray:
+            """The shortfalls that `forget_shortfalls` has left out."""
+            if name != "shortfalls":
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            need, pool = self.requirements[None, :], self.pool
+            found = shortfall(need, pool.capabilities, pool.weights)[0]
+            object.__setattr__(self, name, found)
+            return found
+
+    def forget_shortfalls(self) -> None:
+        """Leave them out of a new decision by value: they take a fifth of its time."""
+        object.__delattr__(self, "shortfalls")
+
     @property
     def scored(self) -> bool:
-        """Whether the predictor was asked (a kept model is not scored)."""
-        return not bool(np.isnan(self.requirements).any())
+        """Whether the predictor was asked: of a kept model no requirement is known."""
+        return not math.isnan(self.requirements[0])
 
 
-def fate_of(decision: Facts, i: int) -> tuple[Fate, str]:
-    """What became of the pool's model i, and one sentence on why."""
+def _fate(decision: Facts, i: int) -> Fate:
+    """What became of the pool's model i."""
     name = decision.pool.ids[i]
     if name == decision.model:
-        return Fate.CHOSEN, _chosen_because(decision, i)
+        return Fate.CHOSEN
     if name in decision.gates:
-        return Fate.GATED, decision.gates[name]
+        return Fate.GATED
     if decision.health[i] < decision.health_floor:
-        return (
-            Fate.UNHEALTHY,
-            f"Health {decision.health[i]:.2f} is below the floor {decision.health_floor:.2f}.",
-        )
+        return Fate.UNHEALTHY
     if not decision.scored:
-        return Fate.DEARER, "Not considered: the conversation keeps its model."
+        return Fate.DEARER
     if decision.valuation is not None:
-        return Fate.WORTH_LESS, _worth_less_because(decision, decision.valuation, i)
-    if decision.shortfalls[i] > decision.tau:
-        return Fate.SHORT, _short_because(decision, i)
+        return Fate.WORTH_LESS
+    return Fate.SHORT if decision.shortfalls[i] > decision.tau else Fate.DEARER
+
+
+def _because(decision: Facts, i: int, fate: Fate) -> str:
+    """Why the pool's model i came to its fate, in one sentence."""
+    if fate is Fate.CHOSEN:
+        return _chosen_because(decision, i)
+    if fate is Fate.GATED:
+        return decision.gates[decision.pool.ids[i]]
+    if fate is Fate.UNHEALTHY:
+        return f"Health {decision.health[i]:.2f} is below the floor {decision.health_floor:.2f}."
+    if not decision.scored:
+        return "Not considered: the conversation keeps its model."
+    if decision.valuation is not None:
+        return _worth_less_because(decision, decision.valuation, i)
+    if fate is Fate.SHORT:
+        return _short_because(decision, i)
     if decision.cause.keeps:
-        return Fate.DEARER, f"Capable enough, but the conversation stays on {decision.model}."
-    return (
-        Fate.DEARER,
-        f"Capable enough, but {decision.model} is as well and comes first by cost.",
-    )
+        return f"Capable enough, but the conversation stays on {decision.model}."
+    return f"Capable enough, but {decision.model} is as well and comes first by cost."
 
 
 def _worth_less_because(decision: Facts, valued: Valuation, i: int) -> str:
@@ -208,8 +234,8 @@ def _beside_tau(decision: Facts, i: int) -> tuple[str, str]:
 
 def _chosen_because(decision: Facts, i: int) -> str:
     cause = decision.cause
-    missing, allowed = _beside_tau(decision, i)
     if cause is Cause.CHEAPEST_ELIGIBLE:
+        missing, allowed = _beside_tau(decision, i)
         return f"Cheapest model within τ: shortfall {missing} ≤ {allowed}."
     if cause is Cause.HIGHEST_VALUE and decision.valuation is not None:
         valued = decision.valuation
@@ -219,6 +245,7 @@ def _chosen_because(decision: Facts, i: int) -> str:
             "query."
         )
     if cause is Cause.FAIL_OPEN:
+        missing, allowed = _beside_tau(decision, i)
         return f"No model is within τ {allowed}; the closest one is used ({missing})."
     if cause is Cause.GATEWAY_FALLBACK:
         whole = "every model" if decision.rule is Rule.VALUE else "every model within τ"
@@ -228,6 +255,7 @@ def _chosen_because(decision: Facts, i: int) -> str:
     if cause is Cause.KEPT_WITHIN_MARGIN and decision.valuation is not None:
         return "Kept: no other model is worth more than the prompt cache that leaving would lose."
     if cause is Cause.KEPT_WITHIN_MARGIN:
+        missing, allowed = _beside_tau(decision, i)
         return (
             f"Kept: it falls short by {missing}, not enough beyond τ {allowed} to give up its "
             "prompt cache."
@@ -264,7 +292,7 @@ class Decision(Facts):
     @property
     def reason(self) -> str:
         """Why the model was chosen, in one sentence, and what a stall has raised."""
-        why = fate_of(self, self.index)[1]
+        why = _chosen_because(self, self.index)
         if not self.raised or self.query is None:
             return why
         what = "V" if self.rule is Rule.VALUE else "The requirement"
@@ -277,19 +305,19 @@ class Decision(Facts):
     def candidates(self) -> tuple[Candidate, ...]:
         """Every model with its fate and one plain sentence, cheapest first."""
         deficits = np.maximum(self.requirements[None, :] - self.pool.capabilities, 0.0)
-        rows = []
+        rows, shortfalls = [], self.shortfalls.tolist()
         for i in np.argsort(self.pool.cost, kind="stable"):
-            fate, reason = fate_of(self, int(i))
+            fate = _fate(self, int(i))
             rows.append(
                 Candidate(
                     model=self.pool.ids[i],
                     fate=fate,
-                    reason=reason,
+                    reason=_because(self, int(i), fate),
                     cost=float(self.pool.cost[i]),
                     health=float(self.health[i]),
                     capabilities=tuple(self.pool.capabilities[i].tolist()),
                     deficits=tuple(deficits[i].tolist()),
-                    shortfall=float(self.shortfalls[i]),
+                    shortfall=shortfalls[i],
                 )
             )
         return tuple(rows)
@@ -404,18 +432,20 @@ def fallbacks(decision: Decision) -> tuple[str, ...]:
     conversation that was kept unscored goes to the next dearer model, step by step, then to cheaper
     ones: nothing is known of what this turn asks.
     """
-    rows = [row for row in decision.candidates() if row.fate not in _OUT]
+    ids, cost = decision.pool.ids, decision.pool.cost.tolist()
+    fates = {i: _fate(decision, i) for i in sorted(range(len(ids)), key=cost.__getitem__)}
+    rows = [i for i, fate in fates.items() if fate not in _OUT]
     if decision.valuation is not None:
-        worth = dict(zip(decision.pool.ids, decision.valuation.net.tolist(), strict=True))
-        return tuple(sorted((row.model for row in rows), key=lambda name: -worth[name]))
-    if decision.scored:
-        enough = [row.model for row in rows if row.fate is Fate.DEARER]
-        short = [row for row in rows if row.fate is not Fate.DEARER]
-        return (*enough, *(row.model for row in sorted(short, key=lambda row: row.shortfall)))
-    cost = dict(zip(decision.pool.ids, decision.pool.cost.tolist(), strict=True))
-    dearer = [row.model for row in rows if cost[row.model] >= cost[decision.model]]
-    cheaper = [row.model for row in rows if cost[row.model] < cost[decision.model]]
-    return (*dearer, *reversed(cheaper))
+        worth = decision.valuation.net.tolist()
+        rows.sort(key=lambda i: -worth[i])
+    elif decision.scored:
+        short = decision.shortfalls.tolist()
+        rows.sort(key=lambda i: 0.0 if fates[i] is Fate.DEARER else short[i])
+    else:
+        now = cost[decision.index]
+        cheaper = [i for i in rows if cost[i] < now]
+        rows = [*(i for i in rows if cost[i] >= now), *reversed(cheaper)]
+    return tuple(ids[i] for i in rows)
 
 
 def redecide(receipt: Mapping[str, Any]) -> str:
@@ -433,25 +463,17 @@ def redecide(receipt: Mapping[str, Any]) -> str:
         return str(receipt["kept"])
     order = {name: i for i, name in enumerate(receipt["catalog_order"])}
     rows = sorted(receipt["candidates"], key=lambda row: order[row["model"]])
+    health = np.asarray([row["health"] for row in rows])
+    past_gates = np.asarray([row["gate"] is None for row in rows])
+    alive, _ = contenders(past_gates, health, receipt["health_floor"])
+    open_ = [rows[i] for i in alive]
     if receipt.get("rule") == "value":
-        return _redecide_by_value(receipt, rows)
-    need = np.asarray(receipt["requirements"])
-    weights = np.asarray(receipt["weights_compensated"])
-    health = np.asarray([row["health"] for row in rows])
-    past_gates = np.asarray([row["gate"] is None for row in rows])
-    alive, _ = contenders(past_gates, health, receipt["health_floor"])
-    capabilities = np.asarray([row["capabilities"] for row in rows])[alive]
-    cost = np.asarray([row["cost"] for row in rows])[alive]
-    shortfalls = shortfall(need[None, :], capabilities, weights)
-    return str(rows[alive[choose(shortfalls, cost, receipt["tau"])[0]]]["model"])
-
-
-def _redecide_by_value(receipt: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
-    health = np.asarray([row["health"] for row in rows])
-    past_gates = np.asarray([row["gate"] is None for row in rows])
-    alive, _ = contenders(past_gates, health, receipt["health_floor"])
-    success = np.asarray([[rows[i]["success"] for i in alive]])
-    weighed = [rows[i].get("weighed_usd", rows[i]["predicted_cost_usd"]) for i in alive]
-    cost_usd = np.asarray([weighed])
-    chosen = choose_by_value(success, cost_usd, receipt["value_usd"])[0]
-    return str(rows[alive[chosen]]["model"])
+        success = np.asarray([[row["success"] for row in open_]])
+        cost = np.asarray([[row.get("weighed_usd", row["predicted_cost_usd"]) for row in open_]])
+        short, tau = value_shortfall(success, cost, receipt["value_usd"]), 0.0
+    else:
+        need = np.asarray([receipt["requirements"]])
+        capabilities = np.asarray([row["capabilities"] for row in open_])
+        short = shortfall(need, capabilities, np.asarray(receipt["weights_compensated"]))
+        cost, tau = np.asarray([row["cost"] for row in open_]), receipt["tau"]
+    return str(open_[choose(short, cost, tau)[0]]["model"])

@@ -9,35 +9,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hydra_core.base.spelling import signed
-from hydra_core.base.types import Catalog, CostBasis, FloatArray, Pool
+from hydra_core.base.types import Catalog, CostBasis, FloatArray, Pool, Rule
 from hydra_core.routing import matcher
 from hydra_core.routing.decision import Cause, Decision
-from hydra_core.routing.flips import BEYOND, Flip, StripPart, nearest, nearest_flips, tau_strip
-from hydra_core.routing.matcher import choose_by_value
-
-
-def value_strip(
-    success: FloatArray, cost_usd: FloatArray, ids: Sequence[str]
-) -> tuple[StripPart, ...]:
-    """Which model for every V, ascending: each is chosen for V in (start, end].
-
-    Args:
-        success: (m,) predicted success.
-        cost_usd: (m,) predicted cost, USD.
-        ids: (m,) models.
-    """
-    at = int(np.where(cost_usd <= cost_usd.min(), success, -np.inf).argmax())
-    start, parts = 0.0, []
-    while True:
-        gain, extra = success - success[at], cost_usd - cost_usd[at]
-        value = np.full(gain.shape, np.inf)
-        np.divide(extra, gain, out=value, where=gain > 0)
-        end = float(value.min())
-        parts.append(StripPart(ids[at], start, end))
-        if not np.isfinite(end):
-            return tuple(parts)
-        at = int(np.where(value <= end, success, -np.inf).argmax())
-        start = end
+from hydra_core.routing.flips import (
+    BEYOND,
+    Flip,
+    StripPart,
+    knob_flips,
+    nearest,
+    nearest_flips,
+    tau_strip,
+    value_strip,
+)
 
 
 def value_flips(
@@ -48,15 +32,18 @@ def value_flips(
     Of each, the nearest towards a cheaper and the nearest towards a dearer model, as they exist. A
     price is a factor on the model's predicted cost, 1 now.
     """
-    net = success - cost_usd / value_usd
-    chosen = int(choose_by_value(success[None], cost_usd[None], value_usd)[0])
-    found = nearest(_value_flips(success, cost_usd, ids, value_usd, chosen))
+    cost = cost_usd[None]
+    behind = matcher.value_shortfall(success[None], cost, value_usd)
+    chosen = int(matcher.choose(behind, cost, 0.0)[0])
+    costs = dict(zip(ids, cost_usd.tolist(), strict=True))
+    parts = value_strip(success, cost_usd, ids)
+    found = nearest(knob_flips(parts, ids[chosen], costs, value_usd, Rule.VALUE))
     others = [i for i in range(len(ids)) if i != chosen]
     if not others:
         return found
-    second = max(others, key=lambda i: net[i])
-    gaps = [(i, float(net[chosen] - net[i])) for i in others]
-    gaps.append((chosen, float(net[second] - net[chosen])))
+    second = min(others, key=lambda i: behind[0, i])
+    gaps = [(i, float(behind[0, i])) for i in others]
+    gaps.append((chosen, 0.0 - float(behind[0, second])))
     prices, odds = [], []
     for i, gap in gaps:
         then = second if i == chosen else i
@@ -73,29 +60,6 @@ def value_flips(
                 Flip("success", ids[i], float(success[i]), float(after), ids[then], cheaper)
             )
     return (*found, *nearest(prices), *nearest(odds))
-
-
-def _value_flips(
-    success: FloatArray,
-    cost_usd: FloatArray,
-    ids: Sequence[str],
-    value_usd: float,
-    chosen: int,
-) -> list[Flip]:
-    """The ends of the chosen model's own stretch of V."""
-    found = []
-    parts = value_strip(success, cost_usd, ids)
-    here = next(p for p in parts if p.model == ids[chosen])
-    for end in (here.start, here.end):
-        if 0 < end < np.inf:
-            after = end * (1 + BEYOND if end >= value_usd else 1 - BEYOND)
-            then = int(choose_by_value(success[None], cost_usd[None], after)[0])
-            cheaper = bool(cost_usd[then] < cost_usd[chosen])
-            part = next(p for p in parts if p.model == ids[then])
-            # a stretch has its upper end, not its lower one
-            until = part.end if after > value_usd else float(np.nextafter(part.start, np.inf))
-            found.append(Flip("value", "", value_usd, after, ids[then], cheaper, until))
-    return found
 
 
 #: A cause in a few plain words.
@@ -218,7 +182,7 @@ def flip_text(flip: Flip, dimensions: Sequence[str], basis: CostBasis) -> FlipTe
     """A flip in words; the value shown flips as well, and is as short as it can be."""
     before, after = _shown(flip)
     subject = "τ"
-    dimension = "" if flip.dimension is None else _word(dimensions[flip.dimension])
+    dimension = "" if flip.dimension is None else dimensions[flip.dimension].replace("_", " ")
     if flip.what == "weight":
         subject = f"Weight of {dimension}"
     elif flip.what == "capability":
@@ -270,7 +234,3 @@ def _number(value: float, digits: int) -> str:
     """With two digits where they are exact, else with as many as the other value, but three."""
     short = f"{value:.2f}"
     return short if float(short) == value else f"{value:.{max(digits, 3)}f}"
-
-
-def _word(dimension: str) -> str:
-    return dimension.replace("_", " ")

@@ -1,4 +1,4 @@
-"""What would have decided otherwise: the tau strip and the nearest flips, exactly.
+"""What would have decided otherwise: the strip over the knob and the nearest flips, exactly.
 
 Between two boundaries the choice cannot change, so every boundary is computed in closed form and
 the choice is tried just beyond it with the router's own kernel; the nearest that flips is the
@@ -7,14 +7,14 @@ answer. "Just beyond" is a relative 1e-9.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hydra_core.base.types import Band, FloatArray, Pool
+from hydra_core.base.types import Band, FloatArray, Pool, Rule
 from hydra_core.catalog.profiles import compensated_weights
-from hydra_core.routing.matcher import choose, preference, shortfall
+from hydra_core.routing.matcher import choose, preference, returns_on_upgrading, shortfall
 
 #: Weights that the console lets an operator set: 274 or 0 is no advice.
 WEIGHT_RANGE = (0.05, 10.0)
@@ -24,7 +24,7 @@ BEYOND = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class StripPart:
-    """One model's stretch of tau: it is chosen for tau in [start, end)."""
+    """One model's stretch: it is chosen for tau in [start, end), or for V in (start, end]."""
 
     model: str
     start: float
@@ -96,13 +96,36 @@ def tau_strip(need: FloatArray, pool: Pool) -> tuple[StripPart, ...]:
         pool: Routable models.
     """
     s = shortfall(need[None, :], pool.capabilities, pool.weights)
-    order = np.broadcast_to(preference(s, pool.cost), s.shape)[0]
+    return _strip(s, pool.cost[None, :], pool.ids)
+
+
+def value_strip(
+    success: FloatArray, cost_usd: FloatArray, ids: Sequence[str]
+) -> tuple[StripPart, ...]:
+    """Which model for every V, exactly, in ascending V.
+
+    Args:
+        success: (m,) predicted success.
+        cost_usd: (m,) predicted cost, USD.
+        ids: (m,) models.
+    """
+    returns = returns_on_upgrading(success[None, :], cost_usd[None, :])
+    parts = reversed(_strip(returns, cost_usd[None, :], ids))
+    return tuple(StripPart(one.model, 1 / one.end, _inverse(one.start)) for one in parts)
+
+
+def _inverse(tau: float) -> float:
+    return 1 / tau if tau > 0 else np.inf
+
+
+def _strip(shortfalls: FloatArray, cost: FloatArray, ids: Sequence[str]) -> tuple[StripPart, ...]:
+    """The parts of one query, (1, m) shortfalls and costs, in ascending tau."""
     parts: list[StripPart] = []
     least = np.inf
-    for i in order:
-        if s[0, i] < least:
-            parts.append(StripPart(pool.ids[i], float(s[0, i]), float(least)))
-            least = s[0, i]
+    for i in preference(shortfalls, cost)[0]:
+        if shortfalls[0, i] < least:
+            parts.append(StripPart(ids[i], float(shortfalls[0, i]), float(least)))
+            least = shortfalls[0, i]
     parts.reverse()
     first = parts[0]
     parts[0] = StripPart(first.model, 0.0, first.end)  # fail open covers everything below
@@ -125,8 +148,9 @@ def nearest_flips(
     """
     case = _Case(np.asarray(need), pool, np.asarray(stored, dtype=np.float64), bands, tau)
     k, m = len(case.need), len(pool.ids)
+    costs = dict(zip(pool.ids, pool.cost.tolist(), strict=True))
     kinds = (
-        tau_flips(case.need, pool, tau),
+        knob_flips(tau_strip(case.need, pool), pool.ids[case.choice()[0]], costs, tau),
         [flip for j in range(k) for flip in _weight_flips(case, j)],
         [flip for i in range(m) for j in range(k) for flip in _cell_flips(case, i, j)],
     )
@@ -152,21 +176,38 @@ def nearest(flips: Iterable[Flip], relative: bool = False) -> tuple[Flip, ...]:
     return tuple(best[cheaper] for cheaper in (True, False) if cheaper in best)
 
 
-def tau_flips(need: FloatArray, pool: Pool, tau: float) -> tuple[Flip, ...]:
-    """The next tau above and below at which another model is chosen, as they exist."""
-    parts = tau_strip(need, pool)
-    here = next(i for i, part in enumerate(parts) if part.start <= tau < part.end)
-    cost = dict(zip(pool.ids, pool.cost, strict=True))
+def knob_flips(
+    parts: Sequence[StripPart],
+    model: str,
+    cost: Mapping[str, float],
+    knob: float,
+    rule: Rule = Rule.SHORTFALL,
+) -> tuple[Flip, ...]:
+    """The next settings below and above at which another model is chosen, as they exist.
+
+    Args:
+        parts: Of the whole knob, ascending.
+        model: The model chosen now.
+        cost: What each model costs.
+        knob: tau or V now.
+    """
+    here = next(i for i, part in enumerate(parts) if part.model == model)
+    by_value = rule is Rule.VALUE
     found = []
     for part in parts[max(here - 1, 0) : here + 2]:
         if part is parts[here]:
             continue
         above = part.start >= parts[here].end
         edge = parts[here].end if above else parts[here].start
-        after = _beyond(edge, tau) if above else edge - BEYOND * max(edge, BEYOND)
-        until = part.end if above else part.start
-        cheaper = bool(cost[part.model] < cost[parts[here].model])
-        found.append(Flip("tau", "", tau, after, part.model, cheaper, until))
+        step = BEYOND * max(edge, BEYOND)
+        # a stretch of V has its upper end, not its lower one
+        least = float(np.nextafter(part.start, np.inf)) if by_value else part.start
+        found.append(
+            Flip(
+                "value" if by_value else "tau", "", knob, edge + step if above else edge - step,
+                part.model, bool(cost[part.model] < cost[model]), part.end if above else least,
+            )
+        )  # fmt: skip
     return tuple(found)
 
 

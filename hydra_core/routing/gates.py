@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from hydra_core.base.errors import RoutingError
 from hydra_core.base.types import FloatArray, ModelSpec
 from hydra_core.routing.query import Query
+
+#: A reason is a sentence for each model: of a request's own words it repeats only so many.
+_MOST_WORDS: Final = 10
+_LONGEST_WORD: Final = 60
 
 
 class Gate(StrEnum):
@@ -22,6 +28,49 @@ class Gate(StrEnum):
     ABILITY = "ability"
     TIME = "time"
     FORM = "form"
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """What every model of a pool allows, so that an ordinary query need not look at each.
+
+    Attributes:
+        window: The smallest context window.
+        tags: Those that all have.
+        lacks: Abilities that one of them lacks.
+    """
+
+    vision: bool
+    tools: bool
+    window: int
+    tags: frozenset[str]
+    lacks: frozenset[str]
+
+    def passes(self, query: Query) -> bool:
+        """Whether every model passes every gate; False where each has to be looked at."""
+        return not (
+            query.deny
+            or query.allow is not None
+            or query.unspoken
+            or (query.has_image and not self.vision)
+            or (query.needs_tools and not self.tools)
+            or query.max_s is not None
+            or query.max_ttft_s is not None
+            or query.window_tokens > self.window
+            or query.needs & self.lacks
+            or not query.require <= self.tags
+        )
+
+
+def common_of(models: Sequence[ModelSpec]) -> Common:
+    """What all of these models allow."""
+    return Common(
+        vision=all(model.vision for model in models),
+        tools=all(model.tools for model in models),
+        window=min(model.context_window for model in models),
+        tags=frozenset.intersection(*(model.tags for model in models)),
+        lacks=frozenset().union(*(model.lacks for model in models)),
+    )
 
 
 def gate_reasons(models: Sequence[ModelSpec], query: Query) -> dict[str, str]:
@@ -46,9 +95,11 @@ def within_budget(
         cost: (m,) what orders them.
         budget_usd: None for no limit.
     """
-    left = [i for i, name in enumerate(ids) if name not in reasons]
     over = budget_usd is not None and query.spent_usd >= budget_usd
-    if not left or not (over or query.only_cheapest):
+    if not (over or query.only_cheapest):
+        return reasons
+    left = [i for i, name in enumerate(ids) if name not in reasons]
+    if not left:
         return reasons
     cheapest = ids[min(left, key=lambda i: cost[i])]
     reason = query.only_cheapest or (
@@ -119,7 +170,7 @@ def _reason(model: ModelSpec, query: Query) -> str:
             f"Takes {first:.3g} s to its first token as expected, and the request allows "
             f"{query.max_ttft_s:g} s."
         )
-    return "" if gate is None else _SENTENCES[gate]
+    return "" if gate is None else SENTENCES[gate]
 
 
 def expected_s(model: ModelSpec, query: Query) -> tuple[float, float]:
@@ -136,10 +187,13 @@ def _is_late(model: ModelSpec, query: Query) -> bool:
 
 
 def _listed(words: frozenset[str]) -> str:
-    return ", ".join(sorted(word.replace("_", " ") for word in words))
+    shown = [word[:_LONGEST_WORD].replace("_", " ") for word in sorted(words)[:_MOST_WORDS]]
+    more = len(words) - len(shown)
+    return ", ".join(shown) + (f" and {more:,} more" if more else "")
 
 
-_SENTENCES = {
+#: Gate -> why it keeps a model out, where that is one sentence.
+SENTENCES: Final = {
     Gate.DENIED: "Denied by the operator for this request.",
     Gate.NOT_ALLOWED: "Not on the operator's allow list for this request.",
     Gate.FORM: "Its upstream does not speak the form of this request.",

@@ -1,19 +1,29 @@
 """The decision rule: the cheapest model whose shortfall is at most tau ("Shortfall Matching").
 
-Shortfalls come from profiles (Eq. 6), and cost is one figure a model; or they are returns on
-upgrading, from what each model is predicted to achieve and cost on this query. "The cheapest model
-whose return on upgrading is at most 1 / V" is the model of largest success - cost / V: the value
-rule, which `choose_by_value` decides directly. Router, replay and what-if all call these functions;
+What differs between catalogs is where the shortfall comes from. From profiles it is Eq. 6, and cost
+is one figure a model. Under the value rule it comes from what each model is predicted to achieve
+and cost on this query: the return on upgrading, with tau = 1 / V, which serves every V at once; or,
+where one V is asked for, how far success - cost / V lies behind the best, with tau = 0. Both choose
+the model of largest success - cost / V. Router, replay and what-if all call these functions;
 nothing else in the project decides a route.
 """
 
 from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
 from hydra_core.base.types import BoolArray, ChoiceArray, FloatArray, IntArray
 
 _ROWS_PER_CHUNK = 4_096
+#: A finite figure that no shortfall or tau exceeds.
+_MOST: Final = float(np.finfo(np.float64).max)
+#: Below it V is so small that any cost is beyond measure.
+_LEAST_USD: Final = 1e-280
 
 
 def shortfall(
@@ -58,6 +68,35 @@ def shortfall(
     return result
 
 
+def shortfall_of_one(
+    requirements: Sequence[float],
+    by_dimension: Sequence[Sequence[float]],
+    weights: Sequence[float],
+) -> list[float]:
+    """As `shortfall` for one query and a pool that was checked when its catalog was loaded.
+
+    Args:
+        requirements: (K,) in [0, 1].
+        by_dimension: (K, m) capabilities.
+        weights: (K,) w~.
+
+    Returns:
+        (m,) shortfalls, equal to those of `shortfall` to the last bit: summed in the same order.
+
+    Raises:
+        ValueError: It is not one requirement a weight.
+    """
+    if len(requirements) != len(weights):
+        raise ValueError(
+            f"{len(requirements)} requirements must have {len(weights)} values, one per weight"
+        )
+    result = [0.0] * len(by_dimension[0])  # so few numbers are summed sooner without arrays
+    for need, capabilities, weight in zip(requirements, by_dimension, weights, strict=True):
+        pairs = zip(result, capabilities, strict=True)
+        result = [s if need <= has else s + (need - has) * weight for s, has in pairs]
+    return result
+
+
 def preference(shortfalls: FloatArray, cost: FloatArray) -> IntArray:
     """Models from most to least preferred per query, before tau is looked at.
 
@@ -71,23 +110,31 @@ def preference(shortfalls: FloatArray, cost: FloatArray) -> IntArray:
     Returns:
         (m,) when there is one cost a model and all differ (one order for every query), else (n, m).
     """
+    order = _shared_order(cost)
+    return cost_order(shortfalls, cost) if order is None else order
+
+
+def _shared_order(cost: FloatArray) -> IntArray | None:
+    """(m,) models from cheapest to dearest; None where queries differ, or models cost the same."""
     cost = np.asarray(cost, dtype=np.float64)
     if not np.isfinite(cost).all():
         raise ValueError(f"cost must be finite numbers, got {cost.tolist()}")
     if cost.ndim == 2:
-        return cost_order(shortfalls, cost)
+        return None
     order = np.argsort(cost, kind="stable")
     ascending = cost[order]
-    if (ascending[1:] != ascending[:-1]).all():
-        return order
-    return cost_order(shortfalls, cost)
+    return order if (ascending[1:] != ascending[:-1]).all() else None
 
 
 def cost_order(shortfalls: FloatArray, cost: FloatArray) -> IntArray:
     """As `preference`, (n, m) in every case."""
     whole = np.broadcast_to(np.asarray(cost, np.float64), shortfalls.shape)
-    index = np.broadcast_to(np.arange(shortfalls.shape[1]), shortfalls.shape)
-    order: IntArray = np.lexsort((index, shortfalls, whole), axis=1)
+    order: IntArray = np.argsort(whole, axis=1, kind="stable")
+    ascending = np.take_along_axis(whole, order, 1)
+    tied = np.flatnonzero((ascending[:, 1:] == ascending[:, :-1]).any(axis=1))
+    if tied.size:
+        index = np.broadcast_to(np.arange(whole.shape[1]), (tied.size, whole.shape[1]))
+        order[tied] = np.lexsort((index, shortfalls[tied], whole[tied]), axis=1)
     return order
 
 
@@ -128,18 +175,54 @@ def choose(shortfalls: FloatArray, cost: FloatArray, tau: float) -> IntArray:
     shortfalls = np.asarray(shortfalls, dtype=np.float64)
     if shortfalls.ndim != 2 or shortfalls.shape[1] == 0:
         raise ValueError(f"shortfalls must be (n, m) with m >= 1, got {shortfalls.shape}")
-    if np.isnan(shortfalls).any() or np.isnan(tau):
+    if np.isnan(shortfalls).any() or math.isnan(tau):
         raise ValueError("shortfalls and tau must not be NaN")
-    order = preference(shortfalls, cost)
+    cost = np.asarray(cost, dtype=np.float64)
+    order = _shared_order(cost)
+    if order is None:
+        return _cheapest_of(shortfalls, cost, tau)
     eligible = ranked_values(shortfalls <= tau, order)
     position = eligible.argmax(axis=1)
-    rows = np.arange(len(position))
-    nobody = np.flatnonzero(~eligible[rows, position])
+    nobody = np.flatnonzero(~eligible[np.arange(len(position)), position])
     if nobody.size:  # of these alone the floats are put in order: that takes the longest
-        own = order if order.ndim == 1 else order[nobody]
-        position[nobody] = ranked_values(shortfalls[nobody], own).argmin(axis=1)
-    chosen: IntArray = order[position] if order.ndim == 1 else order[rows, position]
+        position[nobody] = ranked_values(shortfalls[nobody], order).argmin(axis=1)
+    chosen: IntArray = order[position]
     return chosen
+
+
+def _cheapest_of(shortfalls: FloatArray, cost: FloatArray, tau: float) -> IntArray:
+    """As `choose`, where the order differs between queries or models cost the same."""
+    eligible = shortfalls <= tau
+    chosen: IntArray = eligible.argmax(axis=1)
+    if np.count_nonzero(eligible) == len(chosen) and eligible[np.arange(len(chosen)), chosen].all():
+        return chosen  # one model a query, as by value
+    open_ = np.where(eligible, cost, np.inf)
+    chosen = open_.argmin(axis=1)
+    least = open_[np.arange(len(chosen)), chosen]
+    several = np.flatnonzero((open_ == least[:, None]).sum(axis=1) > 1)
+    if several.size:  # the same cost, or nobody eligible: smaller shortfalls decide
+        s = np.minimum(shortfalls[several], _MOST)
+        level = np.maximum(s.min(axis=1, keepdims=True), tau)
+        open_ = np.where(s <= level, cost if cost.ndim == 1 else cost[several], np.inf)
+        cheapest = open_ <= open_.min(axis=1, keepdims=True)
+        chosen[several] = np.where(cheapest, s, np.inf).argmin(axis=1)
+    return chosen
+
+
+def choose_one(shortfalls: Sequence[float], cost: Sequence[float], tau: float) -> int:
+    """As `choose` for one query: the row of its route among the m models.
+
+    Raises:
+        ValueError: A shortfall is NaN.
+    """
+    if math.isnan(sum(shortfalls)):
+        raise ValueError("shortfalls and tau must not be NaN")
+    eligible = [i for i, s in enumerate(shortfalls) if s <= tau]
+    if len(eligible) == 1:
+        return eligible[0]
+    if eligible:
+        return min(eligible, key=lambda i: (cost[i], shortfalls[i]))
+    return min(range(len(cost)), key=lambda i: (shortfalls[i], cost[i]))
 
 
 def ranked_values(values: np.ndarray, order: IntArray) -> np.ndarray:
@@ -163,30 +246,27 @@ def returns_on_upgrading(success: FloatArray, cost_usd: FloatArray) -> FloatArra
     Raises:
         ValueError: The shapes differ, there is no model, or a value is not finite.
     """
-    success, cost_usd = np.asarray(success, np.float64), np.asarray(cost_usd, np.float64)
-    if success.ndim != 2 or success.shape[1] == 0 or success.shape != cost_usd.shape:
-        raise ValueError(
-            f"success {success.shape} and cost_usd {cost_usd.shape} must both be (n, m), m >= 1"
-        )
+    success, cost_usd = _predictions(success, cost_usd)
     if not (np.isfinite(success).all() and np.isfinite(cost_usd).all()):
         raise ValueError("success and cost_usd must be finite numbers, got NaN or infinity")
-    best = np.zeros(success.shape)
-    for j in range(success.shape[1]):  # m is small; (n, m) buffers instead of an (n, m, m) array
-        gain = success[:, j, None] - success
-        extra = cost_usd[:, j, None] - cost_usd
-        upgrade = (gain > 0) & (extra >= 0)
-        ratio = np.full(gain.shape, np.inf)
-        with np.errstate(over="ignore"):
-            np.divide(gain, extra, out=ratio, where=extra > 0)
-        np.maximum(best, np.where(upgrade, ratio, 0.0), out=best)
+    best = np.empty(success.shape)
+    for begin in range(0, len(success), _ROWS_PER_CHUNK):
+        part = slice(begin, begin + _ROWS_PER_CHUNK)
+        p, c = success[part].T.copy(), cost_usd[part].T.copy()  # m is small: one row a model
+        most = np.zeros(p.shape)
+        for gained, spent in zip(p, c, strict=True):
+            with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+                ratio = np.maximum(gained - p, 0.0) / (spent - c)
+            np.fmax(most, ratio, out=most)  # below 0 for cheaper models, NaN for equal ones
+        best[part] = most.T
     return best
 
 
-def choose_by_value(success: FloatArray, cost_usd: FloatArray, value_usd: float) -> IntArray:
-    """The route of every query by value: the largest predicted success - predicted cost / V.
+def value_shortfall(success: FloatArray, cost_usd: FloatArray, value_usd: float) -> FloatArray:
+    """Return how far every model's success - cost / V lies behind the best of the query.
 
-    Ties go to the cheaper model, then to catalog order. V towards 0 is the cheapest model of every
-    query, V = infinity the one of highest predicted success.
+    With tau = 0 `choose` takes the best, of equals the cheaper. V towards 0 is the cheapest model
+    of every query, V = infinity the one of highest predicted success.
 
     Args:
         success: (n, m) predicted success, m >= 1.
@@ -194,25 +274,52 @@ def choose_by_value(success: FloatArray, cost_usd: FloatArray, value_usd: float)
         value_usd: V, what one more resolved query is worth, USD > 0.
 
     Returns:
-        (n,) index of the chosen model.
+        (n, m) >= 0, in units of success; 0 for the best.
 
     Raises:
-        ValueError: Shapes do not fit, a value is not finite, or V is not > 0.
+        ValueError: Shapes do not fit, or V is not > 0. What is not finite `choose` refuses.
     """
+    success, cost_usd = _predictions(success, cost_usd)
+    if not value_usd > 0:
+        raise ValueError(f"the value of a resolved query must be > 0 USD, got {value_usd}")
+    net = success - cost_usd / max(value_usd, _LEAST_USD)
+    best: FloatArray = functools.reduce(np.maximum, net.T)  # m is small: column by column
+    behind: FloatArray = best[:, None] - net
+    return behind
+
+
+def value_shortfall_of_one(
+    success: Sequence[float], cost_usd: Sequence[float], value_usd: float
+) -> list[float]:
+    """As `value_shortfall` for one query: (m,) and (m,) -> (m,).
+
+    Raises:
+        ValueError: A prediction is not finite, or V is not > 0.
+    """
+    if not (math.isfinite(sum(success)) and math.isfinite(sum(cost_usd))):
+        raise ValueError("success and cost_usd must be finite numbers, got NaN or infinity")
+    if not value_usd > 0:
+        raise ValueError(f"the value of a resolved query must be > 0 USD, got {value_usd}")
+    value_usd = max(value_usd, _LEAST_USD)
+    net = [said - cost / value_usd for said, cost in zip(success, cost_usd, strict=True)]
+    best = max(net)
+    return [best - one for one in net]
+
+
+def tau_of_value(values_usd: FloatArray) -> FloatArray:
+    """Return the tau for returns on upgrading that stands for each V: 1 / V, always finite."""
+    with np.errstate(over="ignore"):
+        tau: FloatArray = np.minimum(1.0 / np.asarray(values_usd, np.float64), _MOST)
+    return tau
+
+
+def _predictions(success: FloatArray, cost_usd: FloatArray) -> tuple[FloatArray, FloatArray]:
     success, cost_usd = np.asarray(success, np.float64), np.asarray(cost_usd, np.float64)
     if success.ndim != 2 or success.shape[1] == 0 or success.shape != cost_usd.shape:
         raise ValueError(
             f"success {success.shape} and cost_usd {cost_usd.shape} must both be (n, m), m >= 1"
         )
-    if not (np.isfinite(success).all() and np.isfinite(cost_usd).all()):
-        raise ValueError("success and cost_usd must be finite numbers, found NaN or infinity")
-    if not value_usd > 0:
-        raise ValueError(f"the value of a resolved query must be > 0 USD, got {value_usd}")
-    with np.errstate(over="ignore"):  # V near 0: every cost is beyond measure
-        net = success - cost_usd / value_usd
-    best = net >= net.max(axis=1, keepdims=True)
-    chosen: IntArray = np.where(best, cost_usd, np.inf).argmin(axis=1)
-    return chosen
+    return success, cost_usd
 
 
 def choices_in_order(shortfalls: FloatArray, order: IntArray, taus: FloatArray) -> ChoiceArray:

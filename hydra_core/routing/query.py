@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from hydra_core.base.tokens import text_tokens
 from hydra_core.base.types import Ability
 
 #: Models that a request may name in one list.
@@ -75,6 +76,11 @@ class Query:
     max_s: float | None = None
     max_ttft_s: float | None = None
     expected: Mapping[str, tuple[float, float]] = field(default_factory=dict, hash=False)
+
+    @property
+    def input_tokens(self) -> float:
+        """Tokens of the whole request as far as they are known, at least those of its text."""
+        return max(float(self.context_tokens), text_tokens(self.text))
 
     @property
     def window_tokens(self) -> int:

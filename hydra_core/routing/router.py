@@ -10,14 +10,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 
 from hydra_core.base.errors import MismatchError, OutcomeModelError, RoutingError
 from hydra_core.base.types import (
+    BoolArray,
     Catalog,
     FloatArray,
+    IntArray,
     ModelSpec,
     Policy,
     Pool,
@@ -28,8 +30,20 @@ from hydra_core.catalog.profiles import pool as build_pool
 from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.routing.conversations.economics import kept_because
 from hydra_core.routing.decision import Cause, Decision, Origin, Reading
-from hydra_core.routing.gates import expected_s, gate_reasons, require_open, within_budget
-from hydra_core.routing.matcher import choose, choose_by_value, contenders, shortfall
+from hydra_core.routing.gates import (
+    Common,
+    common_of,
+    expected_s,
+    gate_reasons,
+    require_open,
+    within_budget,
+)
+from hydra_core.routing.matcher import (
+    choose_one,
+    contenders,
+    shortfall_of_one,
+    value_shortfall_of_one,
+)
 from hydra_core.routing.query import Query
 from hydra_core.routing.sessions import SessionKeys, Sessions, missing_prefix, session_keys
 from hydra_core.routing.valuation import Valuation, Valuer, valuer_of
@@ -47,14 +61,30 @@ class Scorer(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _State:
-    """One catalog revision, ready to route with."""
+    """One catalog revision, ready to route with.
+
+    Attributes:
+        common: What all of its models allow.
+        by_dimension: (K, m) capabilities, as lists.
+        weights: (K,) w~, likewise.
+        every, rows: (m,) True, and the numbers of the models.
+        healthy: (m,) 1.
+        origin: As it stands in every decision.
+        knob: V in USD for one query; None for the policy's.
+    """
 
     catalog: Catalog
     pool: Pool
     models: tuple[ModelSpec, ...]
     day: date
     valuer: Valuer | None
-    outside: Mapping[str, str]
+    common: Common
+    by_dimension: list[list[float]]
+    weights: list[float]
+    every: BoolArray
+    rows: IntArray
+    healthy: FloatArray
+    origin: Origin
     knob: float | None = None
 
 
@@ -110,28 +140,25 @@ class Router:
         state = self._current()
         if knob is not None:
             state = _turned(state, knob)
-        gates = gate_reasons(state.models, query)
-        require_open(state.models, gates, query)
-        gates = _within_budget(state, gates, query)
-        levels = _health(state.pool, health)
+        gates = _gates(state, query)
+        levels = _health(state, health)
         policy = state.catalog.policy
         keys = session_keys(policy.sticky.mode, query)
         kept = self._kept(keys, query)
-        able = _able(state, gates, levels)
+        current = _if_able(state, kept or query.current, gates, levels)
         adaptive = policy.sticky.mode is StickyMode.ADAPTIVE and not query.continues
         raised = _raised(policy, query)
-        if kept in able and not query.compacted and not adaptive and not raised:
-            decision = replace(_keep(state, kept, gates, levels), query=query)
+        if kept and current and not query.compacted and not adaptive and not raised:
+            decision = _keep(state, query, current, gates, levels)
             return self._remember(state, keys, decision) if remember else decision
         decision = self._score_and_decide(state, query, gates, levels)
-        current = kept or query.current
-        if current in able and current != decision.model:
+        if current and current != decision.model:
             if raised:
-                cause = _no_step_down(decision, str(current))
+                cause = _no_step_down(decision, current)
             else:
-                cause = kept_because(decision, str(current), state.catalog, fresh=query.compacted)
+                cause = kept_because(decision, current, state.catalog, fresh=query.compacted)
             if cause is not None:
-                decision = replace(decision, model=str(current), cause=cause, kept=current)
+                decision = replace(decision, model=current, cause=cause, kept=current)
         return self._remember(state, keys, decision) if remember else decision
 
     def decide(
@@ -154,16 +181,17 @@ class Router:
         """
         state = self._current()
         asked = query or Query("")
-        gates = gate_reasons(state.models, asked)
-        require_open(state.models, gates, asked)
-        gates = _within_budget(state, gates, asked)
+        gates = _gates(state, asked)
         valued = None
         if state.valuer is not None and predicted is not None:
             valued = state.valuer.of_predictions(*predicted)
         elif state.valuer is not None:
-            valued = state.valuer.from_requirements(np.asarray(requirements))
+            valued = state.valuer.from_requirements(
+                np.asarray(requirements), _sizes(state.valuer, asked)
+            )
         valued = _timed(state, asked, valued)
-        return _decide(state, requirements, gates, _health(state.pool, health), valued)
+        need = np.asarray(requirements, dtype=np.float64)
+        return _decide(state, need, gates, _health(state, health), valued)
 
     def _current(self) -> _State:
         state = self._state
@@ -186,7 +214,15 @@ class Router:
     def _build(self, catalog: Catalog, day: date) -> _State:
         pool = build_pool(catalog, today=day, realised_cost=self._realised_cost)
         models = tuple(catalog.model(name) for name in pool.ids)
-        return _State(catalog, pool, models, day, valuer_of(catalog, pool), _outside(catalog))
+        rows = np.arange(len(models))
+        every, healthy = rows >= 0, np.ones(len(models))
+        for array in (rows, every, healthy):
+            array.setflags(write=False)
+        return _State(
+            catalog, pool, models, day, valuer_of(catalog, pool), common_of(models),
+            pool.capabilities.T.tolist(), pool.weights.tolist(), every, rows, healthy,
+            _origin(catalog),
+        )  # fmt: skip
 
     def _kept(self, keys: SessionKeys, query: Query) -> str | None:
         """The model this conversation has been on, None on its first turn."""
@@ -211,7 +247,9 @@ class Router:
             capped=_capped(state, prediction.requirements[0]),
             distance=None if prediction.distances is None else float(prediction.distances[0]),
         )
-        valued = None if state.valuer is None else state.valuer.value(query.text, prediction)
+        valuer, valued = state.valuer, None
+        if valuer is not None:
+            valued = valuer.value(query.text, prediction, _sizes(valuer, query))
         valued = _timed(state, query, valued)
         if valued is not None and state.knob is not None:
             valued = replace(valued, value_usd=state.knob)
@@ -222,8 +260,9 @@ class Router:
             if valued is not None:
                 value_usd = min(valued.value_usd * stall.value_factor**raised, _MOST_USD)
                 valued = replace(valued, value_usd=value_usd)
-        decision = _decide(state, needs, gates, levels, valued)
-        return replace(decision, query=query, reading=reading, raised=raised)
+        return _decide(
+            state, needs, gates, levels, valued, query=query, reading=reading, raised=raised
+        )
 
     def _remember(self, state: _State, keys: SessionKeys, decision: Decision) -> Decision:
         if self._sessions is None or keys.remember is None:
@@ -240,34 +279,50 @@ def _decide(
     gates: Mapping[str, str],
     levels: FloatArray,
     valued: Valuation | None = None,
+    **of_request: Any,  # noqa: ANN401 (fields of `Decision`)
 ) -> Decision:
     """Algorithms 2 and 4 over the models that passed the gates, or the value rule over them."""
     pool, policy = state.pool, state.catalog.policy
-    need = pool.capped(np.asarray(requirements, dtype=np.float64))
-    s = shortfall(need[None, :], pool.capabilities, pool.weights)
-    past_gates = np.asarray([name not in gates for name in pool.ids])
-    rows, fallback = contenders(past_gates, levels, policy.health_floor)
+    need = pool.capped(requirements)
+    short = None
+    past_gates, rows, fallback = state.every, state.rows, False
+    if gates or levels is not state.healthy:
+        past_gates = np.asarray([name not in gates for name in pool.ids])
+        rows, fallback = contenders(past_gates, levels, policy.health_floor)
+
+    def open_(every: list[float]) -> list[float]:
+        return every if rows is state.rows else [every[i] for i in rows]
+
     if valued is not None:
-        success, cost_usd = valued.success[None, rows], valued.weighed_usd[None, rows]
-        best = int(rows[choose_by_value(success, cost_usd, valued.value_usd)[0]])
+        success, cost_usd = open_(valued.success.tolist()), open_(valued.weighed_usd.tolist())
+        behind = value_shortfall_of_one(success, cost_usd, valued.value_usd)
+        best = choose_one(behind, cost_usd, 0.0)
         cause = Cause.GATEWAY_FALLBACK if fallback else Cause.HIGHEST_VALUE
-        decided = _decision(state, pool.ids[best], cause, need, s[0], gates, levels)
-        return replace(decided, valuation=valued, rule=Rule.VALUE)
-    chosen = int(rows[choose(s[:, rows], pool.cost[rows], policy.tau)[0]])
-    within = s[0] <= policy.tau
-    if within[chosen] and not fallback:
-        cause = Cause.CHEAPEST_ELIGIBLE
-    elif fallback or bool(within[past_gates].any()):
-        cause = Cause.GATEWAY_FALLBACK
+        of_request |= {"valuation": valued, "rule": Rule.VALUE}
     else:
-        cause = Cause.FAIL_OPEN
-    return _decision(state, pool.ids[chosen], cause, need, s[0], gates, levels)
+        short = shortfall_of_one(need.tolist(), state.by_dimension, state.weights)
+        best = choose_one(open_(short), open_(pool.cost.tolist()), policy.tau)
+        if short[rows[best]] <= policy.tau and not fallback:
+            cause = Cause.CHEAPEST_ELIGIBLE
+        elif fallback or any(short[i] <= policy.tau for i in np.flatnonzero(past_gates)):
+            cause = Cause.GATEWAY_FALLBACK
+        else:
+            cause = Cause.FAIL_OPEN
+    known = None if short is None else np.array(short)
+    return _decision(state, pool.ids[rows[best]], cause, need, known, gates, levels, **of_request)
 
 
 def _capped(state: _State, scores: FloatArray) -> tuple[str, ...]:
     """The dimensions whose score a cap has cut."""
+    if state.pool.caps is None:
+        return ()
     cut = state.pool.capped(scores)[: scores.size] < scores
     return tuple(name for name, c in zip(state.catalog.dimensions, cut, strict=False) if c)
+
+
+def _sizes(valuer: Valuer, query: Query) -> FloatArray | None:
+    """(1,) input tokens of the request, where a model's price depends on them."""
+    return np.array([query.input_tokens]) if valuer.reads_sizes else None
 
 
 def _timed(state: _State, query: Query, valued: Valuation | None) -> Valuation | None:
@@ -290,15 +345,22 @@ def _turned(state: _State, knob: float) -> _State:
     return replace(state, catalog=replace(state.catalog, policy=policy))
 
 
-def _outside(catalog: Catalog) -> dict[str, str]:
-    """Models that the policy's required tags keep out, and why."""
+def _origin(catalog: Catalog) -> Origin:
+    """The revision as its decisions name it, with the models that required tags keep out."""
     require = catalog.policy.require
     lacking = {one.id: require - one.tags for one in catalog.models if one.status.in_pool}
-    return {
+    outside = {
         name: f"The policy requires the tags {', '.join(sorted(tags))}, which it does not have."
         for name, tags in lacking.items()
         if tags
     }
+    return Origin(
+        catalog=catalog.name,
+        catalog_digest=catalog.digest,
+        predictor_fingerprint=catalog.predictor_fingerprint,
+        weights=catalog.policy.weights,
+        outside=outside,
+    )
 
 
 #: Beyond any price: V is not raised further.
@@ -318,27 +380,36 @@ def _no_step_down(decision: Decision, current: str) -> Cause | None:
     return Cause.KEPT_BY_SESSION if cost[i] >= cost[decision.index] else None
 
 
-def _within_budget(state: _State, gates: dict[str, str], query: Query) -> dict[str, str]:
+def _gates(state: _State, query: Query) -> dict[str, str]:
+    """Why models may not serve the query.
+
+    Raises:
+        RoutingError: None may.
+    """
+    gates = {} if state.common.passes(query) else gate_reasons(state.models, query)
+    require_open(state.models, gates, query)
     budget = state.catalog.policy.defences.budget_usd
     return within_budget(gates, state.pool.ids, state.pool.cost, budget, query)
 
 
-def _able(state: _State, gates: Mapping[str, str], levels: FloatArray) -> frozenset[str | None]:
-    """Models that exist, pass the gates and are healthy."""
-    floor = state.catalog.policy.health_floor
-    healthy = (name for i, name in enumerate(state.pool.ids) if levels[i] >= floor)
-    return frozenset(name for name in healthy if name not in gates)
+def _if_able(
+    state: _State, model: str | None, gates: Mapping[str, str], levels: FloatArray
+) -> str | None:
+    """The model where it exists, passes the gates and is healthy; else None."""
+    if model is None or model in gates or model not in state.pool.ids:
+        return None
+    healthy = levels[state.pool.ids.index(model)] >= state.catalog.policy.health_floor
+    return model if healthy else None
 
 
 def _keep(
-    state: _State, model: str | None, gates: Mapping[str, str], levels: FloatArray
+    state: _State, query: Query, model: str, gates: Mapping[str, str], levels: FloatArray
 ) -> Decision:
-    assert model is not None
     unknown = np.full(len(state.catalog.dimensions), np.nan)
-    shortfalls = np.full(len(state.pool.ids), np.nan)
+    short = np.full(len(state.pool.ids), np.nan)
+    named = {"query": query, "kept": model, "rule": state.catalog.policy.rule}
     cause = Cause.KEPT_BY_SESSION
-    decision = _decision(state, model, cause, unknown, shortfalls, gates, levels)
-    return replace(decision, kept=model, rule=state.catalog.policy.rule)
+    return _decision(state, model, cause, unknown, short, gates, levels, **named)
 
 
 def _decision(
@@ -346,37 +417,36 @@ def _decision(
     model: str,
     cause: Cause,
     requirements: FloatArray,
-    shortfalls: FloatArray,
+    short: FloatArray | None,
     gates: Mapping[str, str],
     levels: FloatArray,
+    **of_request: Any,  # noqa: ANN401 (fields of `Decision`)
 ) -> Decision:
-    catalog = state.catalog
-    return Decision(
+    policy = state.catalog.policy
+    decision = Decision(
         model=model,
         cause=cause,
         pool=state.pool,
-        dimensions=catalog.dimensions,
+        dimensions=state.catalog.dimensions,
         requirements=requirements,
-        shortfalls=shortfalls,
+        shortfalls=state.healthy if short is None else short,
         gates=gates,
         health=levels,
-        health_floor=catalog.policy.health_floor,
-        tau=catalog.policy.tau,
-        cost_basis=catalog.policy.cost_basis,
-        origin=Origin(
-            catalog=catalog.name,
-            catalog_digest=catalog.digest,
-            predictor_fingerprint=catalog.predictor_fingerprint,
-            weights=catalog.policy.weights,
-            outside=state.outside,
-        ),
+        health_floor=policy.health_floor,
+        tau=policy.tau,
+        cost_basis=policy.cost_basis,
+        origin=state.origin,
+        **of_request,
     )
+    if short is None:
+        decision.forget_shortfalls()
+    return decision
 
 
-def _health(pool: Pool, health: Mapping[str, float] | None) -> FloatArray:
+def _health(state: _State, health: Mapping[str, float] | None) -> FloatArray:
     if not health:
-        return np.ones(len(pool.ids))
+        return state.healthy
     bad = {name: value for name, value in health.items() if not 0.0 <= value <= 1.0}
     if bad:
         raise RoutingError(f"health must lie in [0, 1], got {bad}", http_status=400)
-    return np.asarray([float(health.get(name, 1.0)) for name in pool.ids])
+    return np.asarray([float(health.get(name, 1.0)) for name in state.pool.ids])

@@ -12,6 +12,7 @@ import numpy as np
 
 from hydra_core.base.errors import RoutingError
 from hydra_core.base.intervals import normal_quantile
+from hydra_core.base.list_price import long_prices
 from hydra_core.base.spelling import signed, usd
 from hydra_core.base.types import Catalog, Float32Array, FloatArray, Pool, Rule, SuccessSource
 from hydra_core.outcome_model.features import Messages
@@ -23,6 +24,7 @@ from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.predictor.surface import surface_counts
 
 _NEIGHBOURS = 5
+_NO_COLUMNS = np.empty(0, dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,40 +205,60 @@ class Valuer:
         """Whether it reads more of a message than its requirements."""
         return isinstance(self.predictions, PoolHeads)
 
-    def predict(self, messages: Messages) -> Predicted:
-        """Success and cost, (n, m) in the order of the pool."""
-        if isinstance(self.predictions, PoolHeads):
-            return self.predictions.predict(messages)
-        return self.predictions.predict(self.pool.capped(messages.requirements))
+    @property
+    def reads_sizes(self) -> bool:
+        """Whether a model's price depends on how long a request is."""
+        return bool(self.predictions.long)
 
-    def of_requirements(self, requirements: FloatArray) -> Predicted | None:
+    def predict(self, messages: Messages, sizes: FloatArray | None = None) -> Predicted:
+        """Success and cost, (n, m) in the order of the pool.
+
+        Args:
+            sizes: (n,) input tokens of the whole requests, 0 where they are not known.
+        """
+        if isinstance(self.predictions, PoolHeads):
+            return self.predictions.predict(messages, sizes)
+        return self.predictions.predict(self.pool.capped(messages.requirements), sizes=sizes)
+
+    def of_requirements(
+        self, requirements: FloatArray, sizes: FloatArray | None = None
+    ) -> Predicted | None:
         """As `predict` from (n, K) requirements alone; None where heads read the text."""
         if isinstance(self.predictions, PoolHeads):
             return None
-        return self.predictions.predict(self.pool.capped(requirements))
+        return self.predictions.predict(self.pool.capped(requirements), sizes=sizes)
 
-    def value(self, text: str, prediction: Prediction) -> Valuation:
+    def value(
+        self, text: str, prediction: Prediction, sizes: FloatArray | None = None
+    ) -> Valuation:
         """Predict for one message.
+
+        Args:
+            sizes: (1,) as `predict` takes them.
 
         Raises:
             RoutingError: Heads read text vectors, and the predictor gives none.
         """
-        columns = np.empty(0, dtype=np.float32)
-        if isinstance(self.predictions, PoolHeads):
-            messages = messages_of(text, prediction)
-            found = self.predictions.predict(messages)
-            columns = self.predictions.heads.features.columns(messages)[0]
-        else:
-            found = self.predictions.predict(self.pool.capped(prediction.requirements))
+        if isinstance(self.predictions, SuccessProfiles):
+            return self._of_one(self.predictions, prediction.requirements[0], sizes)
+        messages = messages_of(text, prediction)
+        found = self.predictions.predict(messages, sizes)
+        columns = self.predictions.heads.features.columns(messages)[0]
         return Valuation(self, self.value_usd, found.success[0], found.cost_usd[0], columns)
 
-    def from_requirements(self, requirements: FloatArray) -> Valuation | None:
+    def from_requirements(
+        self, requirements: FloatArray, sizes: FloatArray | None = None
+    ) -> Valuation | None:
         """As `value` from (K,) requirements alone; None where heads read the text."""
-        found = self.of_requirements(requirements[None, :])
-        if found is None:
+        if isinstance(self.predictions, PoolHeads):
             return None
-        none = np.empty(0, dtype=np.float32)
-        return Valuation(self, self.value_usd, found.success[0], found.cost_usd[0], none)
+        return self._of_one(self.predictions, np.asarray(requirements, np.float64), sizes)
+
+    def _of_one(
+        self, profiles: SuccessProfiles, requirements: FloatArray, sizes: FloatArray | None
+    ) -> Valuation:
+        success, cost_usd = profiles.predict_one(self.pool.capped(requirements), sizes)
+        return Valuation(self, self.value_usd, success, cost_usd, _NO_COLUMNS)
 
     def answer_tokens(self, text: str, prediction: Prediction) -> FloatArray | None:
         """(m,) tokens that each model is predicted to write; None where they are not known.
@@ -265,7 +287,7 @@ class Valuer:
             )
         return Valuation(
             self, self.value_usd, np.asarray(success, dtype=np.float64),
-            np.asarray(cost_usd, dtype=np.float64), np.empty(0, dtype=np.float32),
+            np.asarray(cost_usd, dtype=np.float64), _NO_COLUMNS,
         )  # fmt: skip
 
 
@@ -295,16 +317,18 @@ def valuer_of(catalog: Catalog, pool: Pool) -> Valuer | None:
         return None
     specs = [catalog.model(name) for name in pool.ids]
     prices = np.array([[s.input_usd_per_mtok, s.output_usd_per_mtok] for s in specs])
+    long = long_prices([one.price for one in specs])
+    tiers = [[place, *map(str, price.long_prompts)] for place, price in long.items()]
     if catalog.success_source is SuccessSource.SUCCESS_PROFILES and block is not None:
         profiles = catalog_success_profiles(catalog, pool)
         caps = None if pool.caps is None else pool.caps.tolist()
         levels = pool.capabilities.mean(axis=1).tolist() if profiles.placed else None
-        digest = _sha256(block.sha256, pool.ids, prices.tolist(), caps, levels)
+        digest = _sha256(block.sha256, pool.ids, prices.tolist(), caps, levels, *tiers)
         return Valuer(profiles, pool, policy.value_usd, block.evalset, block.digest, digest)
     model = catalog_outcome_model(catalog)
     levels = pool.capabilities.mean(axis=1)
-    heads = model.heads.for_pool(pool.ids, levels, prices)
-    digest = _sha256(model.digest, pool.ids, levels.tolist(), prices.tolist())
+    heads = model.heads.for_pool(pool.ids, levels, prices, long)
+    digest = _sha256(model.digest, pool.ids, levels.tolist(), prices.tolist(), *tiers)
     return Valuer(heads, pool, policy.value_usd, model.evalset, model.evalset_digest, digest, model)
 
 

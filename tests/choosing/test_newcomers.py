@@ -4,20 +4,14 @@ import numpy as np
 import pytest
 
 from hydra_core.choosing.sources.few_outcomes import fit_few
-from hydra_core.choosing.sources.lift import GRID, cost_range, lift_of_choices, taus_at
 from hydra_core.choosing.sources.newcomers import (
-    add_newcomer,
     newcomer_head,
     place_newcomer,
     shift_of_rate,
 )
-from hydra_core.choosing.sources.outcomes import Outcomes
-from hydra_core.choosing.sources.success_profiles import fit_success_profiles
 from hydra_core.outcome_model.heads import log_odds
-from hydra_core.routing.matcher import choices_in_order
 from tests.choosing.learning_sets import MODELS as SMALL
 from tests.choosing.learning_sets import learnable, material_of
-from tests.choosing.sets import outcomes
 
 
 def said(head, success):
@@ -92,31 +86,3 @@ def test_tokens_of_a_newcomer_move_with_its_outcomes(tmp_path):
     raw = joined.read(material.messages).output_tokens
     more = np.exp(raw[:, 2] - raw[:, 0]).mean()
     assert more == pytest.approx(np.sqrt(3.0), rel=0.1)  # 25 outcomes weigh as much as the prior
-
-
-def test_a_model_joins_success_profiles_without_any_outcome():
-    """With the strong model added by its rate alone, most of the lift is there."""
-    train, test = outcomes(2_000), outcomes(2_000, seed=7)
-    known = Outcomes(
-        train.models[:2], train.requirements, train.quality[:, :2], train.cost_usd[:, :2],
-        train.clusters,
-    )  # fmt: skip
-    joined = add_newcomer(
-        fit_success_profiles(known), train.requirements, "strong",
-        rate=float(train.quality[:, 2].mean()), mean_cost_usd=float(train.cost_usd[:, 2].mean()),
-    )  # fmt: skip
-    assert joined.models == train.models
-    full, without = (lift(test, one) for one in (fit_success_profiles(train), joined))
-    assert without > 0.5 * full > 0
-    with pytest.raises(ValueError, match="already"):
-        add_newcomer(joined, train.requirements, "strong", rate=0.5, mean_cost_usd=1.0)
-
-
-def lift(data, profiles):
-    shortfalls, order = profiles.rank(data.requirements)
-    low, high = cost_range(data)
-    wanted = low + np.asarray(GRID) / 100 * (high - low)
-    taus = taus_at(shortfalls, order, data.cost_usd, wanted)
-    choice = choices_in_order(shortfalls, order, taus)
-    rng = np.random.default_rng(0)
-    return lift_of_choices(data.quality, data.cost_usd, choice, None, rng).mean.value

@@ -93,6 +93,16 @@ def test_prices_without_tokens_leave_the_recorded_costs_and_say_so(at):
     assert sorted(found["recorded_costs"]) == ["large", "small"]
 
 
+def test_an_entry_that_was_left_out_says_why(at, tmp_path):
+    at.saved()
+    table = tmp_path / "p.csv"
+    table.write_text("model,input,output\nsmall,0.000001,0.000002\nlarge,1,2\n")
+    code, _, err = at.run("init", at.folder, "--prices", table, "--out", at.out)
+    assert code == 2
+    assert "small: its entry was left out: a price outside" in err
+    assert "check the unit" in err
+
+
 def test_neither_tokens_nor_costs_orders_by_list_price_and_evaluate_says_what_is_missing(at):
     at.saved(tokens=False, costs=False)
     code, out, _ = at.init()

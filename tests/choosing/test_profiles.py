@@ -8,12 +8,14 @@ import pytest
 
 from hydra_core.base.errors import CatalogError
 from hydra_core.catalog.schema import parse_catalog
+from hydra_core.choosing.lift import GRID, lift_of_choices
 from hydra_core.choosing.sources.fitted_profiles import benchmark_profiles, fit_profiles
-from hydra_core.choosing.sources.lift import GRID, cross_fit, lift_of_choices
+from hydra_core.choosing.sources.lift import cross_fit
 from hydra_core.choosing.sources.success_profiles import fit_success_profiles
 from hydra_core.outcome_model.success_profiles import Curves, profiles_of
-from hydra_core.routing.matcher import choices_in_order, choose, choose_by_value, shortfall
+from hydra_core.routing.matcher import choices_in_order, choose, shortfall
 from tests.choosing.sets import MODELS, PRICES, outcomes
+from tests.routing.plain_rule import largest_value
 
 DIMENSIONS = ("reasoning", "debugging")
 
@@ -167,7 +169,7 @@ def test_the_value_rule_on_a_profile_is_its_rank():
     predicted = fitted.predict(data.requirements)
     shortfalls, order = fitted.rank(data.requirements)
     for value in (1e-4, 0.01, 1.0):
-        wanted = choose_by_value(predicted.success, predicted.cost_usd, value)
+        wanted = largest_value(predicted.success, predicted.cost_usd, value)
         assert (choices_in_order(shortfalls, order, np.array([1 / value]))[:, 0] == wanted).all()
 
 

@@ -12,7 +12,7 @@ from hydra_core.decision_log.canaries import (
     canaries,
     ordered_canary,
 )
-from hydra_core.live.canary_changes import CanaryChanges
+from hydra_core.live.canary import CanaryChanges
 from hydra_core.store import Actor, Role, open_store
 
 ANA, EVE = Actor("ana", Role.PUBLISHER), Actor("eve", Role.EDITOR)

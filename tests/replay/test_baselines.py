@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 
 from hydra_core.base.types import Selection
-from hydra_core.replay.baselines import BASELINES, run_baselines
-from hydra_core.replay.baselines.learners import factorise
-from hydra_core.replay.baselines.run import MODEL_COUPLED, RANDOM_MIX
+from hydra_core.replay.baselines import (
+    BASELINES,
+    MODEL_COUPLED,
+    RANDOM_MIX,
+    factorise,
+    run_baselines,
+)
 from hydra_core.replay.folds import folds
 from hydra_core.replay.matched_cost import matched_cost_mix
 from hydra_core.replay.metrics import picked, single_models, upper_hull

@@ -36,7 +36,7 @@ def brute_force(shortfalls, cost, quality, cost_usd, tau):
 @given(cases())
 def test_equals_brute_force_at_every_tau(case):
     curve = frontier(*case)
-    edges = np.unique(np.concatenate([case[0].ravel(), curve.tau]))
+    edges = np.unique(np.concatenate([case[0].ravel(), curve.knob]))
     between = (edges[1:] + edges[:-1]) / 2
     below = np.nextafter(edges[edges > 0], 0)
     for tau in np.concatenate([edges, between, below, [edges[-1] + 1]]):
@@ -48,7 +48,7 @@ def test_equals_brute_force_at_every_tau(case):
 
 @given(cases())
 def test_breakpoints_ascend_from_zero_without_repeats(case):
-    tau = frontier(*case).tau
+    tau = frontier(*case).knob
     assert tau[0] == 0.0
     assert (np.diff(tau) > 0).all()
 
@@ -93,7 +93,7 @@ def test_the_drawn_curve_keeps_both_ends_and_the_best_point():
     )
     rows = curve.simplified(300)
     assert len(rows) <= 303
-    assert {0, int(curve.quality.argmax()), curve.tau.size - 1} <= set(rows.tolist())
+    assert {0, int(curve.quality.argmax()), curve.knob.size - 1} <= set(rows.tolist())
 
 
 @settings(max_examples=300, deadline=None)

@@ -40,10 +40,10 @@ def test_the_exact_curve_is_the_routes_with_gates_as_well():
     needs = ["pdf"] * len(load_evalset(SET).queries)
     data, _ = aligned(["pdf"], needs=needs)
     curve = data_frontier(data)
-    assert curve.tau.max() < 1e6
+    assert curve.knob.max() < 1e6
     rows = np.arange(len(data.rows))
-    for i in (0, len(curve.tau) // 2, len(curve.tau) - 1):
-        route = replay(data, float(curve.tau[i]))
+    for i in (0, len(curve.knob) // 2, len(curve.knob) - 1):
+        route = replay(data, float(curve.knob[i]))
         assert np.isclose(curve.mean_cost_usd[i], data.cost_usd[rows, route].mean())
 
 

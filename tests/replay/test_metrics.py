@@ -148,7 +148,7 @@ def test_cross_fit_measures_where_it_did_not_choose():
     fits = [
         cross_fit(
             data,
-            lambda half, curve: float(curve.tau[curve.quality.argmax()]),
+            lambda half, curve: float(curve.knob[curve.quality.argmax()]),
             rng=np.random.default_rng(seed),
         )
         for seed in range(20)

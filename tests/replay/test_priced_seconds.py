@@ -11,7 +11,7 @@ from hydra_core.catalog import load_catalog
 from hydra_core.console.view_operating_point import mean_seconds
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.replay.evaluation import evaluate
-from hydra_core.replay.value_sweep import sweep_own_value
+from hydra_core.replay.sweep import sweep_own_value
 
 
 def test_the_curve_is_exact_and_time_has_its_price():

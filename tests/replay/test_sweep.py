@@ -36,5 +36,5 @@ def test_slider_stops_span_the_whole_curve():
     curve = curve_of(shortfalls)
     stops = turning_points(curve, 50)
     assert stops[0] == 0.0
-    assert curve.row(stops[-1]) == curve.tau.size - 1
+    assert curve.row(stops[-1]) == curve.knob.size - 1
     assert list(stops) == sorted(set(stops))

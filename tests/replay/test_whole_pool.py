@@ -7,18 +7,20 @@ from datetime import date
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from hydra_core.base.errors import MismatchError
 from hydra_core.base.types import CostBasis, Policy, Rule, SuccessSource
 from hydra_core.catalog import load_catalog
-from hydra_core.evalsets.evalset import load_evalset
+from hydra_core.catalog.profiles import pool
+from hydra_core.evalsets.evalset import load_evalset, save_evalset
 from hydra_core.evalsets.score_files import messages_of
 from hydra_core.outcome_model.find import catalog_outcome_model
 from hydra_core.replay.compare import compare, policy_run
 from hydra_core.replay.evaluation import evaluate
-from hydra_core.replay.replay import catalog_scores
-from hydra_core.replay.sweep import Sweep, sweep_catalog
-from hydra_core.replay.value_sweep import sweep_by_value
+from hydra_core.replay.replay import align, catalog_scores
+from hydra_core.replay.sweep import Sweep, sweep_by_value, sweep_catalog
 from hydra_core.replay.verdict import VerdictLabel
 from hydra_core.replay.what_if import replay_policy, what_if
 from hydra_core.routing.router import Router
@@ -165,3 +167,17 @@ def test_queries_that_stay_with_it_change_nothing(evalset):
     found = compare(run, run)
     assert found.unknown == 0
     assert (found.quality.lo, found.quality.hi) == (0.0, 0.0)
+
+
+def test_a_set_of_one_outcome_a_query_says_what_to_collect(tmp_path):
+    catalog = load_catalog(ROOT / "catalog" / "matched_three.yaml")
+    models = tuple(model.id for model in catalog.models)
+    served = np.arange(30)[:, None] % len(models) == np.arange(len(models))
+    evalset = save_evalset(
+        tmp_path / "live", name="live", models=models,
+        queries=pd.DataFrame({"query_id": [f"d{i}" for i in range(30)], "language": "en"}),
+        quality=np.where(served, 1.0, np.nan), cost_usd=np.where(served, 0.01, np.nan),
+    )  # fmt: skip
+    assert evalset.is_log
+    with pytest.raises(MismatchError, match=r"about 250 of its messages \(hydra-router collect\)"):
+        align(evalset, np.zeros((30, 4)), pool(catalog, today=date(2026, 7, 1)))

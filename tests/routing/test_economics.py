@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from hydra_core.base.list_price import LongPromptPrice
 from hydra_core.routing.conversations.economics import (
     TurnTokens,
     conversation_cost,
@@ -64,3 +65,12 @@ def test_a_change_of_effort_keeps_the_cache_only_where_the_provider_does():
     assert not any(c.cached for c in conversation_cost(models, ["strong", "low", "high"], TURNS))
     assert switch_cost_usd(MODELS["strong"], kept, TURNS[2]) == 0.0
     assert switch_cost_usd(MODELS["strong"], lost, TURNS[2]) == pytest.approx(3000 * 9.0 / 1e6)
+
+
+def test_a_lost_cache_costs_the_price_of_the_whole_requests_length():
+    tier = LongPromptPrice(3_000, 2.0, 2.0, 0.2)
+    long = spec("cheap", 1.0, 0.2, cached_input_usd_per_mtok=0.1, long_prompts=(tier,))
+    history = TurnTokens(3_000, 0, 0)
+    args = (MODELS["plain"], long, history)
+    assert switch_cost_usd(*args) == pytest.approx(0.0)  # 1 USD/Mtok on both
+    assert switch_cost_usd(*args, size=3_500) == pytest.approx(3_000 * (2.0 - 1.0) / 1e6)

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from hydra_core.base.types import Band, Pool
 from hydra_core.catalog.profiles import compensated_weights
-from hydra_core.routing.flips import WEIGHT_RANGE, nearest_flips, tau_strip
+from hydra_core.routing.flips import WEIGHT_RANGE, nearest_flips, tau_strip, value_strip
 from hydra_core.routing.matcher import choose, shortfall
+from tests.routing.plain_rule import stretches
 
 BANDS = (Band(0.29, 0.72), Band(0.02, 0.79), Band(0.0, 0.69), Band(0.02, 0.43))
 
@@ -138,3 +139,15 @@ def test_a_flip_is_told_in_numbers():
     assert flips["capability"].after == pytest.approx(0.5)
     assert (flips["capability"].name, flips["capability"].dimension) == ("cheap", 0)
     assert {f.model for f in flips.values()} == {"cheap"}
+
+
+@pytest.mark.parametrize("models", [1, 2, 5, 12])
+def test_the_value_strip_is_the_way_up_the_hull(models):
+    rng = np.random.default_rng(models)
+    ids = tuple(f"m{i}" for i in range(models))
+    for _ in range(50):
+        success, cost = rng.random(models), rng.lognormal(-6, 1.5, models)
+        parts, plain = value_strip(success, cost, ids), stretches(success, cost)
+        assert [one.model for one in parts] == [ids[i] for i, _ in plain]
+        assert [one.end for one in parts] == pytest.approx([end for _, end in plain])
+        assert [one.start for one in parts] == [0.0, *(one.end for one in parts[:-1])]

@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from hydra_core.routing.matcher import choose, shortfall
+from hydra_core.routing.matcher import (
+    choose,
+    choose_one,
+    shortfall,
+    shortfall_of_one,
+    value_shortfall,
+    value_shortfall_of_one,
+)
 
 UNIT = st.floats(0, 1, allow_nan=False, width=32)
 #: Few distinct values, so that ties are common.
@@ -44,6 +51,28 @@ def test_ties_are_settled_the_same_way_in_a_batch_and_alone(p):
     s = shortfall(requirements, capabilities, weights)
     alone = [int(choose(s[i : i + 1], cost, tau)[0]) for i in range(len(s))]
     assert choose(s, cost, tau).tolist() == alone
+    assert [choose_one(row, cost.tolist(), tau) for row in s.tolist()] == alone
+
+
+@given(problem(k=9))
+def test_one_query_has_the_shortfalls_of_a_batch_to_the_last_bit(p):
+    requirements, capabilities, weights, _, _ = p
+    by_dimension, weights_ = capabilities.T.tolist(), weights.tolist()
+    alone = [shortfall_of_one(row, by_dimension, weights_) for row in requirements.tolist()]
+    assert shortfall(requirements, capabilities, weights).tolist() == alone
+    with pytest.raises(ValueError, match="one per weight"):
+        shortfall_of_one([1.0] * 3, by_dimension, weights_)
+
+
+@given(problem(values=COARSE), st.sampled_from([5e-324, 0.25, 1.0, np.inf]))
+def test_one_query_lies_behind_by_value_as_in_a_batch(p, value_usd):
+    success, cost_usd, *_ = p
+    cost_usd = np.resize(cost_usd, success.shape)
+    alone = [
+        value_shortfall_of_one(said, cost, value_usd)
+        for said, cost in zip(success.tolist(), cost_usd.tolist(), strict=True)
+    ]
+    assert value_shortfall(success, cost_usd, value_usd).tolist() == alone
 
 
 @given(problem(), st.integers(0, 3), st.floats(0, 1))
@@ -101,6 +130,8 @@ def test_numbers_that_are_not_finite_are_refused(bad):
 
 
 def test_nan_shortfalls_and_empty_pools_are_refused():
+    with pytest.raises(ValueError, match="NaN"):
+        choose_one([np.nan, 0.1], [1.0, 2.0], 0.5)
     with pytest.raises(ValueError, match="NaN"):
         choose(np.array([[np.nan]]), np.array([1.0]), 0.1)
     with pytest.raises(ValueError, match="m >= 1"):

@@ -19,9 +19,9 @@ from hydra_core.outcome_model.success_profiles import catalog_success_profiles
 from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.routing.decision import redecide
 from hydra_core.routing.explain import flips, strip
-from hydra_core.routing.matcher import choose_by_value
 from hydra_core.routing.query import Query
 from hydra_core.routing.router import Router
+from tests.routing.plain_rule import largest_value
 
 FIVE = (CATALOGS / "paper_five.yaml").read_text()
 TODAY = date(2026, 6, 1)
@@ -83,7 +83,7 @@ def test_the_router_takes_the_largest_value():
     models = pool(catalog, today=TODAY)
     ids = models.ids
     said = catalog_success_profiles(catalog, models).predict(requirements)
-    expected = [ids[i] for i in choose_by_value(said.success, said.cost_usd, V)]
+    expected = [ids[i] for i in largest_value(said.success, said.cost_usd, V)]
     routed = [router.route(Query(str(i))) for i in range(len(requirements))]
     assert [one.model for one in routed] == expected
     assert len(set(expected)) > 1

@@ -1,26 +1,29 @@
 """The router under the value rule: the same rule as the replay, gates, health and reload held."""
 
 from dataclasses import replace
+from datetime import date
 
 import numpy as np
 import pytest
 
 from hydra_core.base.errors import MismatchError, OutcomeModelError
+from hydra_core.base.list_price import LongPromptPrice
 from hydra_core.base.types import Band, OutcomeModelRef, Rule, StickyMode
 from hydra_core.choosing.learn import learn
 from hydra_core.choosing.write import write_outcome_model
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.outcome_model.format import load_outcome_model
 from hydra_core.predictor.onnx_predictor import Prediction
+from hydra_core.replay.sweep import sweep_by_value
 from hydra_core.routing.decision import Cause, Fate, redecide
 from hydra_core.routing.explain import flips, strip
-from hydra_core.routing.matcher import choose_by_value
 from hydra_core.routing.query import Query
 from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions
 from tests.choosing.learning_sets import DIMENSIONS, FINGERPRINT, learnable, material_of
 from tests.made_once import made_once
 from tests.routing.conftest import make_catalog, spec
+from tests.routing.plain_rule import largest_value
 
 
 class Known:
@@ -85,7 +88,7 @@ def test_the_route_is_the_rule_on_the_predictions(router, learned):
     for row in range(60):
         decision = router.route(Query(text(row)))
         valued = decision.valuation
-        expected = choose_by_value(valued.success[None], valued.cost_usd[None], 0.005)[0]
+        expected = largest_value(valued.success[None], valued.cost_usd[None], 0.005)[0]
         assert decision.model == decision.pool.ids[expected]
         assert decision.cause is Cause.HIGHEST_VALUE
         routes.add(decision.model)
@@ -226,6 +229,26 @@ def test_adaptive_leaves_a_model_only_for_more_than_the_lost_prompt_cache(
     assert kept == expected
     fresh = replace(query, compacted=True)
     assert adaptive.route(fresh).model == afresh.route(Query(text(row))).model
+
+
+def test_heads_price_a_long_request_as_the_replay_does(learned):
+    """A text of this set has more than two tokens: the strong model costs its second price."""
+    material, model = learned
+    tier = LongPromptPrice(2, 40.0, 40.0)
+    pool = (spec("cheap", 0.4, 0.2), spec("middle", 4, 0.5),
+            spec("strong", 20, 0.9, long_prompts=(tier,)))  # fmt: skip
+    catalog = by_value(model, models=pool)
+    router, usual = (Router(one, Known(material.messages)) for one in (catalog, by_value(model)))
+    sweep = sweep_by_value(
+        material.evalset, catalog, model, cross_fitted=True, today=date(2026, 6, 1)
+    )
+    served = sweep.served(0.005)
+    for row in range(30):
+        decision, plain = router.route(Query(text(row))), usual.route(Query(text(row)))
+        assert decision.model == decision.pool.ids[served[row]]
+        dearer = decision.valuation.cost_usd / plain.valuation.cost_usd
+        assert dearer == pytest.approx([1.0, 1.0, 2.0])
+    assert decision.valuation.valuer.digest != plain.valuation.valuer.digest
 
 
 def test_a_model_without_outcomes_is_named(learned):

@@ -79,4 +79,5 @@ def rank_outcomes(
     """Rank queries by cross-fitted predictions, (n, m) in the order of the outcomes' models."""
     returns = returns_on_upgrading(predicted.success, predicted.cost_usd)
     ranked = Ranked(outcomes, returns, cost_order(returns, predicted.cost_usd))
-    return CrossFitted(ranked, np.zeros(outcomes.n, np.intp) if part is None else part)
+    own = np.zeros(outcomes.n, np.intp) if part is None else part
+    return CrossFitted(ranked, own, predicted=predicted)

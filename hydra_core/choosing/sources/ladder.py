@@ -16,7 +16,7 @@ from hydra_core.base.types import FloatArray, Progress
 from hydra_core.choosing.lift import Lift, ends
 from hydra_core.choosing.material import Material
 from hydra_core.choosing.sources.cell_findings import Finding, findings_of
-from hydra_core.choosing.sources.heads import cross_fit_heads, rank_outcomes, rank_predictions
+from hydra_core.choosing.sources.heads import cross_fit_heads, rank_outcomes
 from hydra_core.choosing.sources.lift import CrossFitted
 from hydra_core.choosing.sources.outcomes import (
     Outcomes,
@@ -76,7 +76,6 @@ def ladder(
     start: Start | None = None,
     *,
     prices: FloatArray | None = None,
-    predicted: Predicted | None = None,
     heads: bool = True,
     groups_are_traffic: bool = False,
     folds: int = 5,
@@ -90,9 +89,7 @@ def ladder(
         start: The catalog's side of it.
         prices: (m, 2) USD per million tokens read and written, for heads; None predicts cost as
             the set has it.
-        predicted: (n, m) cross-fitted predictions of heads learned already (`Learning.predicted`);
-            None fits them here, which takes most of the time.
-        heads: Whether to judge heads at all.
+        heads: Whether to judge heads, which takes most of the time.
         groups_are_traffic: The operator says that the set's groups are real kinds of traffic.
         folds, seed: Of the cross-fits.
         progress: Called with (done, total) sources.
@@ -102,8 +99,6 @@ def ladder(
     """
 
     def found() -> CrossFitted:
-        if predicted is not None:
-            return rank_predictions(material, predicted)
         return cross_fit_heads(material, prices, folds=folds, seed=seed)
 
     return _judged(
@@ -227,15 +222,18 @@ def _recommended(
         )
     if yaml is not None:
         said = f"Use {TITLES[yaml.kind].lower()}: {_gain(yaml)} over the best fixed mix."
+        if heads is None:
+            return yaml.kind, f"{said} Success heads are not learned yet."
         return yaml.kind, f"{said} Success heads add {more}." if more else said
-    blocked = next((one for one in reversed(rungs) if _by_groups(one)), None)
-    if blocked is not None:
-        return None, blocked.reason
+    blocked = [one for one in rungs if one.check is not None and not one.check.may_recommend]
+    if blocked:
+        return None, blocked[-1].reason
+    if heads is None:
+        return None, (
+            "Learn success heads: no source in the catalog shows a gain beyond chance on these "
+            "queries. Heads read more of a message."
+        )
     return None, "Keep the fixed mix: no source shows a gain beyond chance on these queries."
-
-
-def _by_groups(rung: Rung) -> bool:
-    return rung.check is not None and not rung.check.may_recommend
 
 
 def _gain(rung: Rung) -> str:

@@ -15,15 +15,12 @@ import numpy as np
 
 from hydra_core.base.types import ChoiceArray, FloatArray, IntArray, Progress
 from hydra_core.choosing.heads import grouped_parts
-from hydra_core.choosing.lift import POINTS, Lift, differences_to_hull, hull_of
+from hydra_core.choosing.lift import GRID, Lift, hull_of, lift_of, lift_of_choices
 from hydra_core.choosing.sources.outcomes import Outcomes
-from hydra_core.replay.band import lift_band
+from hydra_core.outcome_model.raw import Predicted
 from hydra_core.replay.metrics import picked
-from hydra_core.replay.significance import mean_interval
 from hydra_core.routing.matcher import choices_in_order
 
-#: Percent of the cost range at which a lift is judged; `POINTS` among them, as for heads.
-GRID: Final = (10, 20, 25, 30, 40, 50, 60, 70, 75, 80, 90)
 #: Settings of the knob that are tried to meet a cost.
 _SETTINGS: Final = 400
 
@@ -72,11 +69,13 @@ class CrossFitted:
         part: (n,) the fold of each.
         training: The training queries of each fold as its own source ranks them; empty where tau
             means the same in every fold.
+        predicted: Success and cost that the queries are ranked by; None where there are none.
     """
 
     ranked: Ranked
     part: IntArray
     training: tuple[Ranked, ...] = ()
+    predicted: Predicted | None = None
 
     def at(self, positions: FloatArray) -> ChoiceArray:
         """Return (n, p) routes at shares of the cost range; the knob is set by cost alone.
@@ -97,6 +96,10 @@ class CrossFitted:
     def lift(self, rng: np.random.Generator) -> Lift | None:
         """Return the lift over the best fixed mix; None where there is no cost range."""
         outcomes, positions = self.ranked.outcomes, np.asarray(GRID) / 100
+        if self.predicted is not None:  # as `learn` says it, to the last digit
+            return lift_of(
+                outcomes.quality, outcomes.cost_usd, self.predicted, outcomes.clusters, rng
+            )
         return lift_of_choices(
             outcomes.quality, outcomes.cost_usd, self.at(positions), outcomes.clusters, rng
         )
@@ -184,34 +187,3 @@ def cross_fit(
             progress(number + 1, folds)
     whole = Ranked(outcomes, shortfalls, order)
     return CrossFitted(whole, part, tuple(training))
-
-
-def lift_of_choices(
-    quality: FloatArray,
-    cost_usd: FloatArray,
-    choice: ChoiceArray,
-    clusters: IntArray | None,
-    rng: np.random.Generator,
-    *,
-    knob: FloatArray | None = None,
-) -> Lift | None:
-    """Return the lift of routes at `GRID` over the best fixed mix at the same cost.
-
-    Args:
-        quality: (n, m) outcomes, none missing.
-        cost_usd: (n, m) realised cost, USD, none missing.
-        choice: (n, len(GRID)) model index of each query at each position.
-        clusters: (n,) cluster numbers, or None when all queries are independent.
-        knob: (len(GRID),) the setting of each position; default the positions.
-
-    Returns:
-        None where one model is both the cheapest and the best.
-    """
-    hull = hull_of(quality, cost_usd)
-    if hull[-1].mean_cost_usd <= hull[0].mean_cost_usd:
-        return None
-    at = np.asarray(GRID) / 100 if knob is None else knob
-    band = lift_band(quality, cost_usd, choice, at, clusters, rng=rng)
-    fixed = choice[:, [GRID.index(point) for point in POINTS]]
-    added = differences_to_hull(quality, cost_usd, fixed.astype(np.intp), hull).mean(axis=1)
-    return Lift(mean_interval(added, clusters), band, at, added)

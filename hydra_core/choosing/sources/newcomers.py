@@ -1,4 +1,4 @@
-"""Newcomers: a model with few outcomes or none, placed by its rate.
+"""Newcomers: a model with few outcomes or none, placed by its rate; or by logged outcomes.
 
 In log odds a newcomer stands at the mean of the other models plus a shift h. A rate (how often it
 solves this kind of query: from a benchmark, a guess, or "like model X") says which h; outcomes then
@@ -16,7 +16,6 @@ from scipy.optimize import brentq
 
 from hydra_core.base.intervals import normal_quantile
 from hydra_core.base.types import Float32Array, FloatArray
-from hydra_core.choosing.sources.success_profiles import FittedSuccess
 from hydra_core.outcome_model.features import Messages
 from hydra_core.outcome_model.heads import Linear, log_odds
 from hydra_core.outcome_model.model import Costs, OutcomeHeads
@@ -31,22 +30,21 @@ _LARGEST_SHIFT: Final = 12.0
 _STEPS: Final = 30
 _LARGEST_STEP: Final = 2.0
 _CLOSE: Final = 1e-8
-_FIT_PENALTY: Final = 1e-6
 _LEAST: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Newcomer:
-    """A model that joined by its rate.
+    """A model that joined by its rate, or by outcomes in logs only.
 
     Attributes:
-        rate: As it was given.
+        rate: As it was given; None where its logged outcomes alone place it.
         outcomes: How many of its own there are.
         success: Mean success it is taken to have, and its 95 % interval if the rate is right.
     """
 
     name: str
-    rate: float
+    rate: float | None
     outcomes: int
     success: tuple[float, float, float]
 
@@ -54,10 +52,14 @@ class Newcomer:
     def sentence(self) -> str:
         """How sure its place is, for people."""
         middle, low, high = (100 * one for one in self.success)
-        own = f" and {self.outcomes} outcomes" if self.outcomes else ""
+        if self.rate is None:
+            by = f"{self.outcomes} outcomes, too few of them on queries that the others answered"
+        else:
+            own = f" and {self.outcomes} outcomes" if self.outcomes else ""
+            by = f"its rate of {100 * self.rate:.3g} %{own}"
         return (
-            f"{self.name} joins by its rate of {100 * self.rate:.3g} %{own}: taken to solve "
-            f"{middle:.0f} % ({low:.0f} to {high:.0f} %) of such queries."
+            f"{self.name} joins by {by}: taken to solve {middle:.0f} % ({low:.0f} to {high:.0f} %) "
+            "of such queries."
         )
 
 
@@ -81,7 +83,11 @@ def shift_of_rate(mean_odds: FloatArray, rate: float) -> float:
 
 
 def newcomer_head(
-    success: FloatArray, quality: FloatArray | None = None, *, rate: float | None = None
+    success: FloatArray,
+    quality: FloatArray | None = None,
+    *,
+    rate: float | None = None,
+    about: FloatArray | None = None,
 ) -> Linear:
     """Return the head of a newcomer: from the log odds of the b other models to its own.
 
@@ -90,6 +96,7 @@ def newcomer_head(
             not seen them.
         quality: (n,) the newcomer's outcomes in [0, 1], NaN where there is none; default none.
         rate: Its mean success, in (0, 1); None where nobody knows.
+        about: (k, b) success of the others on the queries that the rate is about; default all n.
 
     Returns:
         b inputs, one output.
@@ -106,8 +113,7 @@ def newcomer_head(
     parts = np.column_stack([mean, odds - mean[:, None]])
     centre, scale = parts.mean(axis=0), np.maximum(parts.std(axis=0), 1e-6)
     columns = (parts - centre) / scale
-    start = 0.0 if rate is None else shift_of_rate(mean, rate)
-    precision = _NO_RATE_PRECISION if rate is None else LEVEL_PRECISION
+    start, precision = _level_prior(mean if about is None else _mean_odds(about), rate)
     slopes, level, _ = _posterior(columns[rows], mean[rows], values[rows], start, precision)
     slopes = slopes / scale
     own = slopes[1:] - slopes[1:].mean() + (1.0 + slopes[0]) / odds.shape[1]
@@ -115,25 +121,38 @@ def newcomer_head(
     return Linear(own[:, None].astype(np.float32), np.array([offset], dtype=np.float32))
 
 
+def _mean_odds(success: FloatArray) -> FloatArray:
+    result: FloatArray = log_odds(success).astype(np.float64).mean(axis=1)
+    return result
+
+
+def _level_prior(mean_odds: FloatArray, rate: float | None) -> tuple[float, float]:
+    """Mean and precision of the prior on a newcomer's level."""
+    if rate is None:
+        return 0.0, _NO_RATE_PRECISION
+    return shift_of_rate(mean_odds, rate), LEVEL_PRECISION
+
+
 def newcomer_range(
-    success: FloatArray, quality: FloatArray, rate: float
+    success: FloatArray, quality: FloatArray, rate: float | None, about: FloatArray | None = None
 ) -> tuple[float, float, float]:
     """Return the mean success a newcomer is taken to have, with its 95 % interval.
 
     Args:
-        success, quality, rate: As in `newcomer_head`.
+        success, quality, rate, about: As in `newcomer_head`.
 
     Returns:
-        Mean, low, high. They hold if the rate is about these queries.
+        Mean, low, high over the queries of `about`. They hold if the rate is about these queries.
     """
-    mean = log_odds(success).astype(np.float64).mean(axis=1)
+    mean = _mean_odds(success)
+    wanted = mean if about is None else _mean_odds(about)
     rows = np.flatnonzero(np.isfinite(quality))
-    start = shift_of_rate(mean, rate)
+    start, precision = _level_prior(wanted, rate)
     none = np.empty((rows.size, 0))
-    _, level, spread = _posterior(none, mean[rows], quality[rows], start, LEVEL_PRECISION)
+    _, level, spread = _posterior(none, mean[rows], quality[rows], start, precision)
     half = normal_quantile() * spread
     at = (level, level - half, level + half)
-    middle, low, high = (float(_success(mean + one).mean()) for one in at)
+    middle, low, high = (float(_success(wanted + one).mean()) for one in at)
     return middle, low, high
 
 
@@ -148,7 +167,8 @@ def place_newcomer(
     cost_usd: FloatArray | None = None,
     input_tokens: FloatArray | None = None,
     output_tokens: FloatArray | None = None,
-    dearer: float = 1.0,
+    dearer: float | None = 1.0,
+    about: FloatArray | None = None,
 ) -> OutcomeHeads:
     """Add a model to success heads by its rate, its few outcomes, or both.
 
@@ -157,21 +177,23 @@ def place_newcomer(
 
     Args:
         heads: Of the other models.
-        messages: The n queries that they were learned on.
+        messages: The n queries that they were learned on, and those that it was logged on.
         success: (n, b) success of the b models learned together, by heads that have not seen the
             query: the first columns of `Learning.predicted.success`.
         name: The newcomer's id.
         rate: Its mean success, in (0, 1).
         quality: (n,) its outcomes, NaN where there is none; as for costs and tokens.
         cost_usd, input_tokens, output_tokens: (n,) likewise.
-        dearer: Its price as a multiple of the others' mean, where tokens are not known.
+        dearer: Its price as a multiple of the others' mean, where tokens are not known; None where
+            nobody knows it, and its outcomes alone say what it costs.
+        about: As in `newcomer_head`.
 
     Raises:
         ValueError: The name is taken, or there is neither a rate nor an outcome.
     """
     if name in heads.models:
         raise ValueError(f"there is a head of {name!r} already")
-    own = newcomer_head(success, quality, rate=rate)
+    own = newcomer_head(success, quality, rate=rate, about=about)
     known = heads.newcomers
     joined = own if known is None else _beside(known, own)
     wide = heads.features.with_products(heads.features.columns(messages))
@@ -194,17 +216,21 @@ def place_newcomer(
 
 
 def _leaning(
-    head: Linear | None, columns: Float32Array, values: FloatArray | None, factor: float = 1.0
+    head: Linear | None,
+    columns: Float32Array,
+    values: FloatArray | None,
+    factor: float | None = 1.0,
 ) -> Linear | None:
     """The head with one more output: the mean of the others, moved as far as (n,) values say."""
     if head is None:
         return None
-    weights, offset = head.weights.mean(axis=1), float(head.offset.mean() + np.log(factor))
+    precision = 0.0 if factor is None else LEVEL_PRECISION
+    weights, offset = head.weights.mean(axis=1), float(head.offset.mean() + np.log(factor or 1.0))
     rows = np.flatnonzero(np.isfinite(values)) if values is not None else np.empty(0, np.intp)
     if values is not None and rows.size:
         said = np.exp((columns[rows] @ weights + offset).astype(np.float64)).mean()
         level = np.log(max(float(values[rows].mean()), _LEAST) / said)
-        offset += rows.size / (rows.size + LEVEL_PRECISION) * level
+        offset += rows.size / (rows.size + precision) * level
     return _beside(head, Linear(weights[:, None], np.array([offset], np.float32)))
 
 
@@ -214,62 +240,6 @@ def _beside(first: Linear, second: Linear) -> Linear:
         np.concatenate([first.weights, second.weights], axis=1).astype(np.float32),
         np.concatenate([first.offset, second.offset]).astype(np.float32),
     )
-
-
-def add_newcomer(
-    profiles: FittedSuccess,
-    requirements: FloatArray,
-    name: str,
-    *,
-    rate: float | None = None,
-    quality: FloatArray | None = None,
-    mean_cost_usd: float,
-    tokens: tuple[float, float] | None = None,
-) -> FittedSuccess:
-    """Add a model to success profiles: an edit of YAML, nothing is learned again.
-
-    Args:
-        profiles: Of the other models.
-        requirements: (n, K) of queries of this kind.
-        name: The newcomer's id.
-        rate: Its mean success, in (0, 1).
-        quality: (n,) its outcomes on those queries, NaN where there is none.
-        mean_cost_usd: Its mean cost of a query, USD.
-        tokens: Its mean tokens read and written, where the others have theirs; default the mean of
-            the others.
-
-    Raises:
-        ValueError: The name is taken, or there is neither a rate nor an outcome.
-    """
-    if name in profiles.models:
-        raise ValueError(f"there is a profile of {name!r} already")
-    others = profiles.predict(requirements).success
-    head = newcomer_head(others, quality, rate=rate)
-    odds = head(log_odds(others).astype(np.float32))[:, 0].astype(np.float64)
-    intercept, weights = _projected(profiles.curves.columns(requirements), _success(odds))
-    known = profiles.tokens
-    pair = None
-    if known is not None:
-        own = known.mean(axis=0) if tokens is None else np.array(tokens, dtype=np.float64)
-        pair = np.vstack([known, own])
-    return replace(
-        profiles,
-        models=(*profiles.models, name),
-        intercept=np.append(profiles.intercept, intercept),
-        weights=np.column_stack([profiles.weights, weights]),
-        mean_cost_usd=np.append(profiles.mean_cost_usd, mean_cost_usd),
-        tokens=pair,
-    )
-
-
-def _projected(columns: FloatArray, success: FloatArray) -> tuple[float, FloatArray]:
-    """Intercept and (h,) weights of the curves that lie nearest to (n,) success."""
-    centre, mean = columns.mean(axis=0), float(success.mean())
-    moved = columns - centre
-    gram = moved.T @ moved
-    gram[np.diag_indices_from(gram)] += _FIT_PENALTY * len(columns)
-    weights: FloatArray = np.linalg.solve(gram, moved.T @ (success - mean))
-    return mean - float(centre @ weights), weights
 
 
 def _posterior(

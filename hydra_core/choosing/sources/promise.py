@@ -22,17 +22,15 @@ import numpy as np
 
 from hydra_core.base.errors import MismatchError
 from hydra_core.base.promised import Promised
-from hydra_core.base.types import ChoiceArray, FloatArray, IntArray, Rule
+from hydra_core.base.types import ChoiceArray, FloatArray, IntArray, Rule, SuccessSource
 from hydra_core.choosing.sources.lift import cross_fit, settings_of
 from hydra_core.choosing.sources.outcomes import clusters_of, outcomes_of_replay
 from hydra_core.choosing.sources.success_profiles import fit_success_profiles
 from hydra_core.replay.metrics import picked
 from hydra_core.replay.sweep import Sweep
-from hydra_core.replay.value_sweep import ValueSweep
 from hydra_core.routing.matcher import (
     choices_in_order,
     cost_order,
-    returns_on_upgrading,
 )
 
 #: Variance of a difference where the query moves, for stakes alone.
@@ -365,7 +363,7 @@ def promise_on(
 def _ranks(sweep: Sweep) -> tuple[FloatArray, IntArray, str]:
     """Shortfalls, order of the models, and what they are calibrated on, under either rule."""
     data = sweep.data
-    if isinstance(sweep, ValueSweep) and sweep.outcome_model is not None:
+    if sweep.outcome_model is not None:
         on = _CROSS_FITTED if sweep.learned_here else _UNSEEN
     elif _fitted_here(sweep):
         if data.unmeasured:
@@ -378,17 +376,13 @@ def _ranks(sweep: Sweep) -> tuple[FloatArray, IntArray, str]:
     else:
         _require_unseen(sweep)
         on = _UNSEEN
-    if data.predicted is None:
-        shortfalls = data.shortfalls()
-        return shortfalls, cost_order(shortfalls, data.pool.cost), on
-    returns = returns_on_upgrading(data.predicted.success, data.predicted.cost_usd)
-    return returns, cost_order(returns, data.predicted.cost_usd), on
+    return sweep.terms[0], cost_order(*sweep.terms), on
 
 
 def _fitted_here(sweep: Sweep) -> bool:
     """Whether success profiles decide that were fitted to this set."""
     block = sweep.catalog.success_profiles
-    by_profiles = isinstance(sweep, ValueSweep) and sweep.outcome_model is None
+    by_profiles = sweep.source is SuccessSource.SUCCESS_PROFILES
     return by_profiles and block is not None and block.digest == sweep.evalset.digest
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from hydra_core.base.intervals import normal_quantile
 from hydra_core.base.types import Band, FloatArray, Progress
-from hydra_core.choosing.lift import POINTS, Lift, ends
+from hydra_core.choosing.lift import POINTS, Lift, ends, recommendation
 from hydra_core.choosing.sources.cell_findings import Finding
 from hydra_core.choosing.sources.fitted_profiles import (
     LEAST_QUERIES,
@@ -24,7 +24,6 @@ from hydra_core.choosing.sources.grader_check import GraderCheck, grader_check
 from hydra_core.choosing.sources.lift import CrossFitted, cross_fit
 from hydra_core.choosing.sources.outcomes import Outcomes
 from hydra_core.choosing.sources.success_profiles import FittedSuccess, fit_success_profiles
-from hydra_core.replay.band import MIN_MOVED
 
 Profiles = FittedProfiles | FittedSuccess
 #: Four sources are looked at: each must show its gain at 95 % after Bonferroni's correction.
@@ -40,11 +39,17 @@ class Kind(StrEnum):
     HEADS = "heads"
 
 
+NAMES: Final = {
+    Kind.BENCHMARKS: "Benchmark profiles",
+    Kind.PROFILES: "Fitted profiles",
+    Kind.SUCCESS: "Success profiles",
+    Kind.HEADS: "Success heads",
+}
 TITLES: Final = {
-    Kind.BENCHMARKS: "Benchmark profiles (Algorithm 1)",
-    Kind.PROFILES: "Fitted profiles (Eq. 6 with a level)",
-    Kind.SUCCESS: "Success profiles (value rule)",
-    Kind.HEADS: "Success heads (value rule)",
+    Kind.BENCHMARKS: f"{NAMES[Kind.BENCHMARKS]} (Algorithm 1)",
+    Kind.PROFILES: f"{NAMES[Kind.PROFILES]} (Eq. 6 with a level)",
+    Kind.SUCCESS: f"{NAMES[Kind.SUCCESS]} (value rule)",
+    Kind.HEADS: f"{NAMES[Kind.HEADS]} (value rule)",
 }
 NEEDS: Final = {
     Kind.BENCHMARKS: "benchmark rates of each model",
@@ -223,21 +228,15 @@ def judged_rung(
 
 
 def _judged(kind: Kind, lift: Lift | None, n: int) -> tuple[bool, str]:
-    """Whether a lift is worth using, by the guard that heads have, and one sentence why."""
-    if lift is None:
-        return False, "Use the fixed model: one model is both the cheapest and the best here."
-    if kind is Kind.PROFILES and n < LEAST_QUERIES:
+    """Whether a lift is worth using, and one sentence why.
+
+    Heads are judged as `learn` judges them: one set, one answer. Of the sources in the catalog the
+    best is looked for, so each has to gain more.
+    """
+    if kind is Kind.HEADS:
+        return recommendation(lift)
+    if kind is Kind.PROFILES and lift is not None and n < LEAST_QUERIES:
         return False, (
             f"Do not fit profiles to {n} queries: below {LEAST_QUERIES} they follow chance."
         )
-    interval = lift.mean.scaled(100.0).text("points")
-    if not all(lift.counted(percent) for percent in POINTS):
-        return False, (
-            f"Keep the fixed mix: fewer than {MIN_MOVED} queries would go elsewhere, too few to "
-            "show anything."
-        )
-    lowest = min(lift.at(percent).value for percent in POINTS)
-    careful = lift.mean.widened(_FOUR_SOURCES)
-    if careful.lo <= 0 or lowest <= 0 or (lift.band.hi < 0).any():
-        return False, f"Keep the fixed mix: no measurable gain here ({interval} at the same cost)."
-    return True, f"Use it: {interval} more quality than the best fixed mix at the same cost."
+    return recommendation(lift, widened=_FOUR_SOURCES)

@@ -1,10 +1,14 @@
-"""A flight's figures: every metric in every arm against the control, now and after every day."""
+"""A flight's figures: every metric in every arm against the control, now and after every day.
+
+Inside each team they are looks at parts, corrected for how many parts there are.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Final
 
 import numpy as np
 from scipy import stats
@@ -15,6 +19,9 @@ from hydra_core.live.flight.effects import Effect, Moments, Reading, compare, mo
 from hydra_core.live.flight.settings import Better, Flight, Level, Metric
 from hydra_core.live.flight.table import Rows, Units, by_unit
 from hydra_core.replay.significance import holm, saving_interval
+
+#: Units that a team needs in every arm before its arms are compared.
+LEAST_UNITS: Final = 20
 
 
 class Alarm(StrEnum):
@@ -27,10 +34,8 @@ class Alarm(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SampleRatio:
-    """Observed and expected units of each arm, and the chi-square test of the difference."""
+    """The chi-square test of the units in each arm against their shares."""
 
-    observed: tuple[int, ...]
-    expected: tuple[float, ...]
     p_value: float
 
     @property
@@ -47,7 +52,7 @@ def sample_ratio(observed: Sequence[int], shares: Sequence[float]) -> SampleRati
     expected = counts.sum() * np.asarray(shares, dtype=float)
     statistic = float(((counts - expected) ** 2 / expected).sum())
     p_value = float(stats.chi2.sf(statistic, df=len(counts) - 1))
-    return SampleRatio(tuple(map(int, observed)), tuple(expected.tolist()), p_value)
+    return SampleRatio(p_value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +112,14 @@ def analyse(
     *,
     reading: Reading = Reading.ALWAYS,
     adjust: bool = True,
+    level: float = LEVEL,
 ) -> FlightReport:
     """Compare every arm with the control.
 
     Args:
         reading: Whether the figures may be read at any look, or once at the end.
         adjust: Take the covariate's part out, where the flight has one.
+        level: Of each metric's interval; guards are judged by it.
 
     Raises:
         FlightError: An arm or a stratum of it has fewer than two units.
@@ -120,10 +127,12 @@ def analyse(
     adjust = adjust and bool(flight.covariate)
     whole = by_unit(rows, flight)
     counts = np.bincount(whole.arm, minlength=len(flight.arms))
-    _enough(whole, flight, rows.strata)
+    problems = too_few(whole, flight, rows.strata)
+    if problems:
+        raise FlightError(flight.name, problems)
     metrics = all_metrics(flight)
     results = [one for metric in metrics for one in _now(whole, flight, metric, reading, adjust,
-                                                         len(rows.strata))]  # fmt: skip
+                                                         len(rows.strata), level)]  # fmt: skip
     adjusted = holm([float(np.nan_to_num(one.effect.p_value, nan=1.0)) for one in results])
     return FlightReport(
         flight,
@@ -146,17 +155,16 @@ def all_metrics(flight: Flight) -> tuple[Metric, ...]:
     return (*flight.metrics, *back)
 
 
-def _enough(units: Units, flight: Flight, strata: Sequence[str]) -> None:
+def too_few(units: Units, flight: Flight, strata: Sequence[str]) -> list[Problem]:
+    """The arms' strata that have fewer than the two units that a variance needs."""
     arms = list(flight.arms)
     counts = np.zeros((len(arms), len(strata)), dtype=int)
     np.add.at(counts, (units.arm, units.stratum), 1)
-    problems = [
+    return [
         Problem(f"arm {arms[a]!r}, stratum {strata[s]!r}", f"has {counts[a, s]} units",
                 "at least two are needed; merge strata or wait")
         for a, s in np.argwhere(counts < 2)
     ]  # fmt: skip
-    if problems:
-        raise FlightError(flight.name, problems)
 
 
 def moments_of(
@@ -174,7 +182,13 @@ def moments_of(
 
 
 def _now(
-    units: Units, flight: Flight, metric: Metric, reading: Reading, adjust: bool, strata: int
+    units: Units,
+    flight: Flight,
+    metric: Metric,
+    reading: Reading,
+    adjust: bool,
+    strata: int,
+    level: float = LEVEL,
 ) -> list[MetricResult]:
     arms = list(flight.arms)
     found, left_out = moments_of(units, flight, metric, len(arms), strata)
@@ -182,8 +196,9 @@ def _now(
     results = []
     for number, arm in enumerate(arms[1:], 1):
         effect = compare(
-            control, Moments(found.sums[number], found.origin), reading=reading, adjust=adjust
-        )
+            control, Moments(found.sums[number], found.origin), reading=reading, adjust=adjust,
+            level=level,
+        )  # fmt: skip
         results.append(MetricResult(metric, arm, effect, 1.0, left_out))
     return results
 
@@ -223,3 +238,98 @@ def _savings(units: Units, flight: Flight) -> dict[str, Interval]:
         known = np.isfinite(cost) & np.isfinite(flagship)
         found[arm] = saving_interval(cost[known], flagship[known])
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class TeamPart:
+    """One team's part of a flight.
+
+    Attributes:
+        team: Its name; '' holds the rows without a team.
+        units: Units by arm.
+        report: None where the part is too small to compare.
+    """
+
+    team: str
+    units: dict[str, int]
+    report: FlightReport | None
+
+
+@dataclass(frozen=True, slots=True)
+class TeamParts:
+    """A flight split by team.
+
+    Attributes:
+        level: Of each interval, so that those of one metric and arm hold in all teams together
+            with 95 % (Bonferroni). The p values are adjusted over all teams, metrics and arms.
+        shared: Units that are in several teams; each counts in all of them.
+    """
+
+    level: float
+    parts: tuple[TeamPart, ...]
+    shared: int
+
+    @property
+    def compared(self) -> int:
+        """Teams that are large enough."""
+        return sum(part.report is not None for part in self.parts)
+
+
+def by_team(
+    rows: Rows, flight: Flight, *, reading: Reading = Reading.ALWAYS, adjust: bool = True
+) -> TeamParts | None:
+    """Compare the arms inside each team; None where the flight names no column of teams.
+
+    The arm is drawn by unit, so that a comparison inside one team is still one of random halves;
+    two teams were not drawn and are not compared with each other.
+    """
+    if not flight.team:
+        return None
+    parts = [_only(rows, number) for number in range(len(rows.teams))]
+    units = [by_unit(part, flight) for part in parts]
+    counts = [np.bincount(one.arm, minlength=len(flight.arms)).tolist() for one in units]
+    large = [
+        min(count) >= LEAST_UNITS and not too_few(one, flight, part.strata)
+        for count, one, part in zip(counts, units, parts, strict=True)
+    ]
+    level = 1.0 - (1.0 - LEVEL) / max(1, sum(large))
+    reports = [
+        analyse(part, flight, reading=reading, adjust=adjust, level=level) if enough else None
+        for part, enough in zip(parts, large, strict=True)
+    ]
+    named = [dict(zip(flight.arms, count, strict=True)) for count in counts]
+    pairs = np.unique(np.column_stack([rows.unit, rows.team]), axis=0)
+    return TeamParts(
+        level,
+        tuple(map(TeamPart, rows.teams, named, _adjusted(reports))),
+        int((np.bincount(pairs[:, 0]) > 1).sum()),
+    )
+
+
+def _only(rows: Rows, team: int) -> Rows:
+    """The rows of one team, with the strata that it has."""
+    mine = rows.team == team
+    strata, stratum = np.unique(rows.stratum[mine], return_inverse=True)
+    return replace(
+        rows,
+        unit=rows.unit[mine],
+        arm=rows.arm[mine],
+        day=rows.day[mine],
+        stratum=stratum,
+        strata=tuple(rows.strata[number] for number in strata),
+        team=rows.team[mine],
+        values={name: value[mine] for name, value in rows.values.items()},
+    )
+
+
+def _adjusted(reports: Sequence[FlightReport | None]) -> list[FlightReport | None]:
+    """The reports with p values adjusted over all of them."""
+    every = [one for report in reports if report for one in report.results]
+    known = [float(np.nan_to_num(one.effect.p_value, nan=1.0)) for one in every]
+    left = iter(holm(known))
+    return [
+        report and replace(
+            report, results=tuple(replace(one, p_holm=next(left)) for one in report.results)
+        )
+        for report in reports
+    ]  # fmt: skip

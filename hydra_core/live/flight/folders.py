@@ -8,12 +8,15 @@ import shutil
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from hydra_core.base.errors import FlightError, Problem, StoreError
 from hydra_core.live.flight.settings import Flight, load_flight, parse_flight
 from hydra_core.live.flight.table import Rows, read_rows
-from hydra_core.store import Action, Actor, Store, require
+from hydra_core.store.roles import Action, Actor, require
+
+if TYPE_CHECKING:
+    from hydra_core.store.store import Store
 
 SETTINGS: Final = "flight.yaml"
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
@@ -62,15 +65,15 @@ def save_flight(
     actor: Actor,
     store: Store,
 ) -> Path:
-    """Keep a flight under ``root/name``, whole, checked and told, or not at all.
+    """Keep a flight under ``root/name``, whole, checked and recorded, or not at all.
 
     Args:
-        store: Where it is told.
+        store: Whose audit trail keeps it.
 
     Raises:
         AccessError: The actor may not.
         FlightError: The name is taken or not usable, or settings or table are not valid.
-        StoreError: It could not be told.
+        StoreError: The audit trail could not keep it.
     """
     require(actor, Action.KEEP_FLIGHT)
     if not _NAME.fullmatch(name):

@@ -57,7 +57,7 @@ class Flight:
 
     Attributes:
         arms: Arm -> share of units it was promised; the first one is the control.
-        day, stratum, covariate: Columns, empty where there are none.
+        day, stratum, team, covariate: Columns, empty where there are none.
         retention: Days N after a unit's first on which it counts as back.
         cost, flagship: Columns with the cost, and what the flagship would have cost.
     """
@@ -71,6 +71,7 @@ class Flight:
     metrics: tuple[Metric, ...]
     day: str = ""
     stratum: str = ""
+    team: str = ""
     covariate: str = ""
     retention: tuple[int, ...] = ()
     cost: str = ""
@@ -113,13 +114,13 @@ def parse_flight(text: str, source: str = "flight.yaml") -> Flight:
 def _flight(top: Section) -> Flight:
     top.known(
         ("schema", "name", "synthetic", "table", "level", "unit", "arm", "arms", "day", "stratum")
-        + ("covariate", "retention", "savings", "metrics")
+        + ("team", "covariate", "retention", "savings", "metrics")
     )
     if top.text("schema", f"write schema: {SCHEMA}") not in ("", SCHEMA):
         top.wrong("schema", "is not a flight", f"write schema: {SCHEMA}")
     optional = {
         key: top.text(key, "a column's name", required=False)
-        for key in ("table", "day", "stratum", "covariate")
+        for key in ("table", "day", "stratum", "team", "covariate")
     }
     savings = top.section("savings", "cost and flagship", required=False)
     if savings is not None:

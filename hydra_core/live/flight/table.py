@@ -27,6 +27,7 @@ class Rows:
         day: Whole days from the first one; zeros where the table has no day.
         days: Every day's name, in order.
         stratum, strata: Number and names.
+        team, teams: Number and names, '' where a row has none; a unit may be in several.
         values: Column -> (rows,) numbers, NaN where empty.
     """
 
@@ -36,6 +37,8 @@ class Rows:
     days: tuple[str, ...]
     stratum: IntArray
     strata: tuple[str, ...]
+    team: IntArray
+    teams: tuple[str, ...]
     values: Mapping[str, FloatArray]
 
 
@@ -74,7 +77,7 @@ def read_rows(file: TableFile, flight: Flight) -> Rows:
 
 def _wanted(flight: Flight) -> tuple[list[str], list[str]]:
     """(columns of text, columns of numbers)."""
-    texts = [flight.unit, flight.arm, *(c for c in (flight.day, flight.stratum) if c)]
+    texts = [flight.unit, flight.arm, *(c for c in (flight.day, flight.stratum, flight.team) if c)]
     numbers = [m.numerator for m in flight.metrics]
     numbers += [m.denominator for m in flight.metrics if m.denominator not in ("", ROWS)]
     numbers += [c for c in (flight.covariate, flight.cost, flight.flagship) if c]
@@ -99,10 +102,7 @@ def _rows(frame: pd.DataFrame, flight: Flight, numbers: Sequence[str], source: s
         values[name] = found
     values[ROWS] = np.ones(len(frame))
     day, days = _days(frame, flight, problems)
-    labels = frame[flight.stratum] if flight.stratum else pd.Series("all", index=frame.index)
-    codes, names = pd.factorize(labels, sort=True)
-    stratum: IntArray = np.asarray(codes, dtype=np.intp)
-    strata = tuple(map(str, names))
+    stratum, strata = _labels(frame, flight.stratum)
     if not problems:
         _one_each(problems, unit, arm, "arm")
         _one_each(problems, unit, stratum, "stratum")
@@ -110,7 +110,14 @@ def _rows(frame: pd.DataFrame, flight: Flight, numbers: Sequence[str], source: s
             problems.append(Problem(flight.unit, "occurs in several rows", "write level: requests"))
     if problems:
         raise FlightError(source, problems)
-    return Rows(unit, arm, day, days, stratum, strata, values)
+    return Rows(unit, arm, day, days, stratum, strata, *_labels(frame, flight.team), values)
+
+
+def _labels(frame: pd.DataFrame, column: str) -> tuple[IntArray, tuple[str, ...]]:
+    """(numbers, names) of a column's texts; one name for all where no column is named."""
+    labels = frame[column] if column else pd.Series("all", index=frame.index)
+    codes, names = pd.factorize(labels, sort=True)
+    return np.asarray(codes, dtype=np.intp), tuple(map(str, names))
 
 
 def _check(

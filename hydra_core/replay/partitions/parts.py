@@ -1,24 +1,39 @@
 """Parts of a large set, and the one rule that makes every job resumable without any engine.
 
 A part is one Parquet file; its result is written beside it under another name and renamed when it
-is whole. A result that is there is done; a job that was killed goes on with the others.
+is whole. A result that is there is done; a job that was killed goes on with the others. Processes
+of this machine or Ray do the parts; both give the same files. The job that is always needed, the
+requirements of the messages, is here too.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.errors import EvalSetError, ExtraError, Problem
+from hydra_core.base.types import Progress
+from hydra_core.base.whole_file import whole_file
+from hydra_core.predictor.bundle import load_bundle
+from hydra_core.predictor.onnx_predictor import Predictor, default_predictor
 
 #: Rows that are in memory at a time, whatever a part holds.
 BATCH_ROWS: Final = 100_000
+#: CPUs that Ray's own reading needs besides the actors; without them a small machine stalls.
+_SPARE_CPUS: Final = 2
+#: In front of a dimension's name in a scored part's columns.
+REQUIREMENT = "requirement:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +115,147 @@ def batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordB
     except (OSError, pa.ArrowException) as error:
         message = f"cannot be read: {str(error).splitlines()[0]}"
         raise EvalSetError(path.name, [Problem("", message)]) from error
+
+
+class Engine(StrEnum):
+    """What runs a job."""
+
+    LOCAL = "local"
+    RAY = "ray"
+
+
+def run(
+    job: Job,
+    all_tasks: Sequence[Task],
+    engine: Engine,
+    workers: int,
+    progress: Progress | None = None,
+) -> int:
+    """Do the parts that have no result yet; how many that were.
+
+    Args:
+        progress: Called with (done, all) after each part; what it raises stops the job.
+
+    Raises:
+        EvalSetError: A part is not valid.
+        ExtraError: Ray is asked for and not installed.
+    """
+    todo = [task for task in all_tasks if not task.target.exists()]
+    done = len(all_tasks) - len(todo)
+    if progress is not None:
+        progress(done, len(all_tasks))
+    if not todo:
+        return 0
+    remove_partial_results(todo)
+    finished = _local(job, todo, workers) if engine is Engine.LOCAL else _ray(job, todo, workers)
+    for _ in finished:
+        done += 1
+        if progress is not None:
+            progress(done, len(all_tasks))
+    return len(todo)
+
+
+def _local(job: Job, todo: Sequence[Task], workers: int) -> Iterator[object]:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        futures = [pool.submit(job, task) for task in todo]
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _ray(job: Job, todo: Sequence[Task], workers: int) -> Iterator[object]:
+    """Yield the number of each part as it is done.
+
+    Args:
+        workers: Actors, one part each at a time. A cluster that is connected already is used as it
+            is; otherwise a local one is started and stopped.
+    """
+    try:
+        import ray
+        import ray.data
+    except ImportError as error:
+        raise ExtraError("--engine ray", "ray") from error
+    started = not ray.is_initialized()
+    if started:
+        cpus = max(workers + _SPARE_CPUS, len(os.sched_getaffinity(0)))
+        ray.init(num_cpus=cpus, include_dashboard=False, log_to_driver=False)
+    try:
+        context = ray.data.DataContext.get_current()
+        context.enable_progress_bars = False
+        places = ray.data.from_items(
+            [{"place": place} for place in range(len(todo))], override_num_blocks=len(todo)
+        )
+        done = places.map_batches(
+            _Worker,
+            fn_constructor_args=(job, list(todo)),
+            batch_size=1,
+            compute=ray.data.ActorPoolStrategy(size=min(workers, len(todo))),
+        )
+        for row in done.iter_rows():
+            yield int(row["place"])
+    finally:
+        if started:
+            ray.shutdown()
+
+
+class _Worker:
+    """An actor: it lives through many parts, and with it what the job keeps (a session)."""
+
+    def __init__(self, job: Job, todo: list[Task]) -> None:
+        self._job, self._todo = job, todo
+
+    def __call__(self, batch: dict[str, np.ndarray[Any, Any]]) -> dict[str, Any]:
+        for place in batch["place"].tolist():
+            self._job(self._todo[place])
+        return dict(batch)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreParts:
+    """Adds a column `requirement:<dimension>` for each dimension; text must be in `text`.
+
+    Attributes:
+        bundle: The bundle's folder, '' for the shipped one.
+    """
+
+    bundle: str = ""
+
+    def __call__(self, task: Task) -> None:
+        """Score one part; all its columns are kept.
+
+        Raises:
+            EvalSetError: It is damaged or has no column text.
+        """
+        predictor = _predictor(self.bundle)
+        with whole_file(task.target) as fresh:
+            writer: pq.ParquetWriter | None = None
+            for batch in batches(task.source):
+                scored = _scored(batch, predictor)
+                writer = writer or pq.ParquetWriter(fresh, scored.schema)
+                writer.write_table(scored)
+            if writer is None:
+                pq.write_table(pq.read_schema(task.source).empty_table(), fresh)
+            else:
+                writer.close()
+
+
+def _scored(batch: pa.RecordBatch, predictor: Predictor) -> pa.Table:
+    table = pa.Table.from_batches([batch])
+    texts = table["text"].to_pylist()
+    turns = table["turn"].to_pylist() if "turn" in table.column_names else None
+    given = None if turns is None else [int(turn or 1) for turn in turns]
+    before = table["context"].to_pylist() if "context" in table.column_names else None
+    contexts = None if before is None else [context or "" for context in before]
+    scores = predictor.predict(texts, given, contexts).requirements
+    for k, name in enumerate(predictor.bundle.dimensions):
+        table = table.append_column(f"{REQUIREMENT}{name}", pa.array(scores[:, k]))
+    return table
+
+
+@lru_cache(maxsize=1)
+def _predictor(bundle: str) -> Predictor:
+    return Predictor(load_bundle(Path(bundle))) if bundle else default_predictor()

@@ -26,8 +26,7 @@ from hydra_core.base.types import FloatArray, IntArray, Pool
 from hydra_core.base.whole_file import whole_file
 from hydra_core.evalsets.dependence import CLUSTER, CONVERSATION, cluster_numbers
 from hydra_core.replay.frontier import Breakpoints, breakpoints
-from hydra_core.replay.partitions.parts import Task, batches
-from hydra_core.replay.partitions.scoring import REQUIREMENT
+from hydra_core.replay.partitions.parts import REQUIREMENT, Task, batches
 from hydra_core.routing.matcher import shortfall
 
 _QUALITY: Final = "quality:"

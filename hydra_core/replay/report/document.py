@@ -50,14 +50,12 @@ from datetime import datetime
 from typing import Any
 
 from hydra_core.base.intervals import Interval
-from hydra_core.base.types import Rule
+from hydra_core.base.types import Rule, SuccessSource
 from hydra_core.replay.conversations import replay_conversations, why_per_query
 from hydra_core.replay.evaluation import STATED, Evaluation
 from hydra_core.replay.metrics import PolicyMetrics
 from hydra_core.replay.operating_point import CrossFit
 from hydra_core.replay.sweep import Sweep
-from hydra_core.replay.value_curve import ValueCurve
-from hydra_core.replay.value_sweep import ValueSweep
 
 SCHEMA = "hydra.evaluation/v1"
 #: Rows of the value rule's curve; both ends and the best are always among them.
@@ -123,7 +121,7 @@ def _knob(found: Evaluation) -> dict[str, float]:
 
 
 def _outcome_model(sweep: Sweep) -> dict[str, Any] | None:
-    if not isinstance(sweep, ValueSweep) or sweep.outcome_model is None:
+    if sweep.outcome_model is None:
         return None
     model = sweep.outcome_model
     return {
@@ -136,7 +134,7 @@ def _outcome_model(sweep: Sweep) -> dict[str, Any] | None:
 
 def _success_profiles(sweep: Sweep) -> dict[str, Any] | None:
     block = sweep.catalog.success_profiles
-    by_profiles = isinstance(sweep, ValueSweep) and sweep.outcome_model is None
+    by_profiles = sweep.source is SuccessSource.SUCCESS_PROFILES
     if block is None or not by_profiles:
         return None
     return {"evalset": block.evalset, "evalset_sha256": block.digest, "queries": block.queries}
@@ -247,7 +245,7 @@ def _slice(one: object, *about: str) -> dict[str, Any]:
 
 def _frontier(sweep: Sweep, rows: int | None) -> list[list[float]]:
     curve = sweep.curve
-    if isinstance(curve, ValueCurve):  # a V at which each row holds, not where it begins
+    if curve.rule is Rule.VALUE:  # a V at which each row holds, not where it begins
         points = [curve.point(int(row)) for row in curve.simplified(rows or _MOST_VALUES)]
         return [[one.knob, one.quality, one.mean_cost_usd] for one in points]
     kept = slice(None) if rows is None else curve.simplified(rows)

@@ -13,7 +13,7 @@ from hydra_core.base.errors import MismatchError
 from hydra_core.base.intervals import Interval
 from hydra_core.base.spelling import signed
 from hydra_core.base.types import Rule, Selection
-from hydra_core.replay.baselines.run import BaselineRun
+from hydra_core.replay.baselines import BaselineRun
 from hydra_core.replay.compare import PolicyRun, constant_run, policy_run
 from hydra_core.replay.imported_policies import imported_choice, policy_names
 from hydra_core.replay.metrics import costliest

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import date
 from enum import StrEnum
 from typing import Final
 
@@ -127,24 +126,18 @@ def play(
     conversation: Conversation,
     options: Options,
     count: Callable[[str], int],
-    *,
-    today: Callable[[], date] = date.today,
-    realised_cost: Mapping[str, float] | None = None,
 ) -> Simulation:
     """Route every turn of a conversation in order.
 
     Args:
         predictor: A `Memo`, when several modes are played.
         count: Tokens of a text, estimated.
-        realised_cost: For a catalog whose cost basis is realised.
     """
     sticky = replace(catalog.policy.sticky, mode=options.mode)
     router = Router(
         replace(catalog, policy=replace(catalog.policy, sticky=sticky)),
         predictor,
         sessions=MemorySessions(clock=lambda: 0.0),
-        realised_cost=realised_cost,
-        today=today,
     )
     turns: list[TurnOutcome] = []
     current: str | None = None

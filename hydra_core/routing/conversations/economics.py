@@ -49,7 +49,8 @@ def _cache_usd(decision: Decision, current: str, catalog: Catalog) -> float:
         return 0.0
     history = max(0, decision.query.context_tokens - decision.reading.tokens)
     kept, other = catalog.model(current), catalog.model(decision.model)
-    return switch_cost_usd(kept, other, TurnTokens(history, 0, 0))
+    whole = decision.query.input_tokens
+    return switch_cost_usd(kept, other, TurnTokens(history, 0, 0), size=whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +106,19 @@ def conversation_cost(
     return tuple(costs)
 
 
-def switch_cost_usd(current: ModelSpec, other: ModelSpec, tokens: TurnTokens) -> float:
+def switch_cost_usd(
+    current: ModelSpec, other: ModelSpec, tokens: TurnTokens, *, size: float | None = None
+) -> float:
     """How much dearer (> 0) or cheaper this turn is on `other`, cold, than on `current`, warm.
 
     `other` is warm where it reads the same prompt cache.
+
+    Args:
+        size: Input tokens of the whole request where `tokens` is a part of it.
     """
     warm = other.cache_key == current.cache_key
-    return _turn_usd(other, tokens, cached=warm) - _turn_usd(current, tokens, cached=True)
+    on_other = _turn_usd(other, tokens, cached=warm, size=size)
+    return on_other - _turn_usd(current, tokens, cached=True, size=size)
 
 
 def billed_usd(spec: ModelSpec, tokens: TurnTokens) -> float:
@@ -130,7 +137,10 @@ def assumed_cache(catalog: Catalog, share: float) -> Catalog:
     return replace(catalog, models=models)
 
 
-def _turn_usd(spec: ModelSpec, tokens: TurnTokens, *, cached: bool) -> float:
+def _turn_usd(
+    spec: ModelSpec, tokens: TurnTokens, *, cached: bool, size: float | None = None
+) -> float:
     """A model without a cached price bills the history in full either way."""
     warm = tokens.history if cached else 0
-    return spec.price.usd_of_one(tokens.history + tokens.message, tokens.answer, warm)
+    read = tokens.history + tokens.message
+    return spec.price.usd_of_one(read, tokens.answer, warm, size=size)

@@ -1,0 +1,400 @@
+"""Other routers, learned and replayed on the same queries as HyDRA.
+
+All are replayed cross-fitted: nobody routes a query it has learned from. All are written after the
+published descriptions, none is the published code or weights: RouteLLM's matrix factorisation and
+BERT threshold (arXiv 2406.18665), Avengers-Pro's clusters (arXiv 2508.12631), kNN routing and a
+per-model text regression.
+
+The shipped bundle gives requirements, no embeddings; TF-IDF of hashed character n-grams reduced by
+a truncated SVD stands in for them in every language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from hydra_core.base.types import FloatArray, IntArray
+from hydra_core.evalsets.evalset import RESOLVED_AT
+from hydra_core.replay.folds import Fold, folds
+from hydra_core.replay.matched_cost import matched_cost_mix
+from hydra_core.replay.metrics import picked, single_models, upper_hull
+from hydra_core.replay.replay import ReplayData
+
+MODEL_COUPLED = "model-coupled: needs retraining when the pool changes"
+RANDOM_MIX = "random mixture"
+#: Settings from cheapest to dearest that every learned router is replayed at.
+KNOBS = np.linspace(0.0, 1.0, 81)
+_NEIGHBOURS = 40
+_PER_CLUSTER = 25
+_MAX_CLUSTERS = 60
+_NEAREST_CLUSTERS = 3
+_RANK = 16
+_STEPS = 300
+_RATE = 0.05
+_RIDGE = 1e-3
+_CHARS = 1_500
+_BUCKETS = 1 << 15
+_COMPONENTS = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inputs:
+    """What is known of queries before they are answered.
+
+    Attributes:
+        text: (n, d) unit-length text features.
+        requirements: (n, K) scores of the predictor bundle.
+    """
+
+    text: FloatArray
+    requirements: FloatArray
+
+
+def hashed_texts(texts: Sequence[str]) -> Any:  # noqa: ANN401 (a scipy sparse matrix)
+    """(n, buckets) counts of character 2- to 4-grams; nothing is fitted.
+
+    The head and the tail of a long text are read, 750 characters each.
+    """
+    from sklearn.feature_extraction.text import HashingVectorizer
+
+    half = _CHARS // 2
+    cut = [text if len(text) <= _CHARS else f"{text[:half]} {text[-half:]}" for text in texts]
+    vectorizer = HashingVectorizer(
+        analyzer="char_wb",
+        ngram_range=(2, 4),
+        n_features=_BUCKETS,
+        alternate_sign=False,
+        norm=None,
+    )
+    return vectorizer.transform(cut)
+
+
+class TextFeatures:
+    """TF-IDF and SVD fitted on the training part's hashed texts."""
+
+    def __init__(self, train: Any, *, seed: int, components: int = _COMPONENTS) -> None:  # noqa: ANN401
+        from sklearn.decomposition import TruncatedSVD
+        from sklearn.feature_extraction.text import TfidfTransformer
+
+        self._tfidf = TfidfTransformer(sublinear_tf=True)
+        weighted = self._tfidf.fit_transform(train)
+        rank = max(1, min(components, min(weighted.shape) - 1))
+        with np.errstate(divide="ignore", invalid="ignore"):  # texts that are all alike
+            self._svd = TruncatedSVD(rank, n_iter=3, random_state=seed).fit(weighted)
+
+    def __call__(self, hashed: Any, rows: IntArray, requirements: FloatArray) -> Inputs:  # noqa: ANN401
+        """The inputs of some rows."""
+        values = self._svd.transform(self._tfidf.transform(hashed[rows]))
+        length = np.linalg.norm(values, axis=1, keepdims=True)
+        return Inputs(np.asarray(values / np.maximum(length, 1e-12)), requirements[rows])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """The training part: what was known, what came of it, and the pool's static cost order."""
+
+    inputs: Inputs
+    quality: FloatArray
+    cost_usd: FloatArray
+    cost: FloatArray
+
+
+#: Learns on a sample, routes other queries: (knobs, n) model indices.
+Learner: TypeAlias = Callable[[Sample, Inputs, int], IntArray]
+
+
+def factorise(
+    text: FloatArray, quality: FloatArray, other: FloatArray, *, seed: int, rank: int = _RANK
+) -> FloatArray:
+    """Predicted quality of other queries: sigmoid((x W) V_m + b_m), by Adam on cross entropy.
+
+    Args:
+        text: (n, d) features of the training queries.
+        quality: (n, m) outcomes in [0, 1].
+        other: (k, d) features of the queries to predict.
+        seed: Draws the start.
+        rank: Length of a model's vector.
+
+    Returns:
+        (k, m) in (0, 1).
+    """
+    rng = np.random.default_rng(seed)
+    n, m = quality.shape
+    share = np.clip(quality.mean(axis=0), 0.5 / n, 1 - 0.5 / n)
+    weights = [
+        rng.normal(0, 0.3, (text.shape[1], rank)),
+        rng.normal(0, 0.3, (rank, m)),
+        np.log(share / (1 - share)),
+    ]
+    first = [np.zeros_like(w) for w in weights]
+    second = [np.zeros_like(w) for w in weights]
+    for step in range(1, _STEPS + 1):
+        for i, slope in enumerate(_slopes(text, quality, weights)):
+            first[i] = 0.9 * first[i] + 0.1 * slope
+            second[i] = 0.999 * second[i] + 0.001 * slope**2
+            scaled = np.sqrt(second[i] / (1 - 0.999**step)) + 1e-8
+            weights[i] = weights[i] - _RATE * first[i] / (1 - 0.9**step) / scaled
+    return _predict(other, weights)
+
+
+def _predict(text: FloatArray, weights: list[FloatArray]) -> FloatArray:
+    logits = text @ weights[0] @ weights[1] + weights[2]
+    result: FloatArray = 1.0 / (1.0 + np.exp(-np.clip(logits, -30, 30)))
+    return result
+
+
+def _slopes(
+    text: FloatArray, quality: FloatArray, weights: list[FloatArray]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    error = (_predict(text, weights) - quality) / len(text)
+    hidden = text @ weights[0]
+    return (
+        text.T @ (error @ weights[1].T) + _RIDGE * weights[0],
+        hidden.T @ error + _RIDGE * weights[1],
+        error.sum(axis=0),
+    )
+
+
+def binary_scores(train: Sample, test: Inputs, seed: int) -> IntArray:
+    """Strong or weak by one score from the requirements: will the weak model fail? (binary-v1)"""
+    weak, strong = _pair(train)
+    target = train.quality[:, weak] < 0.5
+    scores = chance(train.inputs.requirements, target, test.requirements)
+    return _threshold(scores, weak, strong)
+
+
+def binary_text(train: Sample, test: Inputs, seed: int) -> IntArray:
+    """Strong or weak by one score from the text: will the strong model win? (RouteLLM-BERT style)
+
+    Ties go to the weak model, as it is cheaper.
+    """
+    weak, strong = _pair(train)
+    target = train.quality[:, strong] > train.quality[:, weak]
+    return _threshold(chance(train.inputs.text, target, test.text), weak, strong)
+
+
+def factorisation(train: Sample, test: Inputs, seed: int) -> IntArray:
+    """Text and model meet in a low-rank product (RouteLLM-MF style)."""
+    predicted = factorise(train.inputs.text, train.quality, test.text, seed=seed)
+    return _trade_off(predicted, train.cost_usd.mean(axis=0))
+
+
+def regression(train: Sample, test: Inputs, seed: int) -> IntArray:
+    """One logistic regression per model on the text features."""
+    columns = [
+        chance(train.inputs.text, train.quality[:, j] >= RESOLVED_AT, test.text)
+        for j in range(train.quality.shape[1])
+    ]
+    return _trade_off(np.column_stack(columns), train.cost_usd.mean(axis=0))
+
+
+def neighbours(train: Sample, test: Inputs, seed: int) -> IntArray:
+    """What each model achieved on the 40 nearest training texts (kNN)."""
+    from sklearn.neighbors import NearestNeighbors
+
+    count = min(_NEIGHBOURS, len(train.quality))
+    index = NearestNeighbors(n_neighbors=count).fit(train.inputs.text)
+    near = index.kneighbors(test.text, return_distance=False)
+    predicted = np.stack([train.quality[:, j][near].mean(axis=1) for j in range(train.cost.size)])
+    return _trade_off(predicted.T, train.cost_usd.mean(axis=0))
+
+
+def clusters(train: Sample, test: Inputs, seed: int) -> IntArray:
+    """Per-cluster performance and cost, weighed by alpha (Avengers-Pro style)."""
+    from sklearn.cluster import KMeans
+
+    count = max(1, min(_MAX_CLUSTERS, len(train.quality) // _PER_CLUSTER))
+    found = KMeans(count, n_init=1, random_state=seed).fit(train.inputs.text)
+    member = np.zeros((count, len(train.quality)))
+    member[found.labels_, np.arange(len(train.quality))] = 1.0
+    size = np.maximum(member.sum(axis=1, keepdims=True), 1.0)
+    quality = _unit_rows(member @ train.quality / size)
+    cheapness = 1.0 - _unit_rows(member @ train.cost_usd / size)
+    distance = found.transform(test.text)
+    near = np.argsort(distance, axis=1)[:, :_NEAREST_CLUSTERS]
+    by_quality, by_cost = quality[near].mean(axis=1), cheapness[near].mean(axis=1)
+    return np.stack([(a * by_quality + (1 - a) * by_cost).argmax(axis=1) for a in KNOBS])
+
+
+def by_name() -> dict[str, Learner]:
+    """Every learned router by the name it is shown under."""
+    return {
+        "binary-v1 style": binary_scores,
+        "RouteLLM-BERT style": binary_text,
+        "RouteLLM-MF style": factorisation,
+        "Avengers-Pro style": clusters,
+        "kNN": neighbours,
+        "text regression": regression,
+    }
+
+
+def _pair(train: Sample) -> tuple[int, int]:
+    """The cheapest model, and the one of highest quality (the cheapest of equals)."""
+    quality = train.quality.mean(axis=0)
+    best = np.flatnonzero(quality >= quality.max())
+    return int(train.cost.argmin()), int(best[train.cost[best].argmin()])
+
+
+def chance(train: FloatArray, target: Any, test: FloatArray) -> FloatArray:  # noqa: ANN401
+    """(n,) probability of the target; its rate where it is always or never so."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.preprocessing import StandardScaler
+
+    target = np.asarray(target, dtype=bool)
+    if target.all() or not target.any():
+        return np.full(len(test), float(target.mean()))
+    scale = StandardScaler().fit(train)
+    model = LogisticRegression(C=0.1, max_iter=300).fit(scale.transform(train), target)
+    return np.asarray(model.predict_proba(scale.transform(test))[:, 1], dtype=np.float64)
+
+
+def _threshold(scores: FloatArray, weak: int, strong: int) -> IntArray:
+    """Knob: the share of queries with the highest scores that go to the strong model."""
+    rank = np.empty(scores.size)
+    rank[np.argsort(scores, kind="stable")] = (np.arange(scores.size) + 0.5) / scores.size
+    return np.where(rank[None, :] > 1.0 - KNOBS[:, None], strong, weak)
+
+
+def _trade_off(predicted: FloatArray, mean_cost_usd: FloatArray) -> IntArray:
+    """Knob: predicted quality weighed against cost, from cost alone (0) to quality alone (1)."""
+    cost = mean_cost_usd / max(float(mean_cost_usd.max()), 1e-300)
+    price = np.concatenate([[1e9], np.geomspace(30.0, 1e-4, KNOBS.size - 2), [0.0]])
+    return np.stack([(predicted - p * cost[None, :]).argmax(axis=1) for p in price])
+
+
+def _unit_rows(values: FloatArray) -> FloatArray:
+    low = values.min(axis=1, keepdims=True)
+    spread = values.max(axis=1, keepdims=True) - low
+    return np.where(spread > 0, (values - low) / np.where(spread > 0, spread, 1.0), 0.5)
+
+
+#: Names in the order they are shown.
+BASELINES = (RANDOM_MIX, *by_name())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BaselineRun:
+    """One baseline on one replayed set, at every setting of its knob.
+
+    Attributes:
+        note: What an operator must know to compare it fairly; empty if nothing.
+        knobs: (k,) settings from cheapest to dearest.
+        choices: (k, n) index of the chosen model.
+        quality: (k,) mean quality.
+        mean_cost_usd: (k,) USD per query.
+    """
+
+    name: str
+    note: str
+    knobs: FloatArray
+    choices: IntArray
+    quality: FloatArray
+    mean_cost_usd: FloatArray
+
+    def at_cost(self, mean_cost_usd: float, rng: np.random.Generator) -> IntArray:
+        """(n,) choice at this mean cost: queries drawn between the two settings around it.
+
+        Only the cost decides, never the outcome. Out of reach: the nearest setting as it is.
+        """
+        order = np.argsort(self.mean_cost_usd, kind="stable")
+        cost = self.mean_cost_usd[order]
+        above = int(np.searchsorted(cost, mean_cost_usd, side="left"))
+        if above == 0 or above == cost.size:
+            nearest: IntArray = self.choices[order[min(above, cost.size - 1)]]
+            return nearest
+        low, high = order[above - 1], order[above]
+        share = (mean_cost_usd - cost[above - 1]) / (cost[above] - cost[above - 1])
+        drawn = rng.random(self.choices.shape[1]) < share
+        mixed: IntArray = np.where(drawn, self.choices[high], self.choices[low])
+        return mixed
+
+
+def run_baselines(
+    data: ReplayData,
+    texts: Sequence[str],
+    *,
+    names: Sequence[str] = BASELINES,
+    parts: int = 2,
+    cut: Sequence[Fold] | None = None,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[BaselineRun, ...]:
+    """Learn each baseline on all parts but one and route that one, for every part.
+
+    Args:
+        data: Replayed set.
+        texts: (n,) message of each query of `data`.
+        names: Which ones, of `BASELINES`.
+        parts: Number of parts; clusters stay whole.
+        cut: The parts themselves, where others were judged on them.
+        seed: Draws the parts and every learner's start.
+        progress: Called with (done, total) after each learner and part; what it raises stops.
+
+    Raises:
+        ValueError: Texts do not fit the data, or an unknown name.
+    """
+    if len(texts) != len(data.query_ids):
+        raise ValueError(f"{len(texts)} texts for {len(data.query_ids)} queries")
+    if unknown := [name for name in names if name not in BASELINES]:
+        raise ValueError(
+            f"no such baseline: {', '.join(unknown)}; there are {', '.join(BASELINES)}"
+        )
+    rng = np.random.default_rng(seed)
+    cut = folds(data, parts, rng) if cut is None else cut
+    learned = [name for name in names if name != RANDOM_MIX]
+    choices = _learned(data, texts, learned, cut, seed, progress) if learned else {}
+    if RANDOM_MIX in names:
+        choices[RANDOM_MIX] = _random_mix(data, rng)
+    return tuple(_run(data, name, choices[name]) for name in names)
+
+
+def _learned(
+    data: ReplayData,
+    texts: Sequence[str],
+    names: Sequence[str],
+    cut: Sequence[Fold],
+    seed: int,
+    progress: Callable[[int, int], None] | None,
+) -> dict[str, IntArray]:
+    hashed, learners = hashed_texts(texts), by_name()
+    shape = (KNOBS.size, len(texts))
+    found = {name: np.zeros(shape, dtype=np.int16) for name in names}
+    for number, fold in enumerate(cut):
+        features = TextFeatures(hashed[fold.train], seed=seed)
+        train = Sample(
+            features(hashed, fold.train, data.requirements),
+            data.quality[fold.train],
+            data.cost_usd[fold.train],
+            data.pool.cost,
+        )
+        test = features(hashed, fold.test, data.requirements)
+        for i, name in enumerate(names):
+            found[name][:, fold.test] = learners[name](train, test, seed)
+            if progress is not None:
+                progress(number * len(names) + i + 1, len(cut) * len(names))
+    return {name: values.astype(np.intp) for name, values in found.items()}
+
+
+def _random_mix(data: ReplayData, rng: np.random.Generator) -> IntArray:
+    """The best random mixture of constants at evenly rising costs, always with the same draw."""
+    hull = upper_hull(single_models(data))
+    low, high = hull[0].mean_cost_usd, hull[-1].mean_cost_usd
+    drawn = rng.random(len(data.query_ids))
+    mixes = [matched_cost_mix(hull, cost) for cost in low + KNOBS * (high - low)]
+    rows = [np.where(drawn < m.strong_share, m.strong.index, m.cheap.index) for m in mixes]
+    return np.stack(rows)
+
+
+def _run(data: ReplayData, name: str, choices: IntArray) -> BaselineRun:
+    return BaselineRun(
+        name=name,
+        note="" if name == RANDOM_MIX else MODEL_COUPLED,
+        knobs=KNOBS,
+        choices=choices,
+        quality=np.array([picked(data.quality, row).mean() for row in choices]),
+        mean_cost_usd=np.array([picked(data.cost_usd, row).mean() for row in choices]),
+    )
