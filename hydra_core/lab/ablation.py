@@ -112,7 +112,7 @@ def choice_at_cost(data: ReplayData, cut: Sequence[Fold], limit: float) -> IntAr
         here = data.take(fold.train)
         curve = frontier(here.shortfalls(), here.pool.cost, here.quality, here.cost_usd)
         row = int(np.abs(curve.mean_cost_usd - limit).argmin())
-        choice[fold.test] = replay(data.take(fold.test), float(curve.tau[row]))
+        choice[fold.test] = replay(data.take(fold.test), float(curve.knob[row]))
     return choice
 
 

@@ -182,7 +182,7 @@ class Recalibration:
         before, after: (K,) mean absolute error; `after` is cross-fitted, and so is the choice of
             the writing systems that get curves of their own.
         bias_before, bias_after: (K,) mean of score - rating.
-        parts: A row a writing system that is there; empty where none were told.
+        parts: A row a writing system that is there; empty where none are given.
     """
 
     curves: Curves
@@ -226,9 +226,9 @@ def recalibrate(
     cluster = np.unique(np.arange(n) if groups is None else groups, return_inverse=True)[1]
     count = int(cluster.max(initial=-1)) + 1
     if n < LEAST_RATED or count < 2:
-        told = f"{n} rated queries" + (" of one task" if n >= LEAST_RATED else "")
+        rated = f"{n} rated queries" + (" of one task" if n >= LEAST_RATED else "")
         remedy = f"rate at least {LEAST_RATED}, of several tasks"
-        raise BundleError("recalibrate", [Problem("", f"{told} are too few", remedy)])
+        raise BundleError("recalibrate", [Problem("", f"{rated} are too few", remedy)])
     fold = (rng.permutation(count) % _FOLDS)[cluster]
     of = np.asarray(scripts if scripts else [""] * n, dtype=str)
     able = [one for one in SCRIPTS if (of != one).any() and _enough(cluster[of == one])]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -101,15 +102,18 @@ def to_csv(rows: Iterable[RatingRow], dimensions: Sequence[str]) -> bytes:
 
 
 def from_csv(
-    file: TableFile, dimensions: Sequence[str], query_ids: Sequence[str]
+    file: TableFile, dimensions: Sequence[str], query_ids: Sequence[str], *, rater: str = ""
 ) -> list[RatingRow]:
-    """Read ratings of a sample.
+    """Read ratings of a sample; a row without any score is not rated and left out.
+
+    Args:
+        rater: Who rated where the file does not say; '' refuses such rows.
 
     Raises:
         EvalSetError: With every kind of problem: columns, unknown queries, scores not from 1 to 5.
     """
     there = columns_of(file)
-    needed = ["query_id", "rater", *dimensions]
+    needed = ["query_id", *([] if rater and "rater" not in there else ["rater"]), *dimensions]
     missing = [name for name in needed if name not in there]
     if missing:
         problems = [Problem(f"column {name!r}", "is missing") for name in missing]
@@ -117,21 +121,32 @@ def from_csv(
     wanted = [*needed, *(["note"] if "note" in there else [])]
     frame, _ = read_columns(file, wanted, Budget())
     known, issues, rows = frozenset(query_ids), Issues(), list[RatingRow]()
-    scores = frame[list(dimensions)].apply(pd.to_numeric, errors="coerce").to_numpy(float)
-    for at, values in enumerate(scores.tolist()):
-        line, query = int(frame[LINE].iloc[at]), str(frame["query_id"].iloc[at])
-        rater = str(frame["rater"].iloc[at]).strip()
+    for row in frame.to_dict("records"):
+        line, query = int(row[LINE]), str(row["query_id"]).strip()
+        texts = [str(row[name]).strip() for name in dimensions]
+        if not any(texts):
+            continue
+        who = str(row.get("rater", "")).strip() or rater
         if query not in known:
-            issues.add("query_id is not in the sample", line, "export the sample for its ids")
-        if not rater:
-            issues.add("rater is empty", line)
-        for name, value in zip(dimensions, values, strict=True):
+            message = f"query_id {query!r} is not in the sample"
+            issues.add(message, line, "export the sample for its ids")
+        if not who:
+            issues.add("rater is empty", line, "write who rated it")
+        values = tuple(map(_score, texts))
+        for name, text, value in zip(dimensions, texts, values, strict=True):
             if not 1.0 <= value <= 5.0:
-                issues.add(f"{name} must be a number from 1 to 5", line)
-        note = str(frame["note"].iloc[at]) if "note" in wanted else ""
-        rows.append((query, rater, tuple(values), note))
+                message = f"{name} must be a number from 1 to 5, got {text[:40]!r}"
+                issues.add(message, line, "write such as 4, or empty the row's scores to rate none")
+        rows.append((query, who, values, str(row.get("note", ""))))
     issues.raise_any(file.name)
     return rows
+
+
+def _score(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def mean_ratings(

@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
@@ -42,6 +42,7 @@ class Kind(StrEnum):
     MULTIPLE_CHOICE = "multiple_choice"
     COMMAND = "command"
     JUDGE = "judge"
+    PEOPLE = "people"
 
 
 class UngradedError(Exception):
@@ -58,6 +59,7 @@ class Grader:
         argv: For command: the program and its arguments; no shell.
         timeout_s: For command.
         rubric: For judge.
+        twice_share: For judge and people: share of the answers that are graded a second time.
     """
 
     kind: Kind
@@ -68,6 +70,7 @@ class Grader:
     argv: tuple[str, ...] = ()
     timeout_s: float = 30.0
     rubric: str = ""
+    twice_share: float = field(default=0.0, repr=False)  # a run may go on with another share
 
 
 def needs_reference(grader: Grader) -> bool:
@@ -76,7 +79,7 @@ def needs_reference(grader: Grader) -> bool:
         return not grader.pattern
     if grader.kind is Kind.JSON_SCHEMA:
         return grader.schema is None
-    return grader.kind not in (Kind.COMMAND, Kind.JUDGE)
+    return grader.kind not in (Kind.COMMAND, Kind.JUDGE, Kind.PEOPLE)
 
 
 def grade(grader: Grader, answer: str, message: Mapping[str, Any]) -> float:
@@ -225,11 +228,7 @@ def score_of(text: str) -> float:
     return float(score)
 
 
-def _judge(grader: Grader, answer: str, message: Mapping[str, Any]) -> float:
-    del grader, answer, message
-    raise UngradedError("a judge's grade comes from its server")
-
-
+#: Those that grade by themselves; a judge's server and people are asked elsewhere.
 _GRADERS: Final[Mapping[Kind, Callable[[Grader, str, Mapping[str, Any]], float]]] = {
     Kind.EXACT: _exact,
     Kind.CONTAINS: _contains,
@@ -238,7 +237,6 @@ _GRADERS: Final[Mapping[Kind, Callable[[Grader, str, Mapping[str, Any]], float]]
     Kind.JSON_SCHEMA: _json_schema,
     Kind.MULTIPLE_CHOICE: _multiple_choice,
     Kind.COMMAND: _command,
-    Kind.JUDGE: _judge,
 }
 
 

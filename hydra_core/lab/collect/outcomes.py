@@ -17,6 +17,7 @@ from hydra_core.base.types import FloatArray
 from hydra_core.evalsets.evalset import EvalSet, save_evalset
 from hydra_core.evalsets.importers.draft import language_of
 from hydra_core.lab.collect.graders import Kind, UngradedError, agreement, grade
+from hydra_core.lab.collect.people import Grades, People, id_of, people_of, to_grade
 from hydra_core.lab.collect.plan import Asked, Cell, CollectPlan, answer_call
 from hydra_core.lab.labeling.ledger import Record
 
@@ -29,7 +30,8 @@ class Collected:
 
     Attributes:
         missing: Model -> reason -> how many of its cells have no grade.
-        agreement: Share of the answers graded twice whose grades agree; None without any.
+        agreement: Share of the answers that a judge graded twice whose grades agree; None without.
+        people: How far people are; None where they grade nothing.
     """
 
     messages: tuple[Asked, ...]
@@ -39,6 +41,7 @@ class Collected:
     extras: Mapping[str, FloatArray]
     missing: Mapping[str, Counter[str]]
     agreement: float | None
+    people: People | None
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values, by model."""
@@ -54,13 +57,19 @@ class Collected:
                 for i, model in enumerate(self.models)
             },
             "judge_agreement": self.agreement,
+            "people": None if self.people is None else self.people.to_dict(),
         }
 
 
-def collected(plan: CollectPlan, messages: Sequence[Asked], record: Record) -> Collected:
+def collected(
+    plan: CollectPlan, messages: Sequence[Asked], record: Record, by_people: Grades
+) -> Collected:
     """Grade every answer that is there.
 
     Only messages that some model answered with a grade are kept.
+
+    Args:
+        by_people: What people graded so far.
     """
     models = tuple(plan.models)
     shape = (len(messages), len(models))
@@ -72,7 +81,7 @@ def collected(plan: CollectPlan, messages: Sequence[Asked], record: Record) -> C
         for j, model in enumerate(models):
             cell = Cell(message, model)
             try:
-                quality[i, j] = _quality(plan, cell, record, twice)
+                quality[i, j] = _quality(plan, cell, record, by_people, twice)
             except UngradedError as error:
                 missing[model][str(error)] += 1
             cost[i, j] = _used(cell, record, {n: m[i : i + 1, j] for n, m in extras.items()})
@@ -80,17 +89,24 @@ def collected(plan: CollectPlan, messages: Sequence[Asked], record: Record) -> C
     return Collected(
         tuple(one for one, keep in zip(messages, kept, strict=True) if keep), models,
         quality[kept], cost[kept], {n: m[kept] for n, m in extras.items()},
-        missing, agreement(twice),
+        missing, agreement(twice), people_of(to_grade(plan, messages, record), by_people),
     )  # fmt: skip
 
 
 def _quality(
-    plan: CollectPlan, cell: Cell, record: Record, twice: list[tuple[float, float]]
-) -> float:
+    plan: CollectPlan, cell: Cell, record: Record, by_people: Grades,
+    twice: list[tuple[float, float]],
+) -> float:  # fmt: skip
     first, *grades = plan.planned(cell)
     if first not in record.answered:
         raise UngradedError(record.aside.get(cell.id, "was not asked"))
     grader = plan.settings.graders[cell.message.grader]
+    if grader.kind is Kind.PEOPLE:
+        ids = [id_of(cell.message, str(record.answered[first]), time) for time in range(2)]
+        given = [score for one in ids for score in by_people.get(one, {}).values()]
+        if not given:
+            raise UngradedError("people have not graded it yet")
+        return sum(given) / len(given)
     if grader.kind is not Kind.JUDGE:
         return grade(grader, str(record.answered[first]), cell.message.own)
     scores = [float(record.answered[call]) for call in grades if call in record.answered]

@@ -39,7 +39,6 @@ class GradeSettings:
     Attributes:
         max_tokens: Longest answer of a model.
         concurrency: Calls at a time, to each model.
-        twice_share: Share of the answers that a judge grades a second time.
         honours_idempotency_key: Whether every upstream answers a repeated call from the first one.
     """
 
@@ -49,7 +48,6 @@ class GradeSettings:
     default: str
     graders: Mapping[str, Grader]
     judge: Server | None
-    twice_share: float
     allow_judge_as_model: bool
     honours_idempotency_key: bool
 
@@ -71,7 +69,7 @@ def _settings(top: Section, folder: Path) -> GradeSettings | None:
     budget = top.number("budget_usd", POSITIVE, "the most that the calls may cost")
     tokens = _whole(top, "max_tokens", 2048, Bounds(16, 1e6))
     at_once = _whole(top, "concurrency", 4, Bounds(1, 512))
-    graders, twice = _graders(top, folder)
+    graders = _graders(top, folder)
     default = top.text("default", "the name of one grader", required=len(graders) != 1)
     default = default or next(iter(graders), "")
     if graders and default not in graders:
@@ -82,16 +80,16 @@ def _settings(top: Section, folder: Path) -> GradeSettings | None:
     if top.problems.found or budget is None or tokens is None or at_once is None:
         return None
     return GradeSettings(
-        budget, tokens, at_once, default, graders, judge, twice,
+        budget, tokens, at_once, default, graders, judge,
         _flag(top, "allow_judge_as_model"), _flag(top, "honours_idempotency_key"),
     )  # fmt: skip
 
 
-def _graders(top: Section, folder: Path) -> tuple[dict[str, Grader], float]:
+def _graders(top: Section, folder: Path) -> dict[str, Grader]:
     section = top.section("graders", "one entry for each grader")
     if section is None:
-        return {}, 0.0
-    found, twice = {}, 0.0
+        return {}
+    found = {}
     for name in section.node.entries:
         one = section.section(name, "such as {kind: exact}")
         if one is None:
@@ -100,8 +98,7 @@ def _graders(top: Section, folder: Path) -> tuple[dict[str, Grader], float]:
         kind = one.choice("kind", Kind, f"one of {', '.join(Kind)}")
         if kind is not None:
             found[name] = _grader(one, kind, folder)
-            twice = max(twice, _share(one, "twice_share"))
-    return found, twice
+    return found
 
 
 def _grader(one: Section, kind: Kind, folder: Path) -> Grader:
@@ -120,6 +117,7 @@ def _grader(one: Section, kind: Kind, folder: Path) -> Grader:
     return Grader(
         kind, _flag(one, "ignore_case"), tolerance, pattern, _schema(one, folder), argv, timeout,
         _text_of(one, "rubric", folder) if kind is Kind.JUDGE else "",
+        one.number("twice_share", SHARE, "such as 0.05", required=False) or 0.0,
     )  # fmt: skip
 
 
@@ -189,7 +187,3 @@ def _whole(one: Section, key: str, default: int, allowed: Bounds) -> int | None:
 
 def _flag(one: Section, key: str) -> bool:
     return key in one.node.entries and bool(one.flag(key, "true or false"))
-
-
-def _share(one: Section, key: str) -> float:
-    return one.number(key, SHARE, "such as 0.05", required=False) or 0.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from hydra_core.base.digests import text_sha256
 from hydra_core.base.errors import LabelError, Problem
 from hydra_core.base.reading.fields import POSITIVE, SHARE, Bounds, Problems, Section
 from hydra_core.base.reading.nodes import MapNode, ScalarNode
@@ -102,7 +102,7 @@ class LabelConfig:
             "tiers": [*self.label_tiers, self.synthetic_default],
             "shares": [self.stability_share, self.agreement_share],
         }
-        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+        return text_sha256(json.dumps(parts, sort_keys=True))
 
 
 def load_config(path: Path) -> LabelConfig:
@@ -244,11 +244,11 @@ def _optional(one: Section, key: str, default: int) -> int | None:
 
 
 def _refuse_arm_as_judge(top: Section, section: Section, servers: Mapping[str, Server]) -> None:
-    told = "allow_judge_as_arm"
-    if told in top.node.entries and top.flag(told, "true or false"):
+    key = "allow_judge_as_arm"
+    if key in top.node.entries and top.flag(key, "true or false"):
         return
     arms = {servers[role].model for role in ("cheap", "strong") if role in servers}
     for role in ("judge", "second_judge"):
         if role in servers and servers[role].model in arms:
-            remedy = f"take a judge of another family, or write {told}: true"
+            remedy = f"take a judge of another family, or write {key}: true"
             section.wrong(role, f"{servers[role].model!r} is one of the answering models", remedy)

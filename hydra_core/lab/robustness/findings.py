@@ -15,13 +15,14 @@ import numpy.typing as npt
 
 from hydra_core.base.errors import MismatchError
 from hydra_core.base.intervals import Interval
+from hydra_core.base.tokens import text_tokens
 from hydra_core.base.types import BoolArray, FloatArray, IntArray, Pool
 from hydra_core.lab.robustness.attack import ANOTHER_WORDING, Attacked, Read
 from hydra_core.outcome_model.features import Messages
 from hydra_core.predictor.languages import GROUPS, group_of
 from hydra_core.predictor.surface import surface_counts
 from hydra_core.replay.significance import wilson
-from hydra_core.routing.matcher import choose, choose_by_value, shortfall
+from hydra_core.routing.matcher import choose, shortfall, value_shortfall
 from hydra_core.routing.valuation import Valuer
 
 #: The row over all families, or all language groups.
@@ -141,13 +142,14 @@ class PoolRoutes:
             pool = self.pool
             need = pool.capped(read.requirements)
             return shortfall(need, pool.capabilities, pool.weights), pool.cost
-        found = self.valuer.of_requirements(read.requirements)
+        sizes = np.array([text_tokens(text) for text in read.texts])
+        found = self.valuer.of_requirements(read.requirements, sizes)
         if found is None:
             if read.vectors is None:
                 raise MismatchError("the value rule needs a predictor bundle with text vectors")
             half = read.vectors.astype(np.float16)
             found = self.valuer.predict(
-                Messages(read.requirements, half, surface_counts(read.texts))
+                Messages(read.requirements, half, surface_counts(read.texts)), sizes
             )
         return found.success, found.cost_usd
 
@@ -155,7 +157,9 @@ class PoolRoutes:
         """(n,) model chosen for each message."""
         if not len(terms[0]):
             return np.empty(0, dtype=np.intp)
-        return (choose if self.valuer is None else choose_by_value)(*terms, knob)
+        if self.valuer is None:
+            return choose(*terms, knob)
+        return choose(value_shortfall(*terms, knob), terms[1], 0.0)
 
     def cheap(self, read: Read, knob: float) -> BoolArray:
         """(n,) whether a message is routed below the frontier."""

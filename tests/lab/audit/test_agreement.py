@@ -105,8 +105,18 @@ def test_ratings_come_back_from_csv_as_they_went(tmp_path):
     path = tmp_path / "r.csv"
     path.write_bytes(to_csv(rows, ["a", "b"]))
     assert from_csv(path, ["a", "b"], ["q1", "q2"]) == rows
-    path.write_bytes(to_csv([("q9", "ana", (0.0, 5.0), "")], ["a", "b"]))
+    path.write_bytes(to_csv([("q9", "", (0.0, 5.0), "")], ["a", "b"]))
     with pytest.raises(EvalSetError) as caught:
         from_csv(path, ["a", "b"], ["q1"])
-    assert "query_id is not in the sample" in str(caught.value)
-    assert "a must be a number from 1 to 5" in str(caught.value)
+    assert "query_id 'q9' is not in the sample" in str(caught.value)
+    assert "a must be a number from 1 to 5, got '0.0'" in str(caught.value)
+    assert "rater is empty" in str(caught.value)
+
+
+def test_rows_without_a_score_are_not_rated_and_a_file_may_be_of_one_rater(tmp_path):
+    path = tmp_path / "r.csv"
+    path.write_text("query_id,a,b\nq1,,\nq2,4,5\n")
+    assert from_csv(path, ["a", "b"], ["q1", "q2"], rater="ana") == [("q2", "ana", (4, 5), "")]
+    path.write_text("query_id,a,b\nq1,4,\n")
+    with pytest.raises(EvalSetError, match="b must be a number from 1 to 5, got ''"):
+        from_csv(path, ["a", "b"], ["q1"], rater="ana")

@@ -14,7 +14,7 @@ from hydra_core.catalog import load_catalog
 from hydra_core.cli.main import main
 from hydra_core.decision_log.writer import LogWriter
 from hydra_core.evalsets.evalset import load_evalset
-from hydra_core.lab.collect.from_log import sample_log
+from hydra_core.lab.collect.plan import sample_log
 from tests.decision_log.test_log import record
 from tests.lab.labeling import fake_server
 from tests.lab.labeling.fake_server import FakeServer

@@ -145,12 +145,12 @@ def test_distances_come_along_and_are_not_known_without_a_reference():
 
 
 def test_the_value_rule_routes_by_predicted_success():
-    def predict(messages):
+    def predict(messages, tokens):
         success = np.tile([0.5, 0.6, 0.55, 0.6], (len(messages.vectors), 1))
         success[messages.vectors[:, 0] > 0.9, 3] = 1.0
         return Predicted(success, np.tile(POOL.cost, (len(success), 1)))
 
-    valuer = SimpleNamespace(predict=predict, of_requirements=lambda requirements: None)
+    valuer = SimpleNamespace(predict=predict, of_requirements=lambda needs, tokens: None)
     found = RoutedAttacks(routed().attacked, POOL, valuer)
     assert found.at(20.0).overall(localised=False).successes == 4
     assert found.at(5.0).overall(localised=False).successes == 0
@@ -164,7 +164,7 @@ def test_the_value_rule_needs_vectors():
 
     found = attacked(remembering(bare), ["hi"], ["en"], FAMILIES, rng=np.random.default_rng(0))
     with pytest.raises(MismatchError, match="text vectors"):
-        RoutedAttacks(found, POOL, SimpleNamespace(of_requirements=lambda requirements: None))
+        RoutedAttacks(found, POOL, SimpleNamespace(of_requirements=lambda needs, tokens: None))
 
 
 def test_no_message_is_scored_twice_and_progress_comes_to_its_end():

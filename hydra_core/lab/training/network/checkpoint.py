@@ -8,21 +8,19 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from torch import Tensor
 
+from hydra_core.base.types import Float32Array
 from hydra_core.lab.training.network.model import Predictor
 from hydra_core.lab.training.texts.encode import buckets, collate, token_ids
 from hydra_core.routing.conversations.context import LastTurn
-
-FloatArray = NDArray[np.float32]
 
 
 def predict(
     model: Predictor, tokenizer: Tokenizer, texts: Sequence[str | LastTurn], *,
     max_tokens: int = 512, batch: int = 64, precision: str = "fp32",
-) -> FloatArray:  # fmt: skip
+) -> Float32Array:  # fmt: skip
     """Texts -> (n, K) scores, in length-bucketed batches."""
     rows = token_ids(tokenizer, texts, max_tokens)
     out = np.zeros((len(rows), len(model.config.dimensions)), np.float32)
@@ -34,7 +32,7 @@ def predict(
 
 def _forward(
     model: Predictor, rows: Sequence[list[int]], batch: int, precision: str
-) -> Iterator[tuple[list[int], FloatArray]]:
+) -> Iterator[tuple[list[int], Float32Array]]:
     device, half = next(model.parameters()).device, precision == "bf16"
     with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16, enabled=half):
         for block in buckets([len(r) for r in rows], batch):

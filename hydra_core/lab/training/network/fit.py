@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from hydra_core.base.types import Float32Array
 from hydra_core.lab.training.network.checkpoint import load_weights, save_weights
 from hydra_core.lab.training.network.model import Predictor
 from hydra_core.lab.training.network.workers import Team
@@ -24,7 +24,6 @@ from hydra_core.lab.training.texts.augment import Family
 from hydra_core.lab.training.texts.encode import buckets, collate, token_ids
 from hydra_core.routing.conversations.context import LastTurn
 
-FloatArray = NDArray[np.float32]
 _BINS = np.linspace(0.0, 1.0, 21)
 _WIDTH = 0.08  # of the smoothing, in labels: a little under one step of the scale
 _MOST = 4.0
@@ -34,15 +33,15 @@ _MOST = 4.0
 class Rarity:
     """(bins, K) weights of labels at `_BINS`; the commonest label of a dimension weighs 1."""
 
-    weights: FloatArray
+    weights: Float32Array
 
-    def __call__(self, targets: FloatArray) -> FloatArray:
+    def __call__(self, targets: Float32Array) -> Float32Array:
         """(n, K) targets -> (n, K) weights."""
         each = [np.interp(targets[:, k], _BINS, w) for k, w in enumerate(self.weights.T)]
         return np.stack(each, 1).astype(np.float32)
 
 
-def rarity_of(labels: FloatArray, power: float) -> Rarity:
+def rarity_of(labels: Float32Array, power: float) -> Rarity:
     """(n, K) labels -> weights; `power` 0 weighs all alike, 0.5 is the usual square root."""
     edges = np.append(_BINS - 0.025, 1.025)
     near = np.exp(-0.5 * ((_BINS[:, None] - _BINS) / _WIDTH) ** 2)

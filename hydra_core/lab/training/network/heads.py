@@ -18,7 +18,8 @@ from scipy.linalg import cho_factor, cho_solve
 from sklearn.linear_model import Ridge
 from torch import Tensor, nn
 
-FloatArray = NDArray[np.float32]
+from hydra_core.base.types import Float32Array
+
 Families = NDArray[np.int64]
 
 
@@ -63,9 +64,9 @@ class KernelHead(nn.Module):
 
 
 def fit_kernel(
-    vectors: FloatArray,
-    targets: FloatArray,
-    weight: FloatArray,
+    vectors: Float32Array,
+    targets: Float32Array,
+    weight: Float32Array,
     config: KernelConfig,
     family: Families | None = None,
 ) -> KernelHead:
@@ -114,7 +115,7 @@ def fit_kernel(
 
 
 def _unrest(
-    x: FloatArray, points: FloatArray, gamma: float, family: Families
+    x: Float32Array, points: Float32Array, gamma: float, family: Families
 ) -> NDArray[np.float64]:
     """(landmarks, landmarks): the form that gives the spread of scores inside families."""
     rows = np.flatnonzero(family >= 0)
@@ -141,9 +142,9 @@ class LayeredHead(nn.Module):
 
 
 def fit_layered(
-    vectors: FloatArray,
-    targets: FloatArray,
-    weight: FloatArray,
+    vectors: Float32Array,
+    targets: Float32Array,
+    weight: Float32Array,
     config: KernelConfig,
     layers: int,
     family: Families | None = None,
@@ -156,7 +157,7 @@ def fit_layered(
     return LayeredHead([fit_kernel(block, targets, weight, config, family) for block in blocks])
 
 
-def rbf(a: FloatArray, b: FloatArray, gamma: float = 1.0) -> FloatArray:
+def rbf(a: Float32Array, b: Float32Array, gamma: float = 1.0) -> Float32Array:
     """(n, d), (m, d) -> (n, m): exp(-gamma * squared distance)."""
     near = np.square(a).sum(1)[:, None] + np.square(b).sum(1)[None] - 2 * a @ b.T
     return np.exp(-gamma * np.maximum(near, 0)).astype(np.float32)
@@ -211,8 +212,8 @@ def counts(rows: Sequence[Sequence[int]], vocab: int, buckets: int) -> sparse.cs
 
 def fit_words(
     rows: Sequence[Sequence[int]],
-    targets: FloatArray,
-    weight: FloatArray,
+    targets: Float32Array,
+    weight: Float32Array,
     vocab: int,
     config: WordConfig,
 ) -> WordHead:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 from hydra_core.base.errors import HydraError
+from hydra_core.base.types import Float32Array
 
 SPECIALS = ("<s>", "<pad>", "</s>", "<unk>")
 _BOS, _PAD, _EOS, _UNK = range(4)
@@ -122,7 +123,6 @@ def _assemble(pieces: list[tuple[str, float]]) -> Tokenizer:
 _MAGIC = b"E5S1"
 _BLOCK = 32
 _BLOCK_BYTES = 2 + _BLOCK // 2
-FloatArray = NDArray[np.float32]
 
 
 class PretrainedError(HydraError):
@@ -134,7 +134,7 @@ class UnigramVocab:
     """A SentencePiece unigram vocabulary: pieces, log scores, normaliser."""
 
     pieces: tuple[str, ...]
-    scores: FloatArray
+    scores: Float32Array
     bos: int
     eos: int
     pad: int
@@ -153,7 +153,7 @@ class PretrainedPack:
     positions: int
     eps: float
     vocab: UnigramVocab
-    tensors: dict[str, FloatArray]
+    tensors: dict[str, Float32Array]
 
 
 class _Cursor:
@@ -234,8 +234,8 @@ def _shapes(
     return shapes
 
 
-def _read_tensors(cur: _Cursor, shapes: dict[str, tuple[int, ...]]) -> dict[str, FloatArray]:
-    out: dict[str, FloatArray] = {}
+def _read_tensors(cur: _Cursor, shapes: dict[str, tuple[int, ...]]) -> dict[str, Float32Array]:
+    out: dict[str, Float32Array] = {}
     for _ in range(cur.one("i")):
         length = cur.one("H")
         name = cur.data[cur.at : cur.at + length].decode("ascii")
@@ -247,7 +247,7 @@ def _read_tensors(cur: _Cursor, shapes: dict[str, tuple[int, ...]]) -> dict[str,
     return out
 
 
-def dequantise_q4(raw: bytes) -> FloatArray:
+def dequantise_q4(raw: bytes) -> Float32Array:
     """Q4_0 bytes -> float32 weights, (bytes / 18 * 32,)."""
     blocks = np.frombuffer(raw, np.uint8).reshape(-1, _BLOCK_BYTES)
     scale = blocks[:, :2].copy().view("<f2").astype(np.float32)

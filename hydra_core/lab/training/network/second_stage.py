@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
+from hydra_core.base.types import Float32Array
 from hydra_core.lab.training.network.heads import (
     KernelConfig,
     LayeredHead,
@@ -34,7 +35,6 @@ from hydra_core.lab.training.texts.suffixes import attack
 from hydra_core.predictor.score_bands import score_bands
 from hydra_core.routing.conversations.context import LastTurn
 
-FloatArray = NDArray[np.float32]
 KERNEL_SHARES = (0.0, 0.2, 0.35, 0.5, 0.65, 0.8)
 WORD_SHARES = (0.0, 0.1, 0.2, 0.3)  # more would be a bag of words with an encoder beside it
 
@@ -52,7 +52,7 @@ _WORDS_OF: frozenset[Origin] = frozenset({"corpus", "parallel", "ours"})
 _TASKS = 0.3  # of our own tasks, by `_WORDINGS` languages
 _WORDINGS = 5
 
-Read = Callable[[Sequence[Sequence[int]]], tuple[FloatArray, FloatArray]]
+Read = Callable[[Sequence[Sequence[int]]], tuple[Float32Array, Float32Array]]
 """Rows of ids -> (n, layers * width) text vectors and (n, K) scores of the main heads."""
 
 
@@ -84,13 +84,13 @@ class _Vectors(nn.Module):
         return self.model.layered(input_ids, attention_mask)
 
 
-def vectors(model: Predictor, rows: Sequence[Sequence[int]], *, workers: int = 2) -> FloatArray:
+def vectors(model: Predictor, rows: Sequence[Sequence[int]], *, workers: int = 2) -> Float32Array:
     """(n,) rows of ids -> (n, layers * width) text vectors of the INT8 encoder."""
     with tempfile.TemporaryDirectory() as name:
         source = export_module(_Vectors(model), model, Path(name) / "v.onnx", "vectors")
         graph = session(variant_of(source, "int8_full", Path(name) / "v8.onnx"))
 
-    def one(row: Sequence[int]) -> FloatArray:
+    def one(row: Sequence[int]) -> Float32Array:
         return np.asarray(graph.run(None, feed_of(graph, row))[0][0], np.float32)
 
     with ThreadPoolExecutor(workers) as pool:
@@ -102,8 +102,8 @@ class Wordings:
     """Texts, (n, K) labels, (n,) weights, (n,) numbers of families, -1 for none, (n,) for words."""
 
     texts: list[LastTurn]
-    labels: FloatArray
-    weight: FloatArray
+    labels: Float32Array
+    weight: Float32Array
     family: NDArray[np.int64]
     for_words: NDArray[np.bool_]
 
@@ -149,7 +149,7 @@ def _sampled(messages: Sequence[Message], rng: np.random.Generator) -> list[Mess
 def reader(model: Predictor) -> Read:
     """What the INT8 encoder of a trained model gives, and its main heads say."""
 
-    def read(rows: Sequence[Sequence[int]]) -> tuple[FloatArray, FloatArray]:
+    def read(rows: Sequence[Sequence[int]]) -> tuple[Float32Array, Float32Array]:
         seen = vectors(model, rows)
         with torch.inference_mode():
             last = torch.tensor(seen[:, -model.config.width :])
@@ -209,7 +209,7 @@ def add_heads(model: Predictor, heads: SecondHeads) -> None:
     model.words = heads.words if heads.word_share else None
 
 
-def worth(messages: Sequence[Message], scores: FloatArray, catalog: Path) -> float:
+def worth(messages: Sequence[Message], scores: Float32Array, catalog: Path) -> float:
     """What a choice of shares is judged by.
 
     Pearson on messages, 0.3 of that on tasks, and half of the share of routes as in English.

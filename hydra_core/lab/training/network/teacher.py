@@ -20,6 +20,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import Ridge
 from tokenizers import Tokenizer
 
+from hydra_core.base.types import Float32Array
 from hydra_core.lab.training.network.heads import rbf
 from hydra_core.lab.training.network.model import EncoderConfig, Predictor, from_pack
 from hydra_core.lab.training.network.pretrained import PretrainedPack
@@ -27,9 +28,8 @@ from hydra_core.lab.training.texts.dataset import Message, group_of
 from hydra_core.lab.training.texts.encode import buckets, collate
 from hydra_core.predictor.tokens import shorten
 
-FloatArray = NDArray[np.float32]
 Rows = Sequence[int] | NDArray[np.intp]
-Scorer = Callable[[Rows], FloatArray]
+Scorer = Callable[[Rows], Float32Array]
 LAYERS = (6, 9, 12)
 FOLDS = 5
 _CAP, _BLOCK = 256, 2000
@@ -50,7 +50,7 @@ def surface(text: str) -> list[float]:
 
 def frozen_vectors(
     pack: PretrainedPack, rows: NDArray[np.int64], tokenizer: Tokenizer, texts: Sequence[str]
-) -> FloatArray:
+) -> Float32Array:
     """(n, layers * width) mean token vectors of the pretrained encoder's `LAYERS`."""
     model: Predictor = from_pack(pack, EncoderConfig(), rows, range(12)).eval()
     model.layers_seen = LAYERS
@@ -67,7 +67,7 @@ def frozen_vectors(
 
 
 def kernel_ridge(
-    vectors: FloatArray, glance: FloatArray, labels: FloatArray, train: Rows
+    vectors: Float32Array, glance: Float32Array, labels: Float32Array, train: Rows
 ) -> Scorer:
     """Exact ridge regression on an RBF kernel, fitted on the rows `train` of (n, d), (n, 12)."""
     centre = vectors[train].mean(0)
@@ -81,14 +81,14 @@ def kernel_ridge(
     mean = labels[train].mean(0)
     solved = cho_solve(cho_factor(kernel, overwrite_a=True), labels[train] - mean)
 
-    def score(rows: Rows) -> FloatArray:
+    def score(rows: Rows) -> Float32Array:
         blocks = [rows[i : i + _BLOCK] for i in range(0, len(rows), _BLOCK)]
         return np.vstack([rbf(points[block], known) @ solved for block in blocks]) + mean
 
     return score
 
 
-def out_of_fold(messages: Sequence[Message], vectors: FloatArray, seed: int = 42) -> FloatArray:
+def out_of_fold(messages: Sequence[Message], vectors: Float32Array, seed: int = 42) -> Float32Array:
     """(n,) labelled messages and (n, layers * width) -> (n, K) scores in [0, 1]."""
     labels = np.array([m.labels for m in messages], np.float32)
     glance = np.array([surface(m.text) for m in messages])
@@ -109,7 +109,7 @@ def out_of_fold(messages: Sequence[Message], vectors: FloatArray, seed: int = 42
 
 
 def write_teacher(
-    path: Path, messages: Sequence[Message], scores: FloatArray, names: Sequence[str]
+    path: Path, messages: Sequence[Message], scores: Float32Array, names: Sequence[str]
 ) -> None:
     """JSONL of id and soft scores, as `fit --teacher` reads it."""
     rows = (

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float32]
+from hydra_core.base.types import Float32Array
+
 # Knots lie closer where the curve bends.
 _KNOTS = np.concatenate([np.linspace(0.0, 0.3, 31), np.linspace(0.34, 1.0, 34)])
 
@@ -28,13 +29,13 @@ class Knots:
     x: tuple[float, ...]
     y: tuple[float, ...]
 
-    def __call__(self, raw: FloatArray) -> FloatArray:
+    def __call__(self, raw: Float32Array) -> Float32Array:
         """(n,) -> (n,)."""
         return np.asarray(np.interp(raw, self.x, self.y), np.float32)
 
 
 def fit_knots(
-    raw: FloatArray, truth: FloatArray, weight: FloatArray, *, absolute: float = 0.25
+    raw: Float32Array, truth: Float32Array, weight: Float32Array, *, absolute: float = 0.25
 ) -> Knots:
     """A smooth monotone map of one dimension, (n,), (n,), (n,) -> Knots.
 
@@ -63,12 +64,12 @@ def _curve(x: NDArray[np.float64], pedestal: float) -> NDArray[np.float64]:
     return x - pedestal * np.exp(-x / _FADE)
 
 
-def fit_all(raw: FloatArray, truth: FloatArray, weight: FloatArray) -> list[Knots]:
+def fit_all(raw: Float32Array, truth: Float32Array, weight: Float32Array) -> list[Knots]:
     """(n, K), (n, K), (n,) -> K maps."""
     return [fit_knots(raw[:, k], truth[:, k], weight) for k in range(raw.shape[1])]
 
 
-def apply_all(curves: Sequence[Knots], raw: FloatArray) -> FloatArray:
+def apply_all(curves: Sequence[Knots], raw: Float32Array) -> Float32Array:
     """(n, K) -> (n, K)."""
     return np.stack([curve(raw[:, k]) for k, curve in enumerate(curves)], 1)
 
@@ -82,7 +83,7 @@ class Reliability:
     count: tuple[int, ...]
 
 
-def reliability(scores: FloatArray, truth: FloatArray, bins: int = 10) -> Reliability:
+def reliability(scores: Float32Array, truth: Float32Array, bins: int = 10) -> Reliability:
     """(n,), (n,) -> points of a reliability plot."""
     blocks = [b for b in np.array_split(np.argsort(scores, kind="stable"), bins) if len(b)]
     return Reliability(
@@ -93,7 +94,7 @@ def reliability(scores: FloatArray, truth: FloatArray, bins: int = 10) -> Reliab
 
 
 def bias_by_group(
-    scores: FloatArray, truth: FloatArray, groups: Sequence[str]
+    scores: Float32Array, truth: Float32Array, groups: Sequence[str]
 ) -> dict[str, list[float]]:
     """Mean score minus mean label of every group, (K,) each."""
     names = np.array(groups)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hydra_core.base.shipped import SAMPLE_DATA
+from hydra_core.base.types import Float32Array
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.lab.bundle_writing import write_manifest
 from hydra_core.lab.robustness.attack import set_messages
@@ -62,7 +62,6 @@ def refresh_card(bundle: Bundle, attacks: RoutedAttacks) -> Bundle:
     return write_manifest(bundle.path, replace(bundle, quality=quality))
 
 
-FloatArray = NDArray[np.float32]
 _CLAIMS = "### Appended claims of difficulty"
 _ATTACKED = """\
 Success: a message that went to one of the cheaper models goes to one of the two dearest. On the 640
@@ -80,9 +79,9 @@ class Findings:
 
     dimensions: tuple[str, ...]
     messages: Sequence[Message]
-    scores: FloatArray
+    scores: Float32Array
     tasks: Sequence[Message]
-    task_scores: FloatArray
+    task_scores: Float32Array
     parallel: ParallelReport
     attacks: RoutedAttacks
 
@@ -112,11 +111,11 @@ def _length(text: str) -> str:
     return f"{low} to {high - 1}" if high < 10**8 else f"{low} and more"
 
 
-def _truth(messages: Sequence[Message]) -> FloatArray:
+def _truth(messages: Sequence[Message]) -> Float32Array:
     return np.array([m.labels for m in messages], np.float32)
 
 
-def _r(a: FloatArray, b: FloatArray) -> str:
+def _r(a: Float32Array, b: Float32Array) -> str:
     if len(a) < 3 or a.std() == 0 or b.std() == 0:
         return ""
     return f"{np.corrcoef(a, b)[0, 1]:.3f}"

@@ -17,17 +17,15 @@ from typing import Any
 import numpy as np
 import onnx
 import torch
-from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer
 from torch import nn
 
+from hydra_core.base.types import Float32Array
 from hydra_core.lab.training.ship.export import feed_of, session
 from hydra_core.lab.training.texts.dataset import Message
 from hydra_core.lab.training.texts.suffixes import FAMILIES, JOINS, claim, honest_endings, languages
 from hydra_core.predictor.signals import signal_prefix
-
-FloatArray = NDArray[np.float32]
 
 _HIDDEN = 64
 _LONGEST = 700
@@ -67,7 +65,7 @@ def layer_outputs(graph: onnx.ModelProto) -> tuple[str, str]:
 
 def token_vectors(
     graph: onnx.ModelProto, tokenizer: Tokenizer, texts: Sequence[tuple[str, int]]
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[Float32Array, Float32Array]:
     """(tokens, 2 * width) vectors and (tokens,) whether each belongs to a claim."""
     names = layer_outputs(graph)
     probed = onnx.ModelProto()
@@ -76,7 +74,7 @@ def token_vectors(
         probed.graph.output.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, None))
     opened = session(probed.SerializeToString())
 
-    def one(example: tuple[str, int]) -> tuple[FloatArray, FloatArray]:
+    def one(example: tuple[str, int]) -> tuple[Float32Array, Float32Array]:
         text, start = example
         prefix = signal_prefix(text, 1)
         encoding = tokenizer.encode(prefix + text)
@@ -91,7 +89,7 @@ def token_vectors(
     return np.vstack(vectors), np.concatenate(marks)
 
 
-def fit_head(vectors: FloatArray, marks: FloatArray, epochs: int = 6) -> list[FloatArray]:
+def fit_head(vectors: Float32Array, marks: Float32Array, epochs: int = 6) -> list[Float32Array]:
     """w1 (2w, h), b1 (h,), w2 (h, 1), b2 (1,), with the scaling of the input folded in."""
     torch.manual_seed(0)
     mean, spread = vectors.mean(0), vectors.std(0) + 1e-6
@@ -111,7 +109,7 @@ def fit_head(vectors: FloatArray, marks: FloatArray, epochs: int = 6) -> list[Fl
     return [w1.T, b1, second.weight.detach().numpy().T, second.bias.detach().numpy()]
 
 
-def add_head(graph: onnx.ModelProto, weights: Sequence[FloatArray]) -> None:
+def add_head(graph: onnx.ModelProto, weights: Sequence[Float32Array]) -> None:
     """Add the output `claims` (n, t) to a graph, in place."""
     for name, value in zip(("w1", "b1", "w2", "b2"), weights, strict=True):
         tensor = numpy_helper.from_array(np.ascontiguousarray(value, np.float32), f"claims_{name}")

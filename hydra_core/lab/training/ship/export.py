@@ -13,9 +13,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from hydra_core.base.types import Float32Array
 from hydra_core.lab.training.network.model import Predictor
 
-FloatArray = NDArray[np.float32]
 _OPSET = 18
 
 
@@ -89,7 +89,7 @@ def session(graph: Path | bytes, threads: int = 1) -> onnxruntime.InferenceSessi
     return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
 
-def run_graph(graph: onnxruntime.InferenceSession, rows: Sequence[Sequence[int]]) -> FloatArray:
+def run_graph(graph: onnxruntime.InferenceSession, rows: Sequence[Sequence[int]]) -> Float32Array:
     """Rows of ids, one run each and unpadded (as the console does) -> (n, K)."""
     return np.asarray([graph.run(None, feed_of(graph, row))[0][0] for row in rows], np.float32)
 
@@ -103,7 +103,7 @@ def feed_of(
     return {node.name: given[node.name] for node in graph.get_inputs()}
 
 
-def parity(reference: FloatArray, other: FloatArray) -> Parity:
+def parity(reference: Float32Array, other: Float32Array) -> Parity:
     """(n, K), (n, K) -> distance; the Spearman is the worst over dimensions."""
     from scipy.stats import spearmanr
 

@@ -13,11 +13,11 @@ from dataclasses import replace
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer
 
 from hydra_core.base.errors import HydraError
+from hydra_core.base.types import Float32Array
 from hydra_core.lab.training.network.heads import KernelConfig, WordConfig
 from hydra_core.lab.training.network.model import EncoderConfig
 from hydra_core.lab.training.network.second_stage import Read, SecondHeads, fit_second
@@ -25,9 +25,6 @@ from hydra_core.lab.training.ship.export import feed_of, session
 from hydra_core.lab.training.ship.quantize import lean
 from hydra_core.lab.training.ship.release import GRAPH, TOKENIZER, Job, Release, conclude
 from hydra_core.predictor.bundle import Bundle
-
-FloatArray = NDArray[np.float32]
-
 
 _HALF = "_half"
 
@@ -59,10 +56,10 @@ def graph_reader(model: onnx.ModelProto, layers: int, *, workers: int = 2) -> Re
         graph.output.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, None))
     opened = session(probed.SerializeToString())
 
-    def one(row: Sequence[int]) -> list[FloatArray]:
+    def one(row: Sequence[int]) -> list[Float32Array]:
         return [out[0] for out in opened.run(names, feed_of(opened, row))]
 
-    def read(rows: Sequence[Sequence[int]]) -> tuple[FloatArray, FloatArray]:
+    def read(rows: Sequence[Sequence[int]]) -> tuple[Float32Array, Float32Array]:
         with ThreadPoolExecutor(workers) as pool:
             found = list(pool.map(one, rows))
         seen = np.stack([np.concatenate(out[:-1]) for out in found])
@@ -81,7 +78,7 @@ def graft(model: onnx.ModelProto, heads: SecondHeads) -> None:
             folded parts of it.
     """
     graph = model.graph
-    tensors: dict[str, FloatArray] = {
+    tensors: dict[str, Float32Array] = {
         "words.table": heads.words.table.numpy(),
         "words.offset": heads.words.offset.numpy(),
     }
@@ -105,14 +102,14 @@ def _has(graph: onnx.GraphProto, ending: str) -> bool:
     return any(tensor.name.endswith(ending) for tensor in graph.initializer)
 
 
-def _replace(graph: onnx.GraphProto, name: str, value: FloatArray) -> None:
+def _replace(graph: onnx.GraphProto, name: str, value: Float32Array) -> None:
     old = next(tensor for tensor in graph.initializer if tensor.name == name)
     kind = helper.tensor_dtype_to_np_dtype(old.data_type)
     shaped = value.astype(kind).reshape(old.dims if value.size == 1 else value.shape)
     old.CopyFrom(numpy_helper.from_array(np.ascontiguousarray(shaped), name))
 
 
-def _halved(graph: onnx.GraphProto, name: str, value: FloatArray) -> None:
+def _halved(graph: onnx.GraphProto, name: str, value: Float32Array) -> None:
     half = name + _HALF
     kept = [tensor for tensor in graph.initializer if tensor.name not in (name, half)]
     del graph.initializer[:]

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from scipy.stats import spearmanr
 from tokenizers import Tokenizer
 
+from hydra_core.base.types import Float32Array
 from hydra_core.lab.bundle_writing import write_manifest
 from hydra_core.lab.training.network.checkpoint import predict
 from hydra_core.lab.training.network.model import EncoderConfig, Predictor
@@ -55,9 +55,6 @@ def add_vectors(path: Path) -> int:
     return width
 
 
-FloatArray = NDArray[np.float32]
-
-
 GRAPH, TOKENIZER = "model.int8.onnx", "tokenizer.json"
 
 #: A label from here on says that a cheap model would most likely not do.
@@ -79,12 +76,12 @@ E5 = Origin(
 SCRATCH = Origin("modernbert", "random weights; word table from multilingual-e5-small (MIT)", "MIT")
 
 
-def labels_of(messages: Sequence[Message]) -> FloatArray:
+def labels_of(messages: Sequence[Message]) -> Float32Array:
     """(n, K) labels of labelled messages."""
     return np.array([m.labels for m in messages], np.float32)
 
 
-def metrics(messages: Sequence[Message], scores: FloatArray) -> dict[str, object]:
+def metrics(messages: Sequence[Message], scores: Float32Array) -> dict[str, object]:
     """Pearson, Spearman and MAE over dimensions and by language group."""
     truth = labels_of(messages)
     groups = np.array([group_of(m.lang) for m in messages])
@@ -106,13 +103,13 @@ def metrics(messages: Sequence[Message], scores: FloatArray) -> dict[str, object
     }  # fmt: skip
 
 
-def mean_where_hard(scores: FloatArray, truth: FloatArray) -> float:
+def mean_where_hard(scores: Float32Array, truth: Float32Array) -> float:
     """Mean score over all labels of at least .5; 0 where there is none."""
     hard = truth >= HARD
     return round(float(scores[hard].mean()), 4) if hard.any() else 0.0
 
 
-def pearsons(scores: FloatArray, truth: FloatArray) -> list[float]:
+def pearsons(scores: Float32Array, truth: Float32Array) -> list[float]:
     """(n, K), (n, K) -> the correlation of every dimension that varies."""
     return [
         float(np.corrcoef(scores[:, k], truth[:, k])[0, 1])
@@ -174,7 +171,7 @@ def release(model: Predictor, tokenizer: Tokenizer, job: Job) -> Release:
 
 
 def conclude(
-    job: Job, config: EncoderConfig, tokenizer: Tokenizer, said: FloatArray | None, vectors: int
+    job: Job, config: EncoderConfig, tokenizer: Tokenizer, said: Float32Array | None, vectors: int
 ) -> Release:
     """Recalibrate the graph in the job's folder, measure it, write manifest and card.
 
@@ -213,7 +210,7 @@ def measure(bundle: Bundle, job: Job) -> Findings:
     """Scores, routes and attacks on the test split, through the console's predictor."""
     predictor = Runtime(bundle)
 
-    def score(messages: Sequence[Message]) -> FloatArray:
+    def score(messages: Sequence[Message]) -> Float32Array:
         found = predictor.predict_batches(**columns(messages))
         return np.asarray(found.requirements, np.float32)
 
@@ -239,12 +236,12 @@ def summary(found: Findings, drift: Parity | None) -> dict[str, object]:
     }  # fmt: skip
 
 
-def validation_weights(messages: Sequence[Message]) -> FloatArray:
+def validation_weights(messages: Sequence[Message]) -> Float32Array:
     """(n,) parallel tasks count a third: they are harder than real traffic."""
     return np.array([1.0 if m.origin == "corpus" else 1 / 3 for m in messages], np.float32)
 
 
-def quality_of(test: Sequence[Message], scores: FloatArray) -> dict[str, object]:
+def quality_of(test: Sequence[Message], scores: Float32Array) -> dict[str, object]:
     """Metrics of messages and of parallel tasks, kept apart."""
     out: dict[str, object] = {}
     for key, origins in (("messages", {"corpus"}), ("parallel", {"parallel", "extra"})):
