@@ -7,8 +7,7 @@ import streamlit as st
 from hydra_core.base.shipped import LOGO, MARK
 from hydra_core.console import frame, widgets
 from hydra_core.console.access import identity
-from hydra_core.console.components.back_button import back_button
-from hydra_core.console.components.figure_files import figure_files
+from hydra_core.console.components.scripts import back_button, figure_files
 from hydra_core.console.demo import address
 from hydra_core.console.demo import panel as demo
 from hydra_core.store.roles import Action

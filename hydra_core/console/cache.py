@@ -1,4 +1,8 @@
-"""Every cached load of the console, keyed by digests and frozen values."""
+"""Every cached load of the console, keyed by digests and frozen values.
+
+What a page asks for up to forty times a run is in plain caches: one of Streamlit's spends half a
+millisecond on each key.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,16 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
+from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import streamlit as st
 
 from hydra_core.base.errors import CatalogError, HydraError, Problem, StoreError
 from hydra_core.base.shipped import CATALOGS
 from hydra_core.base.types import Catalog
+from hydra_core.base.workspace import DATABASE
 from hydra_core.catalog.schema import load_catalog, parse_catalog
 from hydra_core.console.demo import session
 from hydra_core.evalsets.evalset import EvalSet, load_evalset
@@ -25,7 +31,9 @@ from hydra_core.predictor.tokens import TokenCounter
 from hydra_core.replay.pricing import Prices
 from hydra_core.replay.replay import catalog_scores
 from hydra_core.replay.sweep import Sweep, sweep_catalog
-from hydra_core.store.store import Store, open_store
+
+if TYPE_CHECKING:
+    from hydra_core.store.store import Store
 
 #: Keys of the operator's own eval sets and catalog files begin with it.
 OWN: Final = "my/"
@@ -92,7 +100,7 @@ def _listed(root: Path) -> tuple[EvalSetInfo, ...]:
     return _listing(root, tuple(sorted(found)))
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
+@lru_cache(maxsize=8)
 def _listing(root: Path, stamp: tuple[tuple[str, int, int], ...]) -> tuple[EvalSetInfo, ...]:
     del stamp
     return tuple(sorted(list_evalsets(root), key=lambda info: info.synthetic))
@@ -106,7 +114,7 @@ def catalogs() -> tuple[CatalogEntry, ...]:
     """
     own = session.folder()
     try:
-        published, fault = store().catalogs(), ""
+        published, fault = _numbers(), ""
     except StoreError as error:
         published, fault = {}, str(error)
     entries = []
@@ -122,6 +130,18 @@ def catalogs() -> tuple[CatalogEntry, ...]:
                 entries.append(_catalog(key, path, stat.st_mtime_ns, stat.st_size))
     added = [_published(own, *one, Path(f"{one[0]}.yaml")) for one in published.items()]
     return (*entries, *added)
+
+
+def _numbers() -> dict[str, int]:
+    """The newest revision of every published catalog.
+
+    Raises:
+        StoreError: The store cannot be read.
+    """
+    url = os.environ.get("HYDRA_DATABASE_URL", "")
+    if session.demo() is None and not url and not (session.folder() / DATABASE).exists():
+        return {}  # nothing was ever stored: a first visit need not wait for SQLAlchemy
+    return store().catalogs()
 
 
 def own_catalogs() -> tuple[CatalogEntry, ...]:
@@ -146,10 +166,12 @@ def store() -> Store:
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _store(folder: Path, url: str) -> Store:
     del url  # part of the key only
+    from hydra_core.store.store import open_store  # SQLAlchemy takes half a second
+
     return open_store(folder)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@lru_cache(maxsize=64)
 def _published(folder: Path, key: str, number: int, path: Path) -> CatalogEntry:
     try:
         found = store().revision(key, number)
@@ -164,7 +186,7 @@ def parsed(text: str, source: str) -> tuple[Catalog | None, tuple[Problem, ...]]
     return _parsed(text, source, session.folder())
 
 
-@st.cache_resource(max_entries=128, show_spinner=False)
+@lru_cache(maxsize=128)
 def _parsed(text: str, source: str, folder: Path) -> tuple[Catalog | None, tuple[Problem, ...]]:
     try:
         return replace(parse_catalog(text, source=source), folder=str(folder)), ()
@@ -172,7 +194,7 @@ def _parsed(text: str, source: str, folder: Path) -> tuple[Catalog | None, tuple
         return None, error.problems
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@lru_cache(maxsize=64)
 def _catalog(key: str, path: Path, mtime_ns: int, size: int) -> CatalogEntry:
     try:
         return CatalogEntry(key, path, load_catalog(path))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,8 @@ from pathlib import Path
 
 import streamlit as st
 
+from hydra_core.base.digests import text_sha256
+from hydra_core.base.errors import HydraError
 from hydra_core.base.types import Catalog, Rule, SuccessSource
 from hydra_core.base.workspace import OUTCOME_MODELS
 from hydra_core.console import cache, replays
@@ -22,8 +23,7 @@ from hydra_core.outcome_model.format import MANIFEST, load_outcome_model
 from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.replay.pricing import Prices
 from hydra_core.replay.replay import catalog_scores
-from hydra_core.replay.sweep import Sweep, sweep_catalog
-from hydra_core.replay.value_sweep import ValueSweep, sweep_by_value, sweep_own_value
+from hydra_core.replay.sweep import Sweep, sweep_by_value, sweep_catalog, sweep_own_value
 from hydra_core.replay.what_if import Replayed, replay_policy
 
 
@@ -53,7 +53,7 @@ def folder_of(
         made_of.append("groups are traffic")
     if rates:
         made_of.append(sorted(rates.items()))
-    digest = hashlib.sha256(json.dumps(made_of).encode()).hexdigest()[:10]
+    digest = text_sha256(json.dumps(made_of))[:10]
     name = re.sub(r"[^a-z0-9]+", "-", entry.info.path.name.lower()).strip("-")[:40]
     return session.folder() / OUTCOME_MODELS / f"{name}-{digest}"
 
@@ -81,6 +81,32 @@ def named(entry: SetEntry, catalog: Catalog, models: Sequence[str]) -> OutcomeMo
     model = catalog_outcome_model(catalog)
     same = model.evalset_digest == entry.info.digest and set(model.models) == set(models)
     return model if same else None
+
+
+def of_set(entry: SetEntry, catalog: Catalog, models: Sequence[str]) -> OutcomeModel | None:
+    """The newest outcome model of the workspace that was learned from this set and these models.
+
+    The command line names its folders as it likes. One that cannot be read is left out.
+    """
+    folder = session.folder() / OUTCOME_MODELS
+    found = sorted(
+        ((path.stat().st_mtime_ns, path.parent) for path in folder.glob(f"*/{MANIFEST}")),
+        reverse=True,
+    )
+    for mtime_ns, one in found:
+        try:
+            if entry.info.digest.encode() not in (one / MANIFEST).read_bytes():
+                continue
+            model = _loaded(one, mtime_ns)
+        except (HydraError, OSError):
+            continue
+        if (
+            model.evalset_digest == entry.info.digest
+            and model.fingerprint == catalog.predictor_fingerprint
+            and set(model.models) == set(models)
+        ):
+            return model
+    return None
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -121,7 +147,7 @@ def ruled_sweep(
 @st.cache_resource(max_entries=12, show_spinner="Replaying by success profiles")
 def _by_profiles(
     key: tuple[ReplayKey, object, object, object], _path: Path, _catalog: Catalog
-) -> ValueSweep:
+) -> Sweep:
     made_of = key[0]
     evalset = cache.evalset(_path, made_of.evalset)
     return sweep_own_value(
@@ -149,7 +175,7 @@ def _replayed(key: ReplayKey, knob: float, _catalog: Catalog, _sweep: Sweep) -> 
 
 def value_sweep(
     entry: SetEntry, catalog: Catalog, model: OutcomeModel, prices: Prices = Prices.TODAY
-) -> ValueSweep:
+) -> Sweep:
     """The set under the value rule, for every V; queries that were learned on are cross-fitted.
 
     Raises:
@@ -163,7 +189,7 @@ def value_sweep(
 @st.cache_resource(max_entries=12, show_spinner="Replaying by value")
 def _value_sweep(
     key: tuple[ReplayKey, object, object, str], _path: Path, _catalog: Catalog, _model: OutcomeModel
-) -> ValueSweep:
+) -> Sweep:
     made_of = key[0]
     return sweep_by_value(
         cache.evalset(_path, made_of.evalset), _catalog, _model, cross_fitted=True,

@@ -24,7 +24,7 @@ from hydra_core.console.eval_sets.view_routing_help import spread_view, upset_vi
 from hydra_core.console.tasks import Tasks
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.evalsets.score_files import load_scores
-from hydra_core.replay.baselines.run import BaselineRun
+from hydra_core.replay.baselines import BaselineRun
 from hydra_core.replay.contents import Difficulty, difficulty
 from hydra_core.replay.evaluation import Evaluation
 from hydra_core.replay.imported_policies import (
@@ -120,10 +120,10 @@ def band(sweep: Sweep) -> None:
     shown = st.empty()  # with every run, so that what stands below keeps its place
     if sweep.has_band:
         return
-    told = "The 95 % band over every τ"
+    text = "The 95 % band over every τ"
 
     def step(done: int, total: int) -> None:
-        shown.progress(done / total, told)
+        shown.progress(done / total, text)
 
     step(0, 1)
     sweep.band(step)

@@ -11,7 +11,6 @@ from hydra_core.base.json_values import json_text
 from hydra_core.console import state
 from hydra_core.evalsets.folders import folder_name
 from hydra_core.replay.evaluation import evaluate
-from hydra_core.replay.report.html import evaluation_html, report_document
 from hydra_core.replay.sweep import Sweep
 
 _TUNED_ON = "report.tuned_on"
@@ -52,11 +51,15 @@ def contents(sweep: Sweep, knob: float, tuned_on: str, baseline: str = "") -> di
         tuned_on: What the setting was chosen on, '' if that is not known.
         baseline: Model that savings are measured against; '' for the costliest.
     """
+    from hydra_core.replay.report.html import report_document  # a first visit would wait for it
+
     made = datetime.now().astimezone()
     return report_document(evaluate(sweep, knob, baseline), made=made, tuned_on=tuned_on)
 
 
 def _html(sweep: Sweep, knob: float, tuned_on: str, baseline: str) -> str:
+    from hydra_core.replay.report.html import evaluation_html
+
     return evaluation_html(contents(sweep, knob, tuned_on, baseline))
 
 

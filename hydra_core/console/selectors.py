@@ -121,9 +121,9 @@ def write(link: Mapping[str, str]) -> None:
     """Put set, catalog and a page's choices into the address, for `follow` to restore."""
     chosen = {name: st.session_state.get(key) for name, key in link.items()}
     shown = {"set": state.get().evalset, "catalog": state.get().catalog, **chosen}
-    told = {name: str(one) for name, one in shown.items() if one not in (None, "")}
-    st.session_state[state.OTHER_LINK] = told
-    address.write(told)
+    text = {name: str(one) for name, one in shown.items() if one not in (None, "")}
+    st.session_state[state.OTHER_LINK] = text
+    address.write(text)
 
 
 def choose_data(*, baseline: bool = True) -> tuple[SetEntry, Catalog] | None:

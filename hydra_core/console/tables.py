@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import streamlit as st
-from pandas.io.formats.style import Styler
 
-from hydra_core.base.spelling import signed
+from hydra_core.base.spelling import signed, titled
 from hydra_core.export.downloads import csv_file, latex_file, parquet_file
+
+if TYPE_CHECKING:  # it brings Jinja with it, and few tables need it
+    from pandas.io.formats.style import Styler
 
 _PERCENT = "%.1f %%"
 
@@ -267,7 +269,7 @@ def pool(frame: pd.DataFrame) -> None:
             "price": column.NumberColumn("Price per Mtok", format="$%.4g", width=100),
             **{
                 name: column.ProgressColumn(
-                    name.replace("_", " ").capitalize(),
+                    titled(name),
                     min_value=0,
                     max_value=1,
                     format="%.2f",

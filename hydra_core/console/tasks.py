@@ -7,9 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from hydra_core.base.errors import CancelledError, HydraError
-from hydra_core.store import Action, Actor, Store, require
+from hydra_core.store.roles import Action, Actor, require
+
+if TYPE_CHECKING:
+    from hydra_core.store.store import Store
 
 _KEPT = 48
 
@@ -18,7 +22,7 @@ _KEPT = 48
 class Write:
     """What a computation changes; its start and its stop go to the audit trail.
 
-    What it changed is told by what writes it, once it is done.
+    What it changed is said by what writes it, once it is done.
 
     Attributes:
         actor: Who begins it.

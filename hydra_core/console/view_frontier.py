@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -12,7 +12,6 @@ import pandas as pd
 
 from hydra_core.base.intervals import Interval
 from hydra_core.base.types import FloatArray, Rule, SuccessSource
-from hydra_core.catalog.variants import together
 from hydra_core.console.figures.frontier import (
     AxisSpec,
     CurveBandView,
@@ -22,7 +21,7 @@ from hydra_core.console.figures.frontier import (
 )
 from hydra_core.console.figures.shares import SharesView
 from hydra_core.console.numbers import SYMBOLS, knob_text
-from hydra_core.console.tune.figure_languages import LanguagesView
+from hydra_core.console.tune.figures import LanguagesView
 from hydra_core.predictor.languages import language_name
 from hydra_core.replay.evaluation import Evaluation
 from hydra_core.replay.languages import SMALL
@@ -274,3 +273,15 @@ def _y_axis(sweep: Sweep, axes: Axes) -> AxisSpec:
         return AxisSpec("Quality retention (QR) of the oracle", ".1f", suffix=" %")
     title = "Resolved queries" if sweep.data.binary else "Mean quality"
     return AxisSpec(title, ".1f", suffix=" %")
+
+
+def together(bases: Sequence[str]) -> list[int]:
+    """The places of the models, with those of one base side by side where its first one stands.
+
+    Args:
+        bases: What each model is a variant of; itself where it is none.
+    """
+    behind: dict[str, list[int]] = {}
+    for place, base in enumerate(bases):
+        behind.setdefault(base, []).append(place)
+    return [place for places in behind.values() for place in places]

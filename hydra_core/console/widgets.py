@@ -151,11 +151,11 @@ def provenance(info: EvalSetInfo) -> None:
 
 def notes(sweep: Sweep, further: Sequence[str] = ()) -> None:
     """What the replay left out, and costs that nobody was billed; nothing when there is nothing."""
-    told = [*sweep.data.notes, *further]
+    lines = [*sweep.data.notes, *further]
     if sweep.evalset.cost_estimated:
-        told.append("Costs are estimated from prices, not billed.")
-    if told:
-        st.caption(":material/info: " + " ".join(literal(note) for note in told))
+        lines.append("Costs are estimated from prices, not billed.")
+    if lines:
+        st.caption(":material/info: " + " ".join(literal(note) for note in lines))
 
 
 def metric_row(entries: Sequence[tuple[str, str, str, str]]) -> None:

@@ -89,6 +89,18 @@ def at_rest(page):
     page.wait_for_selector("[data-stale=true]", state="detached")
 
 
+def upload(page, file, at=0):
+    """Give the page's file field number `at` a file, as soon as the page is at rest.
+
+    A script that still runs mounts the field anew: what was given to the old one is lost. On a busy
+    machine a second run may begin some time after the first has ended.
+    """
+    at_rest(page)
+    page.wait_for_timeout(500)
+    at_rest(page)
+    page.locator("input[type=file]").nth(at).set_input_files(file)
+
+
 def faulty(message):
     """Streamlit looks for its server under every part of a deep link's path: no fault of ours."""
     probe = "/_stcore/" in message.location.get("url", "") and "404" in message.text

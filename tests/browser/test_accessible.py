@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hydra_core.console import frame
-from hydra_core.console.demo.view import STEPS
+from hydra_core.console.demo.panel import STEPS
 from tests.browser.conftest import at_rest
 
 pytestmark = pytest.mark.browser

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hydra_core.console.frame import MOVED
-from tests.browser.conftest import at_rest
+from tests.browser.conftest import at_rest, upload
 
 pytestmark = pytest.mark.browser
 
@@ -86,6 +86,8 @@ def test_each_press_of_back_leads_one_page_back(page):
 
     def arrived(name):
         page.get_by_role("heading", level=1).filter(has_text=name).first.wait_for()
+        if name == "Inspect":  # its address is whole when its message is scored
+            page.wait_for_url(lambda url: "r=" in url)
         at_rest(page)
 
     arrived("Home")
@@ -123,8 +125,8 @@ def upload_table(page, models):
     text = "\n".join(["id,prompt,model,score,cost", *rows])
     page.goto("/eval_sets")
     page.get_by_text("Import", exact=True).click()
-    upload = {"name": "traffic.csv", "mimeType": "text/csv", "buffer": text.encode()}
-    page.locator("input[type=file]").set_input_files(upload)
+    table = {"name": "traffic.csv", "mimeType": "text/csv", "buffer": text.encode()}
+    upload(page, table)
     page.get_by_text("What the columns mean").wait_for()
     page.locator("[class*=st-key-eval_sets-import] button").click()
 

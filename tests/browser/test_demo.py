@@ -6,11 +6,12 @@ import hashlib
 import os
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from hydra_core.console.demo.view import REPRICED, STEPS
+from hydra_core.console.demo.panel import REPRICED, STEPS
 from hydra_core.store import Actor, Role, open_store
 from tests.browser.conftest import PATIENCE_MS, at_rest
 from tests.console import consoles
@@ -58,7 +59,8 @@ def busy():
 
 def rows(workspace):
     """Every row of every table of the store."""
-    with sqlite3.connect(f"file:{workspace / 'hydra.sqlite3'}?mode=ro", uri=True) as connection:
+    file = f"file:{workspace / 'hydra.sqlite3'}?mode=ro"
+    with closing(sqlite3.connect(file, uri=True)) as connection:
         tables = [
             name
             for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")

@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from sample_data.paper_flight import users
+from tests.browser.conftest import upload
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.browser
@@ -29,9 +30,8 @@ def test_a_flight_is_loaded_read_and_planned(page, files):
     expect(page.get_by_text("hydra improves on control")).to_be_visible()
     expect(page.get_by_text("Synthetic data").first).to_be_visible()
     page.get_by_role("button", name="Load an experiment").click()
-    uploads = page.locator("input[type=file]")
-    uploads.nth(0).set_input_files(files / "flight.yaml")
-    uploads.nth(1).set_input_files(files / "users.csv")
+    upload(page, files / "flight.yaml")
+    upload(page, files / "users.csv", at=1)
     page.get_by_role("button", name="Check and load").click()
     expect(page.get_by_text("6,000").first).to_be_visible()
     expect(page.get_by_text("Synthetic data")).to_have_count(0)
@@ -48,9 +48,8 @@ def test_a_bad_table_is_refused_with_its_place(page, files):
     (files / "bad.jsonl").write_text(frame + "\n")
     page.goto("/flight")
     page.get_by_role("button", name="Load an experiment").click()
-    uploads = page.locator("input[type=file]")
-    uploads.nth(0).set_input_files(files / "flight.yaml")
-    uploads.nth(1).set_input_files(files / "bad.jsonl")
+    upload(page, files / "flight.yaml")
+    upload(page, files / "bad.jsonl", at=1)
     page.get_by_role("textbox", name="Name").fill("another-flight")
     page.get_by_role("textbox", name="Name").press("Tab")
     page.get_by_role("button", name="Check and load").click()

@@ -22,7 +22,7 @@ from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.replay.replay import catalog_scores
 from hydra_core.replay.sweep import sweep_catalog
 from hydra_core.store import open_store
-from tests.browser.conftest import at_rest
+from tests.browser.conftest import at_rest, upload
 from tests.browser.grid import INPUT_PRICE, type_into_cell, wait_until_drawn
 from tests.console import consoles
 
@@ -41,7 +41,7 @@ TASKS = (
     "Write a function that merges {} sorted lists",
 )
 COLUMNS = {
-    "Query id *": "Task #",
+    "Query id": "Task #",
     "Message text *": "What was asked",
     "Model *": "System under test",
     "Quality *": "Success?",
@@ -77,7 +77,7 @@ class Steps:
 
     def upload(self, path):
         self.count += 1
-        self.page.locator("input[type=file]").first.set_input_files(str(path))
+        upload(self.page, path)
 
     def choose(self, label, option):
         self.count += 1
@@ -180,7 +180,7 @@ def build_the_pool(page, steps, tmp_path):
     steps.click("Make a catalog")
     page.get_by_text("Prices of 3 of 3 models are missing").wait_for()
     picture(page, "3-prices-missing")
-    page.locator("input[type=file]").first.set_input_files(str(prices_file(tmp_path / "p.yaml")))
+    upload(page, prices_file(tmp_path / "p.yaml"))
     page.get_by_text("Profiles and").wait_for()
     picture(page, "4-proposed")
     steps.click("Publish and open Tune")
@@ -299,7 +299,7 @@ def test_wide_table_with_euros_and_percents_to_a_tuned_catalog(page, tmp_path):
     steps.click("Make a catalog")
     page.get_by_text("Prices of 3 of 3 models are missing").wait_for()
     prices = prices_file(tmp_path / "p.yaml", WIDE_IDS)
-    page.locator("input[type=file]").first.set_input_files(str(prices))
+    upload(page, prices)
     page.get_by_text("Profiles and").wait_for()
     steps.click("Publish and open Tune")
     page.get_by_text("Threshold τ").first.wait_for()

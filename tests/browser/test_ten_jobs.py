@@ -13,7 +13,7 @@ pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 from hydra_core.base.shipped import CATALOGS
 from hydra_core.catalog.schema import load_catalog
-from tests.browser.conftest import at_rest
+from tests.browser.conftest import upload
 from tests.browser.grid import INPUT_PRICE, open_cell, wait_until_drawn
 from tests.console import consoles
 from tests.live.logs import decision, traffic
@@ -98,8 +98,7 @@ def test_a_file_is_answered_made_a_catalog_and_learned_in_four_clicks_each(page,
     click = Clicks(page)
     click("button", "Import a file")
     page.get_by_text("What do you have?").wait_for()
-    at_rest(page)
-    page.locator("input[type=file]").first.set_input_files(str(file))
+    upload(page, file)
     click.count += 1  # the file itself
     page.get_by_text("First rows, as they will be read").wait_for()
     click("button", "Import")
@@ -116,7 +115,7 @@ def test_a_file_is_answered_made_a_catalog_and_learned_in_four_clicks_each(page,
     prices = tmp_path / "prices.yaml"
     lines = (f"  {model}: {{input: 1, output: {4 + at}}}" for at, model in enumerate(MODELS))
     prices.write_text("\n".join(["models:", *lines]), encoding="utf-8")
-    page.locator("input[type=file]").first.set_input_files(str(prices))
+    upload(page, prices)
     click.count += 1
     page.get_by_text("Profiles and").wait_for()
     click("button", "Publish and open Tune")

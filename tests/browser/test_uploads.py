@@ -8,6 +8,7 @@ import urllib.request
 
 import pytest
 
+from tests.browser.conftest import upload
 from tests.console import consoles
 
 pytestmark = pytest.mark.browser
@@ -35,7 +36,7 @@ def test_an_upload_goes_with_its_tab(chromium, tmp_path):
         page = chromium.new_page()
         page.goto(f"{address}/eval_sets")
         page.get_by_role("radio", name="Import", exact=True).click()
-        page.locator("input[type=file]").first.set_input_files(str(table))
+        upload(page, table)
         size = table.stat().st_size
         assert settled(address, size) == size
         page.close()

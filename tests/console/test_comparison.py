@@ -5,8 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hydra_core.console.compare.view import Kind, Side, mix_run, pair, routed_run, sentence, totals
-from hydra_core.console.compare.view_figures import Measure, flip_view
+from hydra_core.console.compare.view import (
+    Kind,
+    Measure,
+    Side,
+    flip_view,
+    mix_run,
+    pair,
+    routed_run,
+    sentence,
+    totals,
+)
 from hydra_core.console.compare.view_tables import (
     MOST_TRIAGED,
     Filters,

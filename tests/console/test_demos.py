@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from hydra_core.base.errors import AccessError, StoreError
-from hydra_core.console.demo.copies import GRACE_S, IDLE_S, MOST, Demos
-from hydra_core.console.demo.scene import CATALOG, EVALSET
+from hydra_core.console.demo.copies import CATALOG, EVALSET, GRACE_S, IDLE_S, MOST, Demos
 from hydra_core.evalsets.changes import EvalSetChanges
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.store import Actor, Role, open_store
@@ -235,7 +234,7 @@ def test_which_workspace_and_which_address_have_one_home():
         | {"access/identity.py"},  # roles are those of the operator's workspace, demo or not
         "HYDRA_WORKSPACE": set(),
         "open_store": {"cache.py"},
-        "SAMPLE_DATA": {"demo/session.py", "demo/scene.py", "inspect/samples.py"}
+        "SAMPLE_DATA": {"demo/session.py", "demo/copies.py", "inspect/samples.py"}
         | {"live/cache.py", "live/flight.py"},
         "st.query_params": {"demo/address.py"},
     }

@@ -9,9 +9,8 @@ from hydra_core.console.eval_sets.view_import import (
     read_grid,
     with_likely_text,
 )
-from hydra_core.evalsets.importers.as_read import raw_rows
 from hydra_core.evalsets.importers.mapping import TableMapping, suggest_mapping
-from hydra_core.evalsets.importers.table import read_table
+from hydra_core.evalsets.importers.table import raw_rows, read_table
 
 COLUMNS = ["id", "text", "A (May) correct", "A (May) $", "B correct", "B cost", "B latency", "x"]
 

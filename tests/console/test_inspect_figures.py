@@ -13,6 +13,7 @@ from hydra_core.console.inspect.figures import (
     lanes_figure,
     requirements_figure,
 )
+from hydra_core.console.inspect.state import Inspecting
 
 NASTY = "<b>m</b>"
 
@@ -73,3 +74,10 @@ def test_requirements_bands_and_capabilities_are_drawn_as_they_are():
     assert list(figure.data[3].x) == [0.1, 0.2]
     assert figure.layout.xaxis.range[1] >= 0.9
     assert NASTY not in texts(figure)
+
+
+def test_earlier_context_stands_beside_the_messages_own_tokens():
+    """As the service counts a request: window and long prices see both."""
+    asked = Inspecting(context_tokens=100_000).query("x" * 400)
+    assert asked.context_tokens == asked.input_tokens == 100_100
+    assert Inspecting().query("x" * 400).input_tokens == 100

@@ -6,7 +6,7 @@ import pytest
 from hydra_core.base.shipped import CATALOGS
 from hydra_core.base.types import CostBasis, Defences, StickyMode
 from hydra_core.catalog.schema import parse_catalog
-from hydra_core.console.catalog.view_policy import (
+from hydra_core.console.catalog.view import (
     alone,
     conversation_note,
     defences_text,

@@ -2,6 +2,9 @@
 
 import json
 
+from hydra_core.console import cache
+from hydra_core.console.access import identity
+from hydra_core.lab.collect.people import Blind
 from hydra_core.lab.collect.plan import LEDGER, SETUP, SUFFIX
 from hydra_core.lab.labeling.ledger import Call, Ledger
 
@@ -32,6 +35,31 @@ def test_a_run_is_shown_with_what_it_has_and_what_it_cost(open_page, workspace):
     (row,) = app.dataframe[0].value.to_dict("records")
     assert (row["run"], row["state"], row["done"]) == ("mine", "complete", 75.0)
     assert (row["answers"], row["aside"], row["spent"]) == ("3 of 4", 1, "$0.75 of $2")
+
+
+def test_people_grade_answers_blind_and_one_after_another(open_page, workspace):
+    folder = workspace / "evalsets" / f"mine{SUFFIX}"
+    folder.mkdir(parents=True)
+    setup = {"models": ["a", "b"], "cells": 2, "set": "x", "budget_usd": 2.0}
+    (folder / SETUP).write_text(json.dumps(setup))
+    Ledger(folder / LEDGER, "recipe").__exit__(None, None, None)
+    form = [Blind(f"a{i}", "Name a city", "Paris", f"It is number {i}") for i in range(2)]
+    lines = (json.dumps({name: getattr(one, name) for name in Blind.__slots__}) for one in form)
+    (folder / "form-1.jsonl").write_text("\n".join(lines) + "\n")
+    app = open_page(PAGE)
+    assert not app.exception
+    next(one for one in app.button if one.label == "Start grading").click().run()
+    assert not app.exception
+    assert "Name a city" in app.get("html")[0].proto.body
+    assert [one.label for one in app.segmented_control if one.key.startswith("audit.")] == [
+        "Quality"
+    ]
+    (sample,) = cache.store().ratings.samples()
+    assert (sample.evalset, sample.dimensions) == (folder.name, ("quality",))
+    for one in form:
+        cache.store().ratings.rate(sample, one.id, [4], actor=identity.actor())
+    app.run()
+    assert app.success[0].value == "You have rated every answer of this sample."
 
 
 def test_a_damaged_run_is_named_and_hides_no_other(open_page, workspace):

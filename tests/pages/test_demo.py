@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 import pytest
 
 from hydra_core.console.demo.copies import DEMOS
-from hydra_core.console.demo.view import STEPS
+from hydra_core.console.demo.panel import STEPS
 from hydra_core.store import Role, open_store
 from tests.pages.moving import to
 from tests.pages.store_steps import ANA, FILE, NAME, opened, priced, shown

@@ -1,7 +1,10 @@
 """Flight from app.py: what it says is what the core says."""
 
+import numpy as np
+
 from hydra_core.console.live import cache
 from hydra_core.live.flight.analysis import analyse
+from tests.live.flight.test_teams import SETTINGS, requests
 from tests.pages.store_steps import shown
 
 PAGE = "pages/operate/live.py?part=experiments"
@@ -43,3 +46,22 @@ def test_the_address_restores_the_metric_followed_over_time(open_page):
     strange = open_page(PAGE, **{**link, "flight.metric": "rubbish"})
     assert not strange.exception
     assert strange.selectbox(key="flight.metric").value == metrics[0]
+
+
+def test_teams_are_compared_where_the_flight_names_them(open_page, workspace):
+    folder = workspace / "flights" / "split"
+    folder.mkdir(parents=True)
+    (folder / "flight.yaml").write_text(SETTINGS)
+    requests(np.random.default_rng(1), 100).to_csv(folder / "log.csv", index=False)
+    app = open_page(PAGE, **{"flight.chosen": "split", "flight.view": "Teams"})
+    assert not app.exception
+    frame = app.dataframe[0].value
+    assert frame["team"].tolist() == ["build", "chat", "search"]
+    assert frame["control"].tolist() == [50, 50, 50]
+    assert frame["guardrails"].str.match("1 (kept|undecided)").all()
+    assert "hold in all 3 compared teams together with 95 %" in shown(app)
+
+
+def test_a_flight_without_teams_says_how_to_name_them(open_page):
+    app = open_page(PAGE, **{"flight.view": "Teams"})
+    assert app.code[0].value == "team: team"

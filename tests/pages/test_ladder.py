@@ -7,7 +7,7 @@ from hydra_core.base.workspace import workspace_folder
 from hydra_core.catalog.schema import parse_catalog
 from hydra_core.console import cache, replays
 from hydra_core.console.access import identity
-from hydra_core.console.tune.view_ladder import in_force, rows
+from hydra_core.console.tune.ladder import in_force, rows
 from tests.console.valued import LINK, valued
 from tests.pages.finishing import finished
 
@@ -55,3 +55,13 @@ def test_each_source_is_one_click_from_the_draft(app):
     assert taken["benchmarks"].policy.rule is Rule.SHORTFALL
     assert "level" not in taken["benchmarks"].dimensions
     assert taken["heads"].success_source is SuccessSource.OUTCOME_MODEL
+
+
+def test_one_box_says_that_groups_are_traffic_for_the_ladder_and_for_learning(app):
+    """The set's groups are asked about once."""
+    (box,) = [one for one in app.checkbox if "groups are real kinds" in one.label]
+    assert not [one for one in app.toggle if "groups" in one.label]
+    assert not box.value
+    app = finished(box.check().run())
+    assert not app.exception
+    assert [k[-1] for k in replays.tasks()._tasks if k[0] == "ladder"] == [False, True]

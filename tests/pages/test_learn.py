@@ -5,6 +5,9 @@ import pytest
 from hydra_core.base.types import Rule
 from hydra_core.base.workspace import workspace_folder
 from hydra_core.catalog.schema import parse_catalog
+from hydra_core.choosing.lift import ends
+from hydra_core.choosing.sources.ladder import Ladder
+from hydra_core.choosing.sources.rungs import Kind
 from hydra_core.console import cache, replays
 from hydra_core.console.access import identity
 from hydra_core.console.tune.view_learned import headline
@@ -79,6 +82,17 @@ def test_the_answer_comes_first_and_goes_into_the_draft(learned):
     assert catalog_outcome_model(catalog).models == tuple(MODELS)
 
 
+def test_the_ladder_says_of_heads_what_learning_says(learned):
+    (folder,) = (workspace_folder() / "outcome_models").iterdir()
+    figures = load_outcome_model(folder).figures
+    assert not finished(learned.run()).exception
+    done = [task.result for task in replays.tasks()._tasks.values()]
+    rung = [one.rung(Kind.HEADS) for one in done if isinstance(one, Ladder)][-1]
+    assert rung.lift.mean.value == pytest.approx(figures["lift"]["mean"], abs=1e-12)
+    assert ends(rung.lift.mean) == pytest.approx(figures["lift"]["interval"], abs=1e-12)
+    assert (rung.recommend, rung.reason) == (figures["recommend"], figures["reason"])
+
+
 def test_every_question_has_its_answer(learned):
     app = learned
     for part in ("What it reads", "More outcomes", "Groups and languages", "Other routers"):
@@ -99,3 +113,21 @@ def test_what_was_learned_is_never_learned_over(learned):
     assert not app.exception
     assert replays.tasks().get(("learn", folder)) is None
     assert (folder / MANIFEST).read_bytes() == before
+
+
+def test_what_the_command_line_learned_is_found_under_its_own_name(learned):
+    (folder,) = (workspace_folder() / "outcome_models").iterdir()
+    folder.rename(folder.with_name("mine"))
+    (folder.with_name("broken")).mkdir()
+    (folder.with_name("broken") / MANIFEST).write_bytes(
+        (folder.with_name("mine") / MANIFEST).read_bytes()
+    )
+    app = finished(learned.run())
+    assert app.button(key="learn.start").disabled
+    assert "Success heads" in [one.value for one in app.subheader]
+
+
+def test_without_heads_the_ladder_does_not_say_keep_the_mix(open_page):
+    app = finished(choose_models(open_page(PAGE, **LINK)))
+    titles = [one.proto.title for one in (*app.info, *app.success)]
+    assert "Keep the fixed mix" not in titles

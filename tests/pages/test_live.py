@@ -1,9 +1,12 @@
 """Live from app.py: an empty state that teaches, and every part says what the core says."""
 
+import os
+
 import numpy as np
 import pytest
 
 from hydra_core.base.shipped import CATALOGS
+from hydra_core.base.workspace import workspace_folder
 from hydra_core.catalog import load_catalog
 from hydra_core.decision_log.canaries import (
     CanaryOrder,
@@ -43,7 +46,9 @@ def log(tmp_path, monkeypatch):
 def test_without_a_log_the_page_teaches_how_to_get_one(open_page):
     app = open_page(PAGE)
     assert not app.exception
-    assert any("hydra-router serve" in one.value for one in app.markdown)
+    (taught,) = (one.value for one in app.markdown if "hydra-router serve" in one.value)
+    assert "--catalog store:mine " in taught
+    assert f"--log {os.path.relpath(workspace_folder() / 'log')}\n" in taught
 
 
 def test_a_link_that_names_a_view_and_no_part_opens(open_page, log):
@@ -136,3 +141,25 @@ def test_without_a_log_there_is_nothing_to_make_a_set_of(open_page):
     app = open_page("pages/operate/live.py?part=log")
     assert not app.exception
     assert any("hydra-router serve" in one.value for one in app.markdown)
+
+
+def test_every_form_says_how_it_is_asked_before_there_is_any_log(open_page):
+    from hydra_core.console.live.connect import ADDRESS, ways
+
+    app = open_page(PAGE)
+    assert not app.exception
+    names = app.segmented_control(key="connect.form").options
+    known = ways(ADDRESS, ("minimax-m3", "claude-fable-5"))  # the ends of the first catalog
+    assert names == list(known)
+    for name in names:
+        app = open_page(PAGE, **{"connect.form": name})
+        assert [one.value for one in app.code] == [known[name].curl, known[name].python]
+    app.text_input(key="connect.address").set_value("https://router.example/").run()
+    assert app.code[0].value.startswith("curl -sf https://router.example/v1/systemone ")
+
+
+def test_how_to_connect_stays_in_view_beside_a_log(open_page, log):
+    app = open_page(PAGE, **{"live.view": "Connect", "connect.form": "Messages"})
+    assert not app.exception
+    assert "does not speak the form of this request" in "".join(one.value for one in app.markdown)
+    assert "/v1/messages" in app.code[0].value

@@ -68,3 +68,23 @@ def test_without_feedback_it_says_where_it_goes(open_page, log):
     app = open_page(PAGE)
     assert any("/v1/outcomes" in one.value for one in app.markdown)
     assert not [one for one in app.button if one.key == "log.make"]
+
+
+def test_a_time_without_requests_asks_for_a_longer_one(open_page, tmp_path, monkeypatch):
+    long_ago = datetime.now(UTC) - timedelta(days=40)
+    traffic(tmp_path / "decisions", [decision(0, at=long_ago, text="Rename it")])
+    monkeypatch.setenv("HYDRA_LOG", str(tmp_path / "decisions"))
+    app = open_page(PAGE)
+    assert not app.exception
+    assert any("Choose a longer one" in one.value for one in app.markdown)
+
+
+def test_a_set_of_one_outcome_a_query_leads_to_collecting(open_page, log, workspace):
+    log()
+    app = open_page(PAGE)
+    app.button(key="log.make").click().run()
+    (folder,) = (workspace / "evalsets").glob("[!.]*")
+    link = {"set": f"my/{folder.name}", "catalog": "paper_five"}
+    app = open_page("pages/configure/eval_sets.py?part=routing-help", **link)
+    assert not app.exception
+    assert [one.proto.label for one in app.get("page_link")] == ["Have every model answer a sample"]

@@ -9,7 +9,7 @@ import pytest
 
 from hydra_core.catalog.schema import parse_catalog
 from hydra_core.choosing.aims import Aim, AimKind
-from hydra_core.choosing.policy_search import FoundPolicy
+from hydra_core.choosing.policy_search import SearchedPolicy
 from hydra_core.console import cache, replays
 from hydra_core.replay.significance import Interval
 from tests.pages.moving import to
@@ -57,7 +57,7 @@ def test_the_result_says_what_was_promised_and_what_was_kept(done):
     table = done.dataframe[0].value
     assert table["promised"].notna().sum() == 3
     assert table["kept"].notna().all()
-    assert isinstance(only_task().result, FoundPolicy)
+    assert isinstance(only_task().result, SearchedPolicy)
 
 
 def with_result(app, **changed):

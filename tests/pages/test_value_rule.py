@@ -19,8 +19,7 @@ from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.outcome_model.find import catalog_outcome_model
 from hydra_core.replay.evaluation import evaluate
 from hydra_core.replay.replay import catalog_scores
-from hydra_core.replay.sweep import sweep_catalog
-from hydra_core.replay.value_sweep import sweep_by_value
+from hydra_core.replay.sweep import sweep_by_value, sweep_catalog
 from hydra_core.store import open_store
 from tests.console.valued import LINK, VALUE_USD, valued
 from tests.made_once import made_once

@@ -100,7 +100,9 @@ def prepare_first_page() -> threading.Thread:
     """Prepare the first page in a thread; a fault is left to the first visit, which shows it."""
     thread = threading.Thread(target=_warm, name="warming", daemon=True)
     for name in _LOUD:
-        logging.getLogger(name).addFilter(lambda _: threading.current_thread() is not thread)
+        logging.getLogger(name).addFilter(
+            lambda _: not threading.current_thread().name.startswith(thread.name)
+        )
     thread.start()
     return thread
 
@@ -115,6 +117,8 @@ def _warm() -> None:
         gc.freeze()
     except Exception:  # noqa: BLE001 (there is no visitor to show it to)
         logging.getLogger(__name__).debug("the first page was not prepared", exc_info=True)
+    finally:
+        gc.enable()
 
 
 #: Whatever a configuration says: pages of other sites may neither connect nor upload, and no

@@ -15,9 +15,9 @@ import streamlit as st
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.list_price import ListPrice
-from hydra_core.base.spelling import usd
+from hydra_core.base.spelling import titled, usd
 from hydra_core.base.types import Catalog, CostBasis
-from hydra_core.catalog.editing import newcomer
+from hydra_core.catalog import profiles
 from hydra_core.catalog.editing.model_grid import add_model, cell_problems
 from hydra_core.catalog.profiles import mean_tokens
 from hydra_core.choosing.by_rate import Rehearsal, rehearse_profiles
@@ -82,7 +82,7 @@ def missing_fields(values: Mapping[str, Any]) -> list[str]:
     missing = [label for key, label in _FIELDS.items() if values.get(key) in (None, "")]
     by_hand = values.get("capabilities")
     if isinstance(by_hand, Mapping):
-        missing += [_spoken(name) for name, value in by_hand.items() if value is None]
+        missing += [titled(name) for name, value in by_hand.items() if value is None]
     return missing + [str(values[key]) for key in ("missing",) if key in values]
 
 
@@ -129,10 +129,10 @@ def _evidence(catalog: Catalog) -> dict[str, Any]:
         if rate is None:
             return {"missing": "Success rate"}
         st.caption(f":material/info: {literal(_risk(catalog))}")
-        return newcomer.at_success_rate(catalog, rate / 100, known)
+        return profiles.evidence_at_rate(catalog, rate / 100, known)
     if place == Place.LIKE:
         names = [model.id for model in catalog.models if model.scores or model.overrides]
-        return newcomer.like(catalog, st.selectbox("It resembles", names))
+        return profiles.evidence_like(catalog, st.selectbox("It resembles", names))
     if place == Place.BENCHMARKS:
         return _benchmark_rates(catalog)
     if place == Place.BY_HAND:
@@ -154,7 +154,7 @@ def _success_rates(catalog: Catalog) -> tuple[dict[str, float], str]:
     """What share each model resolves, and of which queries: the set in view, or the benchmarks."""
     entry = chosen_on.in_view(catalog)
     if entry is None:
-        return newcomer.benchmark_rates(catalog), "the benchmarks"
+        return profiles.benchmark_rates(catalog), "the benchmarks"
     loaded = cache.evalset(entry.info.path, entry.info.digest)
     ids = {model.id for model in catalog.models}
     known = {
@@ -211,17 +211,13 @@ def _benchmark_rates(catalog: Catalog) -> dict[str, Any]:
 def _by_hand(catalog: Catalog) -> dict[str, float | None]:
     return {
         name: place.number_input(
-            _spoken(name), 0.0, 1.0, None, 0.01, format="%.4f", placeholder=f"{band.lo:g}",
+            titled(name), 0.0, 1.0, None, 0.01, format="%.4f", placeholder=f"{band.lo:g}",
             help=f"The predictor's score band is {band.lo:g} to {band.hi:g}.",
         )
         for place, name, band in zip(
             st.columns(len(catalog.dimensions)), catalog.dimensions, catalog.bands, strict=True
         )
     }  # fmt: skip
-
-
-def _spoken(dimension: str) -> str:
-    return dimension.replace("_", " ").capitalize()
 
 
 def _estimated_cost(catalog: Catalog, values: Mapping[str, Any]) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from hydra_core.base.spelling import titled
 from hydra_core.base.types import Catalog, ModelSpec, ModelStatus
 from hydra_core.catalog.editing.document import CatalogDocument, Data
 from hydra_core.catalog.editing.model_grid import (
@@ -27,11 +28,11 @@ from hydra_core.catalog.editing.model_grid import (
 )
 from hydra_core.catalog.prices.suggestions import stale_prices
 from hydra_core.catalog.profiles import blended_price, capabilities
-from hydra_core.catalog.variants import together
 from hydra_core.console import drafts, tables, widgets
 from hydra_core.console.cache import CatalogEntry
 from hydra_core.console.drafts import Working
 from hydra_core.console.figures.heat import HeatView, heat_figure
+from hydra_core.console.view_frontier import together
 from hydra_core.console.widgets import literal
 
 #: Prices read longer ago than this are flagged.
@@ -190,6 +191,12 @@ def _columns(faulty: bool) -> dict[str, Any]:
         "cached_input_usd_per_mtok": price(
             "Cached", help="USD per million cached input tokens; may be empty."
         ),
+        "long_prompts": column.TextColumn(
+            "Long requests",
+            width=150,
+            help="Prices above a number of input tokens: 200000: 4/18/0.4 is $4 in, $18 out and "
+            "$0.4 cached per million tokens above 200,000. Several stand between semicolons.",
+        ),
         "context_window": column.NumberColumn("Context", format="compact", width=92),
         "vision": column.CheckboxColumn("Vision", width=84),
         "tools": column.CheckboxColumn("Tools", width=80),
@@ -291,7 +298,7 @@ def _card(
     st.caption(literal(f"USD per Mtok · {model.provider} · {' · '.join(facts)}"))
     for k, dimension in enumerate(catalog.dimensions):
         hand = " (by hand)" if dimension in model.overrides else ""
-        name = dimension.replace("_", " ").capitalize()
+        name = titled(dimension)
         if np.isnan(values[k]):
             st.caption(f"{literal(name)}: no evidence")
         else:
@@ -306,7 +313,7 @@ def capability_map(catalog: Catalog) -> None:
     models, values = [catalog.models[i] for i in order], capabilities(catalog)[order]
     lo = np.array([band.lo for band in catalog.bands])
     width = np.array([band.width for band in catalog.bands])
-    names = tuple(d.replace("_", " ").capitalize() for d in catalog.dimensions)
+    names = tuple(titled(d) for d in catalog.dimensions)
     rows = range(len(models))
     texts = tuple(
         tuple(

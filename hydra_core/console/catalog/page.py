@@ -17,7 +17,7 @@ from hydra_core.console.catalog import models as models_view
 from hydra_core.console.catalog import policy as catalog_policy
 from hydra_core.console.catalog import status as catalog_status
 from hydra_core.console.catalog import what_if as what_if_view
-from hydra_core.console.components.cell_typing import cell_typing
+from hydra_core.console.components.scripts import cell_typing
 from hydra_core.console.drafts import Working
 from hydra_core.console.frame import Head, Part
 from hydra_core.console.widgets import literal
@@ -74,7 +74,7 @@ def choose(place: DeltaGenerator, catalog: Catalog, chosen: SetEntry) -> Event |
     return Event(EventKind.REPRICE, model, *prices)
 
 
-_SUMMARY, _DETAILS = "what_if.told", "what_if.details"
+_SUMMARY, _DETAILS = "what_if.summary", "what_if.details"
 _VIEWS = ("Edit", "Cards", "Capabilities")
 
 

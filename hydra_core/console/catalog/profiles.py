@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from hydra_core.base.spelling import titled
 from hydra_core.base.types import Catalog
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.editing.evidence_grid import (
@@ -17,10 +18,11 @@ from hydra_core.catalog.editing.evidence_grid import (
     edit_capabilities,
     edit_evidence,
     edit_scales,
+    edit_success,
     evidence_rows,
     remove_benchmarks,
+    success_rows,
 )
-from hydra_core.catalog.editing.success_grid import edit_success, success_rows
 from hydra_core.catalog.profiles import capabilities, compensated_weights, contributions
 from hydra_core.console import cache, drafts, tables, widgets
 from hydra_core.console.cache import CatalogEntry
@@ -42,9 +44,7 @@ def add_benchmark_dialog(entry: CatalogEntry, working: Working) -> None:
     importance = right.number_input("Importance α", min_value=0.0, value=0.1, step=0.05)
     st.caption("How much it exercises each dimension, 0 to 1 (ω)")
     weights = {
-        dimension: place.number_input(
-            dimension.replace("_", " ").capitalize(), 0.0, 1.0, 0.0, 0.05, format="%.3f"
-        )
+        dimension: place.number_input(titled(dimension), 0.0, 1.0, 0.0, 0.05, format="%.3f")
         for place, dimension in zip(
             st.columns(len(catalog.dimensions)), catalog.dimensions, strict=True
         )
@@ -276,7 +276,7 @@ def success_table(entry: CatalogEntry, catalog: Catalog) -> None:
         "cost_usd": number("Mean cost, $", format="%.5f", width=95),
     }
     for dimension, knots in zip(catalog.dimensions, block.knots, strict=False):
-        shown = dimension.replace("_", " ").capitalize()
+        shown = titled(dimension)
         for i, at in enumerate(knots):
             config[f"{dimension}@{i}"] = number(
                 f"{shown} {at:g}", format="%.3f", width=8 * len(f"{shown} {at:g}") + 45
@@ -294,7 +294,7 @@ def contribution_plot(catalog: Catalog) -> None:
     """What each benchmark adds to the raw capability on one dimension."""
     left, right = st.columns([4, 7], vertical_alignment="center")
     left.markdown("**What each benchmark adds**")
-    names = [name.replace("_", " ").capitalize() for name in catalog.dimensions]
+    names = [titled(name) for name in catalog.dimensions]
     if st.session_state.get("profiles.dimension") not in names:
         st.session_state["profiles.dimension"] = names[0]
     with right.container(horizontal=True, horizontal_alignment="right"):
@@ -325,7 +325,7 @@ def scales(entry: CatalogEntry, catalog: Catalog) -> None:
     tilde = compensated_weights(catalog.policy.weights, catalog.bands)
     frame = pd.DataFrame(
         {
-            "dimension": [d.replace("_", " ").capitalize() for d in catalog.dimensions],
+            "dimension": [titled(d) for d in catalog.dimensions],
             "lo": [band.lo for band in catalog.bands],
             "hi": [band.hi for band in catalog.bands],
             "weight": list(catalog.policy.weights),

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
+from hydra_core.base.spelling import titled
 from hydra_core.base.types import Band, Catalog, FloatArray
 from hydra_core.catalog.binding import rebind
 from hydra_core.console import (
@@ -44,7 +45,7 @@ def band_table(
     scored = requirements[np.isfinite(requirements).all(axis=1)]
     rows = []
     for k, dimension in enumerate(catalog.dimensions):
-        row: dict[str, object] = {"dimension": dimension.replace("_", " ").capitalize()}
+        row: dict[str, object] = {"dimension": titled(dimension)}
         for name, band in (("now", catalog.bands[k]), ("then", proposed[k])):
             row[f"{name}_band"] = f"{band.lo:.3f} to {band.hi:.3f}"
             row[f"{name}_below"] = 100 * float((scored[:, k] < band.lo).mean())
@@ -69,12 +70,12 @@ def from_evalset(entry: CatalogEntry, working: Working, catalog: Catalog) -> Non
             + literal(chosen.info.name)
         )
         try:
-            bands, told = _preview(chosen, catalog, working.text)
+            bands, text = _preview(chosen, catalog, working.text)
         except HydraError as error:
             widgets.problem(error)
             return
         left, right = st.columns([7, 4], vertical_alignment="center")
-        left.caption(told)
+        left.caption(text)
         right.button(
             "Put into the draft", icon=":material/straighten:", key="profiles.bands",
             on_click=_take, args=(entry, working, catalog, bands), width="stretch",

@@ -16,8 +16,7 @@ from hydra_core.base.spelling import signed, signed_usd, usd
 from hydra_core.base.types import Catalog, Rule
 from hydra_core.console import learned_models, selectors, tables, widgets
 from hydra_core.console.cache import ReplayKey, SetEntry
-from hydra_core.console.catalog.view_pool import moved_by_pool
-from hydra_core.console.catalog.view_what_if import paired_steps
+from hydra_core.console.catalog.view import moved_by_pool, paired_steps
 from hydra_core.console.components.live_knob import Bar, LiveKnob, live_knob
 from hydra_core.console.drafts import Working
 from hydra_core.console.figures.heat import HeatView, heat_figure
@@ -48,12 +47,12 @@ def sentence(found: WhatIf) -> str:
 
 def alone(found: WhatIf) -> str:
     """Queries moved, quality and cost of one edit by itself, in one line."""
-    told = f"By itself: {sentence(found)}"
+    text = f"By itself: {sentence(found)}"
     if not found.comparison.flipped.size:
-        return told
+        return text
     both = found.comparison
     quality, cost = _signed(both.quality, False, both.unknown), _signed(both.cost_usd, True)
-    return f"{told} Quality {quality}, cost {cost} per query."
+    return f"{text} Quality {quality}, cost {cost} per query."
 
 
 def deltas(found: WhatIf, *, before: str = "published", after: str = "draft") -> None:
@@ -342,7 +341,7 @@ def _sweeps(found: WhatIf, chosen: SetEntry) -> tuple[Sweep, Sweep] | None:
     return a, b
 
 
-_SUMMARY = "what_if.told"
+_SUMMARY = "what_if.summary"
 
 
 def draft_effect(working: Working, *, knob: bool = False) -> None:
@@ -389,13 +388,13 @@ def _summary(found: WhatIf, chosen: SetEntry, working: Working) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if chosen.info.synthetic:
             widgets.synthetic_badge()
-        told = "Edit a cell to see its effect."
+        text = "Edit a cell to see its effect."
         if working.edited:
-            told = sentence(found)
+            text = sentence(found)
         where = policy_text(found.after.catalog.policy)
         notes = "".join(f" {literal(note)}" for note in found.after.data.notes)
         st.caption(
-            literal(f"{told} Replayed on {found.comparison.n:,} queries at {where}.") + notes
+            literal(f"{text} Replayed on {found.comparison.n:,} queries at {where}.") + notes
         )
 
 

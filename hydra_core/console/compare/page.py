@@ -10,13 +10,11 @@ from hydra_core.base.types import Catalog
 from hydra_core.console import cache, frame, learned_models, replays, selectors, state, widgets
 from hydra_core.console import reports as reporting
 from hydra_core.console.cache import SetEntry
-from hydra_core.console.compare import learned as compare_learned
 from hydra_core.console.compare import policies as compare_policies
 from hydra_core.console.compare import queries as compare_queries
 from hydra_core.console.compare import significance as compare_significance
 from hydra_core.console.compare import state as compare_state
-from hydra_core.console.compare.view import Kind, Paired, Side, cascade_text, totals
-from hydra_core.console.compare.view_figures import Measure
+from hydra_core.console.compare.view import Kind, Measure, Paired, Side, cascade_text, totals
 from hydra_core.console.compare.view_tables import Sides, Which
 from hydra_core.console.eval_sets import make_catalog
 from hydra_core.replay.sweep import Sweep
@@ -47,7 +45,7 @@ def compare(entry: SetEntry, catalog: Catalog) -> None:
         options = compare_state.offered(entry, catalog, own)
         a, b = compare_state.sides(options, own)
         cards = choose(options, a, b)
-        learned = compare_learned.fitted(entry, own, (a, b))
+        learned = compare_significance.fitted(entry, own, (a, b))
         if learned is None:
             return
         both_sides = (a, sweep_of(entry, a, own)), (b, sweep_of(entry, b, own))

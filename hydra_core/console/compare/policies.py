@@ -1,4 +1,4 @@
-"""The panels of the Compare page: the two sides, the answer, who moved, languages."""
+"""The parts of Compare: the two sides, the answer, who moved, languages."""
 
 from __future__ import annotations
 
@@ -16,8 +16,17 @@ from hydra_core.base.types import Rule
 from hydra_core.console import tables, widgets
 from hydra_core.console.compare import state as compare_state
 from hydra_core.console.compare.figure_deltas import deltas_figure
-from hydra_core.console.compare.view import Kind, Paired, Side, Totals, on_curve, sentence
-from hydra_core.console.compare.view_figures import Measure, deltas_view, flip_view
+from hydra_core.console.compare.view import (
+    Kind,
+    Measure,
+    Paired,
+    Side,
+    Totals,
+    deltas_view,
+    flip_view,
+    on_curve,
+    sentence,
+)
 from hydra_core.console.compare.view_tables import Sides, grouping, slices
 from hydra_core.console.figures.frontier import frontier_figure
 from hydra_core.console.figures.heat import heat_figure
@@ -168,7 +177,7 @@ def _headline(quality: Interval, savings: Interval) -> tuple[str, Callable[..., 
     if cheaper:
         return "B is cheaper; no loss in quality is shown", st.success, ":material/savings:"
     if dearer:
-        return "B is dearer; no gain in quality is shown", st.warning, ":material/trending_down:"
+        return "B costs more; no gain in quality is shown", st.warning, ":material/trending_down:"
     return "No difference can be shown", st.info, ":material/balance:"
 
 
@@ -235,12 +244,12 @@ def by_slice(both: Paired, sweep: Sweep) -> None:
     )
     _slice_table(frame)
     small = int(frame["small"].sum())
-    told = "p: McNemar on resolved or not, corrected for looking at all rows (Holm)."
+    text = "p: McNemar on resolved or not, corrected for looking at all rows (Holm)."
     if small:
-        told += f" Open circles: fewer than 30 independent queries ({small} rows)."
+        text += f" Open circles: fewer than 30 independent queries ({small} rows)."
     if len(frame) > len(shown):
-        told += f" Drawn are the {len(shown)} largest of {len(frame)}."
-    st.caption(told)
+        text += f" Drawn are the {len(shown)} largest of {len(frame)}."
+    st.caption(text)
 
 
 _MOST_SLICES = 24

@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
-from hydra_core.base.spelling import usd
+from hydra_core.base.spelling import titled, usd
 from hydra_core.base.types import IntArray, Rule
 from hydra_core.console import cache, tables, widgets
 from hydra_core.console.access import identity
@@ -180,10 +180,10 @@ def _read_column(name: str) -> Any:  # noqa: ANN401 (Streamlit's own type)
     number = st.column_config.NumberColumn
     if name.startswith("predicted_"):
         return number(f"Predicted {name[-1].upper()}", format="percent", width=95)
-    needed = name.removeprefix("needs_").replace("_", " ").capitalize()
+    needed = titled(name.removeprefix("needs_"))
     label = needed.split()[0]  # all of a query's figures fit a window of 1280 pixels
-    told, width = f"{needed}: what the query requires, 0 to 1.", max(7 * len(label) + 18, 52)
-    return number(label, format="%.2f", width=width, help=told)
+    text, width = f"{needed}: what the query requires, 0 to 1.", max(7 * len(label) + 18, 52)
+    return number(label, format="%.2f", width=width, help=text)
 
 
 def _detail(row: int, both: Paired, sides: Sides, notes: Sequence[Note]) -> None:
@@ -273,9 +273,9 @@ def _drop(note: Note) -> None:
 
 
 def _write(digest: str, query_id: str) -> None:
-    told = st.session_state.pop("compare.message", "")
-    if told:
-        st.error(literal(told))
+    text = st.session_state.pop("compare.message", "")
+    if text:
+        st.error(literal(text))
     if not identity.may(Action.NOTE):
         st.caption("Viewers may read notes, not write them.")
         return

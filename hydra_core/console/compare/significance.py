@@ -9,11 +9,11 @@ import streamlit as st
 
 from hydra_core.console import replays, tables
 from hydra_core.console.cache import ReplayKey, SetEntry
-from hydra_core.console.compare import learned as compare_learned
 from hydra_core.console.compare.state import POLICIES
 from hydra_core.console.compare.view import Kind, Side, side_run
-from hydra_core.console.widgets import literal
-from hydra_core.replay.baselines.run import BaselineRun
+from hydra_core.console.tasks import Task
+from hydra_core.console.widgets import literal, waiting
+from hydra_core.replay.baselines import MODEL_COUPLED, BaselineRun, run_baselines
 from hydra_core.replay.compare import constant_run
 from hydra_core.replay.metrics import costliest
 from hydra_core.replay.report.significance import (
@@ -28,6 +28,8 @@ from hydra_core.replay.significance_table import Entry, SignificanceTable, signi
 from hydra_core.replay.sweep import Sweep
 
 _MOST = 30
+#: Larger sets take too long to fit while somebody waits; the command line has no such limit.
+MOST_QUERIES = 20_000
 
 
 def significance(
@@ -48,7 +50,7 @@ def significance(
     if not sides:
         st.caption("Pick at least one policy.")
         return
-    learned = compare_learned.fitted(entry, own, sides)
+    learned = fitted(entry, own, sides)
     if learned is None:
         return
     pairs = tuple((side, sweep_of(entry, side, own)) for side in sides)
@@ -157,3 +159,39 @@ def _downloads(table: SignificanceTable, name: str) -> None:
         f"{name} significance.tex", "text/x-tex", icon=":material/download:",
         key="compare.significance", on_click="ignore",
     )  # fmt: skip
+
+
+def fitted(entry: SetEntry, sweep: Sweep, sides: Sequence[Side]) -> dict[str, BaselineRun] | None:
+    """The learned routers among the sides; None while one is not there, after saying why."""
+    found: dict[str, BaselineRun] = {}
+    for name in {side.model for side in sides if side.kind is Kind.LEARNED}:
+        if len(sweep.data.rows) > MOST_QUERIES:
+            st.info(
+                f"Learned routers are fitted here on at most {MOST_QUERIES:,} queries; this set "
+                f"has {len(sweep.data.rows):,}."
+            )
+            return None
+        task = _fit(entry, sweep, name)
+        if task.running:
+            waiting(task, f"Fitting {name}, cross-fitted")
+            return None
+        if not isinstance(task.result, BaselineRun):
+            st.error(literal(task.error or f"{name} could not be fitted"), icon=":material/error:")
+            return None
+        found[name] = task.result
+    if found:
+        st.caption(
+            f":material/info: {', '.join(sorted(found))}: cross-fitted, none routes a query it "
+            f"learned from; {MODEL_COUPLED}."
+        )
+    return found
+
+
+def _fit(entry: SetEntry, sweep: Sweep, name: str) -> Task:
+    key = ("baseline", name, replays.sweep_key(entry, sweep))
+
+    def work(task: Task) -> BaselineRun:
+        texts = sweep.evalset.require_texts(name).iloc[sweep.data.rows].tolist()
+        return run_baselines(sweep.data, texts, names=(name,), progress=task.progress)[0]
+
+    return replays.tasks().get(key) or replays.tasks().start(key, work)

@@ -326,7 +326,7 @@ def _receipt(
         return nothing, ["chosen" if model == chosen else "" for model in models]
     at = int(np.searchsorted(sweep.data.rows, row))
     predicted, by_value = sweep.data.predicted, side.rule is Rule.VALUE
-    known = predicted.success if by_value and predicted is not None else sweep.shortfalls
+    known = predicted.success if by_value and predicted is not None else sweep.terms[0]
     values = dict(zip(sweep.data.pool.ids, known[at].tolist(), strict=True))
     says = [
         "chosen" if model == chosen

@@ -1,5 +1,6 @@
 // Puts a button on every figure of the page that saves it as PNG or SVG, or its numbers as CSV.
-// `data` is what component.py sends: the theme's colours. Nothing leaves the browser.
+// `data` is what scripts.py sends: the theme's colours, and the file that draws plots, to be loaded
+// before the first plot comes. Nothing leaves the browser.
 
 const NAME = "figure-files";
 const PNG_SCALE = 3;
@@ -12,6 +13,8 @@ let theme = {};
 
 export default function ({ data }) {
   theme = data;
+  const program = document.querySelector('script[type=module][src*="/static/js/"]');
+  if (data.plots && program) import(new URL(data.plots, program.src)).catch(() => {});
   style();
   let waiting = 0;
   const look = () => {

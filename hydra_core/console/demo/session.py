@@ -14,8 +14,7 @@ from streamlit import runtime
 from hydra_core.base.errors import AccessError
 from hydra_core.base.shipped import SAMPLE_DATA
 from hydra_core.base.workspace import workspace_folder
-from hydra_core.console.demo.copies import DEMOS, Demo
-from hydra_core.console.demo.scene import SAMPLES
+from hydra_core.console.demo.copies import DEMOS, SAMPLES, Demo
 
 #: Where a session keeps the token of its demo.
 TOKEN = "demo.token"

@@ -1,4 +1,4 @@
-"""Ratings by people: draw a sample, rate it, agreement, recalibration, import and export."""
+"""Ratings by people: draw a sample, rate its messages, agreement, recalibration."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from hydra_core.base.types import FloatArray, IntArray
 from hydra_core.console import cache, selectors, tables, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.cache import SetEntry
+from hydra_core.console.eval_sets.rating import Question, exchange, rating_form
 from hydra_core.console.eval_sets.view_audit import (
     Rated,
     agreement_frame,
     agreement_view,
     error_frame,
     length_of,
-    next_query,
     rated,
     recalibration_frame,
     script_frame,
@@ -36,9 +36,8 @@ from hydra_core.lab.audit.recalibrate import (
     recalibrate,
     scripts_of,
 )
-from hydra_core.lab.audit.tables import audit, from_csv, slices, to_csv
-from hydra_core.store.records import RatingState, Sample
-from hydra_core.store.roles import Action
+from hydra_core.lab.audit.tables import audit, slices
+from hydra_core.store.records import Sample
 
 
 def draw_sample(
@@ -77,7 +76,7 @@ def draw_sample(
     return rng.permutation(chosen)
 
 
-_SCALE = {1: "1", 2: "2", 3: "3", 4: "4", 5: "5"}
+_QUESTION = "How much of each does a good answer to this message need?"
 _MEANING = (
     "**1** does not need it at all · **2** a little · **3** clearly · **4** a lot · "
     "**5** only a frontier model would do it well"
@@ -90,73 +89,17 @@ _ASKED = {
 }
 
 
-@st.fragment
-def rating_form(sample: Sample, evalset: EvalSet) -> None:
-    """The next message of this rater, its scores, and what the keys do."""
-    if not identity.may(Action.RATE):
-        st.info("Viewers cannot rate. Ask a publisher for the role editor.")
-        return
-    store, me = cache.store(), identity.actor()
-    ratings = store.ratings.of(sample.name)
-    mine = [one for one in ratings if one.rater == me.name]
-    done = sum(one.state is RatingState.RATED for one in mine)
-    total = len(sample.query_ids)
-    st.progress(done / total, f"{literal(me.name)}: {done:,} of {total:,} rated, "
-                f"{sum(one.state is RatingState.SKIPPED for one in mine):,} skipped")  # fmt: skip
-    query = next_query(sample, ratings, me.name)
-    if query is None:
-        st.success("Every message of this sample is rated or skipped. See Agreement.", title="Done",
-                   icon=":material/task_alt:")  # fmt: skip
-        _undo(sample)
-        return
+def _rate(sample: Sample, evalset: EvalSet) -> None:
     texts = dict(zip(evalset.query_ids, evalset.require_texts("an audit"), strict=True))
-    left, right = st.columns([5.4, 4.6], gap="medium")
-    with left.container(border=True, height=430):
-        st.caption("How much of each does a good answer to this message need?")
+
+    def draw(query: str) -> None:
+        st.caption(_QUESTION)
         if query in texts:
             widgets.message(texts[query])
         else:
             st.caption("This message is no longer in the eval set. Skip it.")
-    with right:
-        _scores(sample, query)
 
-
-def _scores(sample: Sample, query: str) -> None:
-    """One row of five a dimension, then save, skip and undo."""
-    found = []
-    for name in sample.dimensions:
-        found.append(
-            st.segmented_control(
-                name.replace("_", " ").capitalize(), list(_SCALE), key=f"audit.{name}.{query}",
-                help=_ASKED.get(name), width="stretch",
-            )
-        )  # fmt: skip
-    note = st.text_input("Reason (optional)", key=f"audit.note.{query}", max_chars=2000)
-    whole = [score for score in found if score is not None]
-    with st.container(horizontal=True):
-        if st.button("Save", type="primary", key="audit.save", shortcut="Alt+S",
-                     disabled=len(whole) < len(found)):  # fmt: skip
-            _write(lambda: cache.store().ratings.rate(
-                sample, query, whole, actor=identity.actor(), note=note))  # fmt: skip
-        if st.button("Skip", key="audit.skip", shortcut="Alt+K"):
-            _write(lambda: cache.store().ratings.skip(sample, query, actor=identity.actor()))
-        _undo(sample)
-    st.caption(_MEANING)
-
-
-def _undo(sample: Sample) -> None:
-    if st.button("Undo", key="audit.undo", shortcut="Alt+U", icon=":material/undo:"):
-        _write(lambda: cache.store().ratings.undo(sample, actor=identity.actor()))
-
-
-def _write(step: object) -> None:
-    """Do one write and show the next message, or say why it could not be done."""
-    try:
-        step()  # type: ignore[operator]
-    except HydraError as error:
-        widgets.problem(error)
-        return
-    st.rerun(scope="fragment")
+    rating_form(sample, Question("message", draw, _MEANING, _ASKED))
 
 
 _LEAST = 5
@@ -343,36 +286,6 @@ def recalibration(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
     )
 
 
-def exchange(sample: Sample) -> None:
-    """Ratings out as CSV, and in."""
-    given = [one for one in cache.store().ratings.of(sample.name)
-             if one.state is RatingState.RATED]  # fmt: skip
-    rows = [(one.query_id, one.rater, one.scores, one.note) for one in given]
-    left, right = st.columns(2, gap="large")
-    with left:
-        st.markdown("#### Export")
-        st.caption("Columns: query_id, rater, one per dimension (1 to 5), note.")
-        st.download_button(
-            f"{len(rows):,} ratings as CSV", to_csv(rows, sample.dimensions),
-            f"{sample.name}.csv", icon=":material/download:", disabled=not rows, key="audit.out",
-        )  # fmt: skip
-    with right:
-        st.markdown("#### Import")
-        if not identity.may(Action.MODERATE):
-            st.caption("Importing ratings of other people needs the role publisher.")
-            return
-        file = st.file_uploader("Ratings as CSV", ["csv"], key="audit.file")
-        if file is None or not st.button("Import", type="primary", key="audit.in"):
-            return
-        try:
-            taken = from_csv(file, sample.dimensions, sample.query_ids)
-            count = cache.store().ratings.take_in(sample, taken, actor=identity.actor())
-        except HydraError as error:
-            widgets.problem(error)
-            return
-        st.success(f"{count:,} ratings imported.")
-
-
 _VIEWS = ("Rate", "Agreement", "Recalibrate", "Import and export")
 _NEW = "New sample"
 _LINK = {"sample": "audit.sample", "view": "label_quality.view", "step": "audit.part"}
@@ -413,7 +326,7 @@ def one_sample(
     elif part == "Import and export":
         exchange(sample)
     else:
-        rating_form(sample, evalset)
+        _rate(sample, evalset)
 
 
 def show(place: DeltaGenerator) -> None:

@@ -1,17 +1,27 @@
-"""The part Collect: what every model achieves on the same messages, where nobody knows it yet."""
+"""The part Collect: what every model achieves on the same messages, where nobody knows it yet.
+
+People grade collected answers blind, with the form of the label audit.
+"""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
-from hydra_core.console import tables, widgets
+from hydra_core.console import cache, tables, widgets
+from hydra_core.console.access import identity
 from hydra_core.console.demo import session
+from hydra_core.console.eval_sets.rating import Question, exchange, rating_form
 from hydra_core.console.frame import Head
 from hydra_core.console.widgets import literal
-from hydra_core.lab.collect.plan import RunStatus, list_runs, status_of
+from hydra_core.lab.collect.people import SCORE, Blind, forms_of
+from hydra_core.lab.collect.plan import SUFFIX, RunStatus, list_runs, status_of
 from hydra_core.lab.collect.settings import EXAMPLE
+from hydra_core.store.records import Sample
+from hydra_core.store.roles import Action
 
 _EVERY = "3s"
 _MESSAGE = '{"id": "q1", "text": "What is 12.5 % of 640?", "reference": "80"}'
@@ -21,6 +31,11 @@ hydra-router collect messages.jsonl --catalog pool.yaml --upstreams upstreams.ya
     --grade grade.yaml --out mine --dry-run
 hydra-router collect messages.jsonl --catalog pool.yaml --upstreams upstreams.yaml \\
     --grade grade.yaml --out mine"""
+_SCALE = (
+    "**1** does not do what was asked · **2** a small part · **3** half · **4** nearly all · "
+    "**5** does all of it"
+)
+_VIEWS = ("Rate", "Import and export")
 
 
 def show(head: Head) -> None:
@@ -30,6 +45,7 @@ def show(head: Head) -> None:
     found = list_runs(root)
     if found:
         st.fragment(_runs, run_every=_EVERY)()
+        _grading(found)
     else:
         widgets.empty(
             "Have every model answer the same messages",
@@ -45,6 +61,10 @@ def show(head: Head) -> None:
     widgets.commands(_COMMANDS)
     st.markdown("Each line of messages.jsonl is one message:")
     st.code(_MESSAGE, language=None)
+    st.markdown(
+        "Live traffic can be asked instead: `--from-log LOG` in the place of messages.jsonl takes "
+        "a sample of the logged messages, even over models and requirements."
+    )
     st.download_button(
         "Commented grade.yaml", EXAMPLE.read_text(encoding="utf-8"), "grade.yaml",
         icon=":material/download:", key="collect.example",
@@ -96,3 +116,69 @@ def _state(one: RunStatus) -> str:
     if one.running:
         return "running"
     return "complete" if one.answered + one.aside >= one.cells else "stopped"
+
+
+def _grading(runs: tuple[Path, ...]) -> None:
+    """A run's form and its answers one after another; nothing where no run has a form."""
+    try:
+        forms = {(run, name): form for run in runs for name, form in forms_of(run).items()}
+    except HydraError as error:
+        widgets.problem(error)
+        return
+    if not forms:
+        return
+    st.markdown("##### Grade answers")
+    left, right = st.columns([6, 4], vertical_alignment="bottom")
+    run, name = left.selectbox(
+        "Answers", list(forms), key="collect.form",
+        format_func=lambda one: f"{one[0].name.removesuffix(SUFFIX)}, {one[1]}",
+    )  # fmt: skip
+    form = forms[run, name]
+    sample = _sample(run, form)
+    if sample is None:
+        st.markdown(
+            f"{len(form):,} answers wait for people. You see the request and one answer, not which "
+            "model wrote it. Some answers come twice, to see whether grades are stable."
+        )
+        if identity.may(Action.RATE) and st.button("Start grading", type="primary"):
+            _draw(run, name, form)
+        return
+    with right:
+        st.session_state.setdefault("collect.grading", _VIEWS[0])
+        view = st.segmented_control(
+            "View", _VIEWS, key="collect.grading", required=True, label_visibility="collapsed"
+        )
+    if view == _VIEWS[0]:
+        by_id = {one.id: one for one in form}
+        rating_form(sample, Question("answer", lambda one: _answer(by_id[one]), _SCALE))
+    else:
+        exchange(sample)
+    st.caption("To write what was graded into the eval set, run the same collect command again.")
+
+
+def _sample(run: Path, form: tuple[Blind, ...]) -> Sample | None:
+    """The sample that stands for a form, once somebody has begun."""
+    ids = tuple(one.id for one in form)
+    samples = [one for one in cache.store().ratings.samples() if one.query_ids == ids]
+    return next((one for one in samples if one.evalset == run.name), None)
+
+
+def _draw(run: Path, name: str, form: tuple[Blind, ...]) -> None:
+    try:
+        cache.store().ratings.draw(
+            f"{run.name} {name}", actor=identity.actor(), evalset=run.name, evalset_digest="",
+            dimensions=(SCORE,), query_ids=[one.id for one in form],
+        )  # fmt: skip
+    except HydraError as error:
+        widgets.problem(error)
+        return
+    st.rerun()
+
+
+def _answer(one: Blind) -> None:
+    st.caption("How well does the answer do what was asked?")
+    parts = {"Request": one.request, "Reference": one.reference, "Answer": one.answer}
+    for heading, text in parts.items():
+        if text:
+            st.markdown(f"**{heading}**")
+            widgets.message(text)

@@ -27,7 +27,8 @@ def checks(entry: SetEntry, evalset: EvalSet) -> None:
     missing = missing_data(evalset)
     complete = missing.complete == missing.queries
     tone = "success" if complete else "warning"
-    widgets.toned(tone, _sentence(str(missing)), "Missing data")
+    said = str(missing)
+    widgets.toned(tone, f"{said[:1].upper()}{said[1:]}.", "Missing data")
     if missing.by_model:
         rows = [
             {"Model": model, "Outcomes missing": quality, "Costs missing": cost}
@@ -54,10 +55,6 @@ def checks(entry: SetEntry, evalset: EvalSet) -> None:
         st.error(literal(task.error), icon=":material/error:")
     else:
         _repeated(task.result)  # type: ignore[arg-type]
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _look(key: Hashable, entry: SetEntry, evalset: EvalSet) -> Task:

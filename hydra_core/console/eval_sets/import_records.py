@@ -243,8 +243,8 @@ def swebench_source() -> tuple[Runner, str] | None:
     def run(out: Path, about: About, force: bool) -> ImportReport:
         files = cast(TableFile, boards), cast(TableFile | None, problems)
         if not about.origin:
-            told = ", ".join(f"{model} = {folder}" for model, folder in models.items())
-            about = replace(about, origin=f"SWE-bench leaderboard: {told}")
+            text = ", ".join(f"{model} = {folder}" for model, folder in models.items())
+            about = replace(about, origin=f"SWE-bench leaderboard: {text}")
         return import_swebench(*files, models, out, about, force=force)
 
     return run, "SWE-bench leaderboard"

@@ -27,13 +27,18 @@ from hydra_core.console.eval_sets.view_import import (
     without_rates,
 )
 from hydra_core.console.widgets import literal
-from hydra_core.evalsets.importers.as_read import AsRead, raw_rows, read_rows
 from hydra_core.evalsets.importers.draft import About, ImportReport
 from hydra_core.evalsets.importers.mapping import TableMapping, suggest_mapping
 from hydra_core.evalsets.importers.reading.bounded import TableFile
 from hydra_core.evalsets.importers.reading.notation import SIGNS, Notation
 from hydra_core.evalsets.importers.reading.tables import columns_of
-from hydra_core.evalsets.importers.table import import_table, model_names
+from hydra_core.evalsets.importers.table import (
+    AsRead,
+    import_table,
+    model_names,
+    raw_rows,
+    read_rows,
+)
 
 _QUERY = {
     "query_id": "Query id",
@@ -58,7 +63,7 @@ def table_source(uploads: Sequence[UploadedFile]) -> tuple[Runner, str] | None:
         heads = [raw_rows(file, _LOOKED_AT) for file in files]
         columns = list(dict.fromkeys(name for file in files for name in columns_of(file)))
         suggested = with_likely_text(suggest_mapping(columns), heads)
-        mapping, ids = _meaning(columns, suggested, stamp)
+        mapping, ids = _meaning(columns, suggested, stamp, several=len(files) > 1)
         ids = ids if mapping.wide else _model_ids(_names(files, mapping, stamp))
     except HydraError as error:
         widgets.problem(error)
@@ -78,7 +83,10 @@ def table_source(uploads: Sequence[UploadedFile]) -> tuple[Runner, str] | None:
         "These files hold no message texts", key="eval_sets.no_texts",
         help="Without texts the set cannot be scored, because requirements are read from texts.",
     )  # fmt: skip
-    if not _complete(mapping, rates, bare=bare):
+    identified, note = mapping.identified() if len(files) == 1 else (mapping, "")
+    if note:
+        st.caption(literal(f"{note[0].upper()}{note[1:]}."))
+    if not _complete(identified, rates, bare=bare):
         return None
 
     def run(out: Path, about: About, force: bool) -> ImportReport:
@@ -126,9 +134,13 @@ def _first_rows(seen: Sequence[AsRead], name: str) -> None:
 
 
 def _meaning(
-    columns: Sequence[str], suggested: TableMapping, stamp: str
+    columns: Sequence[str], suggested: TableMapping, stamp: str, *, several: bool
 ) -> tuple[TableMapping, dict[str, str]]:
-    """What the columns mean, filled with what is suggested; and ids of a wide table's models."""
+    """What the columns mean, filled with what is suggested; and ids of a wide table's models.
+
+    Args:
+        several: Whether there are several files, which are joined by query id.
+    """
     st.markdown("##### What the columns mean")
     rows = [_ROW_LONG, _ROW_WIDE]
     wide = st.segmented_control(
@@ -136,7 +148,8 @@ def _meaning(
         key=f"eval_sets.rows.{stamp}",
     ) == _ROW_WIDE  # fmt: skip
     labels = _QUERY if wide else {**_QUERY, **_LONG}
-    fields = _fields(labels, columns, suggested.fields, stamp)
+    needed = _REQUIRED if several else _REQUIRED[1:]
+    fields = _fields(labels, columns, suggested.fields, stamp, needed)
     known = suggested.query_fields if wide else suggested.fields
     rest = {f: c for f, c in known.items() if f not in labels and c not in fields.values()}
     mapping = TableMapping({**rest, **fields})
@@ -168,14 +181,18 @@ def _meaning(
 
 
 def _fields(
-    labels: Mapping[str, str], columns: Sequence[str], found: Mapping[str, str], stamp: str
+    labels: Mapping[str, str],
+    columns: Sequence[str],
+    found: Mapping[str, str],
+    stamp: str,
+    needed: Sequence[str],
 ) -> dict[str, str]:
     chosen: dict[str, str] = {}
     places = st.columns(4)
     for i, (field, label) in enumerate(labels.items()):
         guess = found.get(field)
         column = places[i % 4].selectbox(
-            f"{label} *" if field in _REQUIRED else label,
+            f"{label} *" if field in needed else label,
             columns,
             index=columns.index(guess) if guess in columns else None,
             placeholder="not in the file",

@@ -33,9 +33,8 @@ from hydra_core.console.widgets import literal
 from hydra_core.evalsets.changes import EvalSetChanges
 from hydra_core.evalsets.folders import folder_name
 from hydra_core.evalsets.importers.draft import About, ImportReport
-from hydra_core.evalsets.importers.formats import FORMATS, Kind
+from hydra_core.evalsets.importers.formats import FORMATS, Kind, looks_like
 from hydra_core.evalsets.importers.reading.bounded import TableFile, size_of, watched
-from hydra_core.evalsets.importers.recognise import looks_like
 from hydra_core.store.roles import Action
 
 _REPORT, _TASK = "eval_sets.report", "eval_sets.import_task"
@@ -99,14 +98,15 @@ def _files(kind: Kind) -> list[UploadedFile]:
         "query id.",
     )
     if not uploads:
-        told = FORMATS[kind].files
+        what = FORMATS[kind].files
         if kind is Kind.TABLE:
-            told += (
-                " Needed: a query id, the message, and the quality of each model (0 to 1). Add the "
-                "cost in USD, or the tokens read and written, to see what routing costs. With one "
-                "row per query, columns are named like “quality:gpt-5” and “cost:gpt-5”."
+            what += (
+                " Needed: the message and the quality of each model (0 to 1), and a query id where "
+                "several files belong together. Add the cost in USD, or the tokens read and "
+                "written, to see what routing costs. With one row per query, columns are named "
+                "like “quality:gpt-5” and “cost:gpt-5”."
             )
-        st.caption(f"{told} Missing outcomes are not filled in.")
+        st.caption(f"{what} Missing outcomes are not filled in.")
     return uploads
 
 
@@ -215,8 +215,8 @@ def _report(report: ImportReport, key: str, name: str) -> None:
         icon=":material/check_circle:",
     )
     if report.warnings:
-        told = "\n".join(f"- {literal(warning)}" for warning in report.warnings)
-        st.warning(told, title="Know before you trust it", icon=":material/warning:")
+        text = "\n".join(f"- {literal(warning)}" for warning in report.warnings)
+        st.warning(text, title="Know before you trust it", icon=":material/warning:")
     if report.dropped:
         st.markdown("##### Left out")
         tables.kept(

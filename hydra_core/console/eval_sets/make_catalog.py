@@ -79,13 +79,13 @@ def _prices(entry: SetEntry, loaded: EvalSet) -> EnteredPrices:
     """The table of prices, filled from the set and a file."""
     given = recorded_prices(loaded.prices)
     table = st.container()
-    told, upload = st.columns([4, 3], gap="medium")
+    left, upload = st.columns([4, 3], gap="medium")
     with upload:
         file = st.file_uploader(
-            "Prices from a file", ["yaml", "yml", "json", "toml"],
+            "Prices from a file", ["yaml", "yml", "json", "toml", "csv", "tsv"],
             key=f"make_catalog.file.{entry.key}",
             help="`models: {gpt-4o: {input: 2.5, output: 10}}` in USD per million tokens, or a "
-            "price list of LiteLLM, OpenRouter or models.dev.",
+            "table with model, input and output, or a list of LiteLLM, OpenRouter or models.dev.",
         )  # fmt: skip
     if file is not None:
         text = file.getvalue().decode("utf-8-sig", "replace")
@@ -93,7 +93,7 @@ def _prices(entry: SetEntry, loaded: EvalSet) -> EnteredPrices:
     with table:
         edited = _edited(loaded, given, f"{entry.key}.{file.file_id if file else ''}.{len(given)}")
     entered = entered_prices(edited, given)
-    with told:
+    with left:
         _lacking(entered)
     return entered
 
@@ -106,9 +106,9 @@ def _given(text: str, name: str, stamp: str, loaded: EvalSet) -> dict[str, Given
     taken = {}
     for model, quote in near.items():
         prices = f"{quote.input_usd_per_mtok:f} in, {quote.output_usd_per_mtok:f} out"
-        label = literal(f"{model}: take the price of {quote.id} ({prices})")
+        label = literal(f"{model}: take the price of {quote.entry} ({prices})")
         if st.checkbox(label, key=f"make_catalog.near.{stamp}.{model}"):
-            taken[model] = quote.id
+            taken[model] = quote.entry
     if not taken:
         return given
     return given | prices_of_text(text, name, list(taken), date.today(), taken)

@@ -24,7 +24,7 @@ from hydra_core.console.eval_sets.view_routing_help import (
     upset_view,
 )
 from hydra_core.console.figures.intervals import intervals_figure
-from hydra_core.console.frame import BY_HAND, LEARNED, Head, link
+from hydra_core.console.frame import BY_HAND, COLLECT, LEARNED, Head, link
 from hydra_core.console.tasks import Task
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.evalset import EvalSet
@@ -296,7 +296,10 @@ def replayed(entry: SetEntry, catalog: Catalog) -> Sweep | None:
             title="This set cannot be replayed with this catalog",
             icon=":material/link_off:",
         )
-        make_catalog.offer(entry)
+        if cache.evalset(entry.info.path, entry.info.digest).is_log:
+            link(COLLECT, "Have every model answer a sample")
+        else:
+            make_catalog.offer(entry)
         return None
 
 

@@ -196,7 +196,7 @@ def nothing_yet() -> None:
     widgets.empty(
         "No eval set yet",
         "An eval set holds queries, and the quality and cost of each model on them. Choose "
-        "**Import** above to read one from CSV, JSONL or Parquet.",
+        "**Import** above to read one from CSV, JSON or Parquet.",
     )
 
 

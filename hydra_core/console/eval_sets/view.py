@@ -121,13 +121,13 @@ def suspect_table(evalset: EvalSet, found: Suspects) -> pd.DataFrame:
     rows = []
     for group in found.groups[:_SHOWN_GROUPS]:
         queries = evalset.queries.iloc[group]
-        told = [] if texts is None else [text[:_SHOWN_CHARS] for text in texts.iloc[group[:2]]]
+        examples = [] if texts is None else [text[:_SHOWN_CHARS] for text in texts.iloc[group[:2]]]
         rows.append(
             {
                 "Queries": len(group),
                 "Ids": ", ".join(queries["query_id"].iloc[:3]) + ", ..." * (len(group) > 3),
                 "Languages": queries["language"].nunique(),
-                "For example": "\n".join(told),
+                "For example": "\n".join(examples),
             }
         )
     return pd.DataFrame(rows)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.base.intervals import Interval
+from hydra_core.base.spelling import titled
 from hydra_core.base.types import FloatArray
 from hydra_core.console.figures.intervals import IntervalsView, Series
 from hydra_core.evalsets.evalset import EvalSet
@@ -91,7 +92,7 @@ def agreement_frame(found: Audit) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                "dimension": _titled(row.name),
+                "dimension": titled(row.name),
                 "raters": _shown(row.raters),
                 "predictor": _shown(row.predictor),
                 "label": "–" if row.label is None else _shown(row.label),
@@ -106,7 +107,7 @@ def error_frame(found: Audit) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                "dimension": _titled(row.name),
+                "dimension": titled(row.name),
                 "predictor_mae": row.predictor_mae,
                 "predictor_bias": _shown(row.predictor_bias, signed=True),
                 "label_mae": row.label_mae,
@@ -128,7 +129,7 @@ def agreement_view(found: Audit) -> IntervalsView:
     if rows and None not in labels:
         series.append(_series("Label with raters", [one for one in labels if one], "ghost"))
     return IntervalsView(
-        tuple(_titled(row.name) for row in rows), tuple(series),
+        tuple(titled(row.name) for row in rows), tuple(series),
         "Krippendorff's alpha (interval), 95 % interval", format=".2f", lines=((0.0, "chance"),),
     )  # fmt: skip
 
@@ -137,7 +138,7 @@ def recalibration_frame(found: Recalibration, dimensions: Sequence[str]) -> pd.D
     """Error and bias before and after, on queries the curve was not fitted on."""
     return pd.DataFrame(
         {
-            "dimension": [_titled(name) for name in dimensions],
+            "dimension": [titled(name) for name in dimensions],
             "before": found.before,
             "after": found.after,
             "bias_before": found.bias_before,
@@ -151,7 +152,7 @@ def script_frame(found: Recalibration, dimensions: Sequence[str]) -> pd.DataFram
     return pd.DataFrame(
         [
             {
-                "dimension": _titled(name),
+                "dimension": titled(name),
                 "script": SCRIPT_NAMES[part.script],
                 "n": part.n,
                 "before": part.before[k],
@@ -171,10 +172,6 @@ def _series(name: str, intervals: Sequence[Interval], tone: str) -> Series:
         np.array([getattr(one, part) for one in intervals]) for part in ("value", "lo", "hi")
     )
     return Series(name, value, low, high, tone)
-
-
-def _titled(name: str) -> str:
-    return name.replace("_", " ").capitalize()
 
 
 def _shown(interval: Interval, *, signed: bool = False) -> str:

@@ -9,11 +9,11 @@ from typing import Final
 import pandas as pd
 
 from hydra_core.catalog.identifiers import proposed_ids
-from hydra_core.evalsets.importers.as_read import measures
 from hydra_core.evalsets.importers.mapping import TableMapping
 from hydra_core.evalsets.importers.reading.cells import FILE, Form, blank, in_words
 from hydra_core.evalsets.importers.reading.notation import Measure, Notation, parse_notations
 from hydra_core.evalsets.importers.reading.tables import LINE
+from hydra_core.evalsets.importers.table import measures
 
 #: How the wizard's remedies name its own fields.
 FORM: Final = Form(to_read="Written: HOW", to_rate="USD per CURRENCY", to_join="Model names: PAIR")

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.spelling import titled
 from hydra_core.console.figures.heat import HeatView
 from hydra_core.console.figures.intervals import IntervalsView, Series
 from hydra_core.lab.labeling.messages import Message
@@ -202,8 +203,8 @@ def _alphas(found: Mapping[str, Any]) -> dict[str, Mapping[str, float]]:
 
 
 def _shown(one: Mapping[str, float]) -> str:
-    told = f"alpha {one['value']:.2f} [{one['lo']:.2f}, {one['hi']:.2f}]"
-    return told.replace("-", "−")
+    text = f"alpha {one['value']:.2f} [{one['lo']:.2f}, {one['hi']:.2f}]"
+    return text.replace("-", "−")
 
 
 def _name(dimension: str) -> str:
@@ -233,7 +234,7 @@ def agreement_view(found: Mapping[str, Any]) -> IntervalsView:
         if found[key]
     ]
     return IntervalsView(
-        tuple(map(_titled, names)), tuple(series), "Krippendorff's alpha, 95 % interval",
+        tuple(map(titled, names)), tuple(series), "Krippendorff's alpha, 95 % interval",
         format=".2f", lines=((DOUBTFUL, "doubtful below"), (FIRM, "firm")),
     )  # fmt: skip
 
@@ -242,7 +243,7 @@ def position_view(found: Mapping[str, Any]) -> IntervalsView:
     """Bias to the answer that is shown first, by dimension, in points of the 1 to 5 scale."""
     bias = found["position"]["first_minus_second"]
     return IntervalsView(
-        tuple(map(_titled, bias)), (Series("First minus second", *_bounds(list(bias.values()))),),
+        tuple(map(titled, bias)), (Series("First minus second", *_bounds(list(bias.values()))),),
         "First minus second, points of 5, 95 % interval", format="+.2f", lines=((0.0, "no bias"),),
     )  # fmt: skip
 
@@ -254,10 +255,10 @@ def levels_view(found: Mapping[str, Any]) -> HeatView:
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
     levels = tuple(next(iter(rows.values()))["near"])
     return HeatView(
-        tuple(map(_titled, rows)), levels, shares,
+        tuple(map(titled, rows)), levels, shares,
         tuple(tuple(f"{100 * value:.0f} %" for value in row) for row in shares),
         tuple(
-            tuple(f"{_titled(name)} near {level}: {int(n):,} messages"
+            tuple(f"{titled(name)} near {level}: {int(n):,} messages"
                   for level, n in zip(levels, row, strict=True))
             for name, row in zip(rows, counts, strict=True)
         ),
@@ -269,7 +270,7 @@ def labels_frame(found: Mapping[str, Any]) -> pd.DataFrame:
     """Mean, standard deviation, share of zeros, and counts by level, a row a dimension."""
     return pd.DataFrame(
         [
-            {"dimension": _titled(name), "mean": one["mean"], "sd": one["sd"],
+            {"dimension": titled(name), "mean": one["mean"], "sd": one["sd"],
              "zero": 100 * one["zero"], **{f"near {v}": n for v, n in one["near"].items()}}
             for name, one in found["dimensions"].items()
         ]
@@ -280,7 +281,7 @@ def judge_frame(found: Mapping[str, Any]) -> pd.DataFrame:
     """Every figure on the judge, a row a dimension; empty cells where nothing was measured."""
     rows = []
     for name in found["dimensions"]:
-        row: dict[str, object] = {"dimension": _titled(name)}
+        row: dict[str, object] = {"dimension": titled(name)}
         for key, _, _ in _KINDS:
             one = found[key].get(name)
             row |= {f"{key}_alpha": None, f"{key}_gap": None}
@@ -313,7 +314,3 @@ def _bounds(found: Sequence[Mapping[str, float]]) -> tuple[np.ndarray, np.ndarra
 
 def _finite(value: float) -> float | None:
     return value if np.isfinite(value) else None
-
-
-def _titled(name: str) -> str:
-    return name.replace("_", " ").capitalize()

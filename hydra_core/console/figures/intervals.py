@@ -101,17 +101,17 @@ def _line(value: float, colors: Palette) -> dict[str, Any]:
 def _names(view: IntervalsView, colors: Palette) -> list[dict[str, Any]]:
     """The lines' names, to the right unless they would be cut there; of two near lines outwards."""
     low, high = _range(view)
-    told = []
+    lines = []
     for value, text in view.lines:
         gaps = [(other - value) / (high - low) for other, _ in view.lines if other != value]
         near = next((gap for gap in gaps if abs(gap) < 0.4), 0.0)
         left = near > 0 if near else value - low > 0.7 * (high - low)
-        told.append({
+        lines.append({
             "x": value, "y": 0, "yref": "paper", "yanchor": "bottom",
             "xanchor": "right" if left else "left", "xshift": -4 if left else 4,
             "showarrow": False, "text": plain(text), "font": {"color": colors.muted, "size": 12},
         })  # fmt: skip
-    return told
+    return lines
 
 
 def _trace(view: IntervalsView, one: Series, shift: float, color: str) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -28,7 +30,7 @@ from hydra_core.console import (
     widgets,
 )
 from hydra_core.console.cache import CatalogEntry, ReplayKey, SetEntry
-from hydra_core.console.catalog.view_pool import pool_table
+from hydra_core.console.catalog.view import pool_table
 from hydra_core.console.demo import panel, session
 from hydra_core.console.figures.frontier import frontier_figure
 from hydra_core.console.figures.theme import Palette, palette
@@ -66,8 +68,10 @@ def prepare() -> None:
     cache.bundle()
     used = in_use()
     if used is not None:
-        _current(used)
-        _learned(used)
+        with ThreadPoolExecutor(1, thread_name_prefix=threading.current_thread().name) as beside:
+            learned = beside.submit(_learned, used)
+            _current(used)
+            learned.result()
         _drawn(used, palette("light"))
 
 
@@ -323,7 +327,7 @@ def _ways_in() -> dict[str, Step]:
         ),
         "spend-logs": Step(
             "cable", "Bring your logs",
-            "Decisions of HyDRA, spend logs of LiteLLM, Langfuse or OpenTelemetry.",
+            "Decisions of HyDRA, spend logs of LiteLLM, Langfuse, Helicone or OpenTelemetry.",
             frame.SETS, "Import a log",
         ),
     }  # fmt: skip

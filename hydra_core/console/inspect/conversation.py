@@ -173,7 +173,7 @@ def _short(said: str) -> str:
 def assumptions(catalog: Catalog, conversation: Conversation) -> None:
     """What the figures rest on."""
     unnamed = sum(model.cached_input_usd_per_mtok is None for model in catalog.models)
-    told = [
+    lines = [
         f"Routed at {policy_text(catalog.policy)}.",
         "Tokens are counted with the predictor's tokenizer, so all costs are estimates.",
         f"An image counts {IMAGE_TOKENS:,} tokens; a compaction keeps "
@@ -189,15 +189,15 @@ def assumptions(catalog: Catalog, conversation: Conversation) -> None:
         else:
             means = mean_answers(catalog)
             counted = f"counted {means.basis}" if means.tokens else "left out of the costs"
-        told.append(
+        lines.append(
             f"{unanswered} of {len(conversation.turns)} turns have no answer here; it is {counted}."
         )
     if unnamed:
-        told.append(
+        lines.append(
             f"The catalog has no cached price for {unnamed} of {len(catalog.models)} models: "
             f"assumed {100 * get().cached_share:.0f} % of the input price."
         )
-    st.caption(":material/info: " + " ".join(literal(text) for text in told))
+    st.caption(":material/info: " + " ".join(literal(text) for text in lines))
 
 
 def simulated(catalog: Catalog, conversation: Conversation) -> dict[StickyMode, Simulation]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from hydra_core.base.spelling import titled
 from hydra_core.base.types import Band, FloatArray
 from hydra_core.console.figures.theme import Palette, base_layout, model_colors, plain, tint
 
@@ -48,7 +49,7 @@ class RequirementsView:
 
 def requirements_figure(view: RequirementsView, colors: Palette) -> go.Figure:
     """A row per dimension: band, requirement bar, and a tick for every model's capability."""
-    names = [plain(name.replace("_", " ").capitalize()) for name in view.dimensions]
+    names = [plain(titled(name)) for name in view.dimensions]
     rows = np.arange(len(names), dtype=np.float64)
     top = _top(view)
     entries = 1 + len(view.needs) + len(view.models)

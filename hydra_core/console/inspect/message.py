@@ -15,7 +15,7 @@ import pandas as pd
 import streamlit as st
 
 from hydra_core.base.digests import text_sha256
-from hydra_core.base.spelling import signed, usd
+from hydra_core.base.spelling import signed, titled, usd
 from hydra_core.base.types import CostBasis, Rule
 from hydra_core.console import cache, tables
 from hydra_core.console.components.live_knob import Line, LiveKnob, Message, live_knob
@@ -104,8 +104,8 @@ def strip(
             message_steps(strips, scale, models, rule, knob),
             model_colors(models, colors()),
             messages=tuple(
-                Message(label, f"model_{i}", told)
-                for i, (label, told) in enumerate(zip(shown, facts(shown, models), strict=True))
+                Message(label, f"model_{i}", text)
+                for i, (label, text) in enumerate(zip(shown, facts(shown, models), strict=True))
             ),
             line=Line(key, "place", left=strip_left(strips), right=MARGIN),
             fades=fades,
@@ -136,7 +136,7 @@ def words_panel(text: str, one: Inspection, turn: int, key: str) -> None:
     """Which words raised which requirement."""
     left, right = st.columns([3, 5], vertical_alignment="center")
     left.markdown("**Which words raised it**")
-    names = [name.replace("_", " ").capitalize() for name in one.decision.dimensions]
+    names = [titled(name) for name in one.decision.dimensions]
     by_link = dict(zip(one.decision.dimensions, names, strict=True))
     wanted = by_link.get(inspect_state.get().part, names[0])
     st.session_state["inspect.words.dimension"] = wanted
@@ -166,12 +166,12 @@ def _legend(text: str, found: Occlusion, k: int, name: str) -> None:
     raised = words.strongest(text, found, k)
     if raised:
         listed = ", ".join(f"“{literal(words.valid(word))}”" for word in raised)
-        told = f"{name} is raised most by {listed}."
+        message = f"{name} is raised most by {listed}."
     else:
-        told = f"No single word raises {name.lower()} noticeably."
+        message = f"No single word raises {name.lower()} noticeably."
     st.caption(
-        f"{told} Green words raised the requirement, orange words lowered it. Measured by leaving "
-        "out one word at a time."
+        f"{message} Green words raised the requirement, orange words lowered it. Measured by "
+        "leaving out one word at a time."
     )
 
 
@@ -213,13 +213,13 @@ def share(one: Inspection, key: str) -> None:
 
 
 def _receipt(one: Inspection) -> None:
-    told = json.dumps(one.decision.receipt(), indent=2, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(one.decision.receipt(), indent=2, ensure_ascii=False, allow_nan=False)
     st.caption("Everything needed to recompute the decision, without the text.")
     st.download_button(
-        "Download JSON", told, "hydra-receipt.json", "application/json",
+        "Download JSON", text, "hydra-receipt.json", "application/json",
         icon=":material/download:", width="stretch", key="inspect.download", on_click="ignore",
     )  # fmt: skip
-    st.code(told, language="json", height=320)
+    st.code(text, language="json", height=320)
 
 
 def _link(one: Inspection, key: str) -> None:
@@ -240,9 +240,9 @@ def _link(one: Inspection, key: str) -> None:
     elif now.compare:
         st.caption("Without the texts, the link opens message A alone, from its scores.")
     else:
-        told = "predictions" if one.decision.valuation is not None else "τ and weights"
+        text = "predictions" if one.decision.valuation is not None else "τ and weights"
         st.caption(
-            f"The link carries scores, catalog and {told}: the same decision, without the text."
+            f"The link carries scores, catalog and {text}: the same decision, without the text."
         )
     params = urlencode(link(one, key), safe=",")
     st.code(f"{st.context.url}?{params}", wrap_lines=True, language=None)
@@ -315,9 +315,9 @@ def _read(one: Inspection) -> None:
     harness = one.decision.query.harness_tokens if one.decision.query else 0
     if harness:
         st.caption(f":material/smart_toy: {harness_text(harness)}")
-    told = view.burden(one)
-    if told:
-        st.caption(f":material/payments: {literal(told)}")
+    message = view.burden(one)
+    if message:
+        st.caption(f":material/payments: {literal(message)}")
     reading = one.decision.reading
     ignored = reading.ignored_chars if reading else 0
     if ignored:
@@ -374,16 +374,16 @@ def candidates(one: Inspection) -> None:
     frame = view.candidate_table(one)
     frame["Model"] = [literal(name) for name in frame["Model"]]
     frame["Why"] = [literal(why) for why in frame["Why"]]
-    deficits = [name.replace("_", " ").capitalize() for name in one.decision.dimensions]
+    deficits = [titled(name) for name in one.decision.dimensions]
     st.markdown("**Every model, cheapest first**")
     weights = dict(zip(deficits, one.decision.pool.weights.tolist(), strict=True))
     st.table(_heat(frame, weights, literal(one.decision.model)), border="horizontal")
     tables.offer_downloads(view.candidate_table(one), "inspect.candidates.table")
-    told = ", ".join(f"{name.lower()} {weight:.3g}" for name, weight in weights.items())
+    text = ", ".join(f"{name.lower()} {weight:.3g}" for name, weight in weights.items())
     costs = f" {literal(one.costs.basis)}" if one.costs else ""
     st.caption(
         "Under each requirement: the model's deficit. Shortfall: the sum of the deficits times "
-        f"the compensated weights ({literal(told)}); the shade shows what each adds. The rule "
+        f"the compensated weights ({literal(text)}); the shade shows what each adds. The rule "
         f"takes the first model, by the order, whose shortfall is within τ.{costs}"
     )
 
@@ -440,6 +440,6 @@ def differences(shown: Mapping[str, Inspection]) -> None:
         )
     change = b.decision.requirements - a.decision.requirements
     for k, dimension in enumerate(a.decision.dimensions):
-        name = literal(dimension.replace("_", " ").capitalize())
+        name = literal(titled(dimension))
         st.markdown(f"{name}: **{signed(change[k], 3)}**")
     st.caption("Requirement of B minus that of A.")

@@ -10,11 +10,12 @@ import streamlit as st
 from hydra_core.base.errors import MismatchError
 from hydra_core.base.types import BoolArray, Catalog, Rule
 from hydra_core.console import cache, selectors
-from hydra_core.console.inspect.view import Inspection, further_tokens
-from hydra_core.console.inspect.view_cost import (
+from hydra_core.console.inspect.view import (
     Answers,
+    Inspection,
     MessageCosts,
     counted_costs,
+    further_tokens,
     predicted_costs,
 )
 from hydra_core.evalsets.evalset import EvalSet

@@ -209,10 +209,10 @@ def ruled(catalog: Catalog) -> Catalog:
     policy = catalog.policy
     caps = policy.defences.score_caps
     if caps:
-        told = ", ".join(f"{name.replace('_', ' ')} {cap:g}" for name, cap in caps.items())
+        text = ", ".join(f"{name.replace('_', ' ')} {cap:g}" for name, cap in caps.items())
         if not st.toggle(
             "Score caps of the catalog", True, key="robustness.caps",
-            help=f"Scores count up to: {told}. Switch off to see what they keep out.",
+            help=f"Scores count up to: {text}. Switch off to see what they keep out.",
         ):  # fmt: skip
             bare = replace(policy.defences, score_caps={})
             policy = replace(policy, defences=bare)
@@ -262,7 +262,7 @@ def figures(found: Findings) -> None:
          "Share of attacks that led to one of the two most expensive models, with the suffix in "
          "the message's own language."),
         ("In English", *_percent(english.success), "The same with the suffix in English."),
-        ("Cost ratio", _ratio(own.cost_ratio), "own language",
+        ("Cost ratio", "–" if np.isnan(own.cost_ratio) else f"{own.cost_ratio:.2f}", "own language",
          "Cost with the suffix over cost without it, by the prices that order the models."),
         ("Harmless change", *_percent(flip.rate),
          f"Share of messages that go to another model after {flip.change}, the worst of "
@@ -350,13 +350,13 @@ def _messages(exchanges: tuple[Exchange, ...], unusual: str) -> None:
             "success": None if only else column.CheckboxColumn("Success", width=70),
         },
     )  # fmt: skip
-    told = [unusual] if unusual else []
+    lines = [unusual] if unusual else []
     if len(shown) > len(table):
-        told.append(f"Shown: the first {len(table):,} of {len(shown):,} attacks.")
+        lines.append(f"Shown: the first {len(table):,} of {len(shown):,} attacks.")
     left, right = st.columns([8.4, 1.6], vertical_alignment="top")
     with left:
-        if told:
-            st.caption(literal(" ".join(told)))
+        if lines:
+            st.caption(literal(" ".join(lines)))
     with right:
         tables.offer_downloads(table, "robustness")
     rows = picked.selection.rows
@@ -371,18 +371,14 @@ def _one(one: Exchange) -> None:
     end = len(one.text) - one.ignored
     with st.container(border=True):
         widgets.message(one.text[:end], one.text[end:])
-        told = "struck out: recognised as a claim and not scored" if one.ignored else (
+        text = "struck out: recognised as a claim and not scored" if one.ignored else (
             "no claim recognised: the whole text was scored")  # fmt: skip
-        st.caption(literal(f"{one.before} → {one.after}; {told}."))
+        st.caption(literal(f"{one.before} → {one.after}; {text}."))
 
 
 def _percent(rate: Interval) -> tuple[str, str]:
     value, ends = percent(rate)
     return value, ends or "nothing attacked"
-
-
-def _ratio(value: float) -> str:
-    return "–" if np.isnan(value) else f"{value:.2f}"
 
 
 def run(entry: SetEntry, catalog: Catalog) -> None:
@@ -431,8 +427,8 @@ def nothing_yet(asked: Wanted | None) -> None:
     )
     if asked is not None:
         seconds = expected_s(asked.key, asked)
-        told = f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"
-        text += f" This takes about {told} on this machine."
+        message = f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.0f} minutes"
+        text += f" This takes about {message} on this machine."
     widgets.empty("Can a user talk this router into an expensive model?", text)
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
-from ruamel.yaml import YAML
-
+from hydra_core.base.reading.plain_yaml import load_plain
 from hydra_core.base.shipped import SAMPLE_DATA
 from hydra_core.predictor.languages import LANGUAGES
 from hydra_core.routing.conversations.messages import Conversation, read_messages
@@ -69,5 +68,5 @@ def scenes() -> tuple[Scene, ...]:
 
 
 def _read(name: str) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = YAML(typ="safe", pure=True).load(SAMPLE_DATA / name)
-    return rows
+    rows = load_plain((SAMPLE_DATA / name).read_text(encoding="utf-8"))
+    return cast("list[dict[str, Any]]", rows)

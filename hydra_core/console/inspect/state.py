@@ -8,6 +8,7 @@ from typing import Final
 
 import streamlit as st
 
+from hydra_core.base.tokens import text_tokens
 from hydra_core.base.types import Catalog, Policy, Rule
 from hydra_core.console import cache, state
 from hydra_core.routing.conversations.harness import said
@@ -57,13 +58,14 @@ class Inspecting:
     def query(self, text: str) -> Query:
         """The request that is routed; harness text is not scored, as in `serve`."""
         message, harness_tokens = said(text)
+        own = round(text_tokens(message)) if self.context_tokens else 0
         return Query(
             message,
             self.turn,
             harness_tokens=harness_tokens,
             has_image=self.has_image,
             needs_tools=self.needs_tools,
-            context_tokens=self.context_tokens,
+            context_tokens=self.context_tokens + own,
             deny=frozenset(self.deny),
         )
 

@@ -59,21 +59,21 @@ def candidates(one: Inspection) -> None:
 
 def _basis(valued: Valuation) -> str:
     valuer = valued.valuer
-    told = [
+    lines = [
         f"Worth: predicted success less cost / V, at {knob_text(Rule.VALUE, valued.value_usd)}; "
         "the rule takes the largest."
     ]
     if valuer.outcome_model is None:
-        told.append(f"By success profiles, fitted to the outcomes of {valuer.evalset}.")
+        lines.append(f"By success profiles, fitted to the outcomes of {valuer.evalset}.")
     else:
-        told.insert(0, "In brackets: 95 % interval, from what similar predictions came to.")
-        told.append(f"Learned from the outcomes of {valuer.evalset}.")
+        lines.insert(0, "In brackets: 95 % interval, from what similar predictions came to.")
+        lines.append(f"Learned from the outcomes of {valuer.evalset}.")
     if valuer.placed:
-        told.append(
+        lines.append(
             f"No outcomes of {', '.join(valuer.placed)}: predicted from the other models and from "
             "the profile."
         )
-    return literal(" ".join(told))
+    return literal(" ".join(lines))
 
 
 def neighbours(one: Inspection) -> None:

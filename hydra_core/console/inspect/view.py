@@ -8,15 +8,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from hydra_core.base.spelling import usd
-from hydra_core.base.types import Catalog, CostBasis, Rule
+from hydra_core.base.spelling import titled, usd
+from hydra_core.base.tokens import text_tokens
+from hydra_core.base.types import Catalog, CostBasis, ModelSpec, Rule
 from hydra_core.console.figures.strip import TAU, Part, Scale, Strip, strip_end
 from hydra_core.console.inspect.figures import Need, RequirementsView
-from hydra_core.console.inspect.view_cost import MessageCosts
 from hydra_core.predictor.signals import Signals, signals
 from hydra_core.predictor.tokens import Gap, TokenCounter
 from hydra_core.routing import explain
 from hydra_core.routing.conversations.conversation import IMAGE_TOKENS
+from hydra_core.routing.conversations.economics import TurnTokens, billed_usd
 from hydra_core.routing.decision import Candidate, Decision, Fate
 from hydra_core.routing.explain import FlipText
 from hydra_core.routing.query import Query
@@ -109,7 +110,12 @@ def further_tokens(one: Inspection) -> int:
     query = one.decision.query
     if query is None:
         return 0
-    return (IMAGE_TOKENS if query.has_image else 0) + query.context_tokens
+    return (IMAGE_TOKENS if query.has_image else 0) + _earlier_tokens(query)
+
+
+def _earlier_tokens(query: Query) -> int:
+    """Tokens of what came before the message, which the request holds beside it."""
+    return max(0, query.context_tokens - round(text_tokens(query.text)))
 
 
 def burden(one: Inspection) -> str:
@@ -119,9 +125,10 @@ def burden(one: Inspection) -> str:
         return ""
     image = IMAGE_TOKENS if query.has_image else 0
     added, spec = further_tokens(one), one.catalog.model(one.decision.model)
-    cost = added * spec.input_usd_per_mtok / 1e6
+    cost = spec.price.usd_of_one(added, 0.0, size=added + text_tokens(query.text))
     parts = [f"{image:,} for the image (estimated)"] if image else []
-    parts += [f"{query.context_tokens:,} of earlier context"] if query.context_tokens else []
+    earlier = _earlier_tokens(query)
+    parts += [f"{earlier:,} of earlier context"] if earlier else []
     reads = f"Reads {added:,} more tokens, {' and '.join(parts)}: {usd(cost)} on {spec.id}."
     if one.plain == spec.id:
         return f"{reads} The message alone would go there too."
@@ -269,7 +276,7 @@ def candidate_table(one: Inspection) -> pd.DataFrame:
         frame.insert(2, COST, [one.costs.usd[row.model] for row in rows])
     _add_bases(frame, one)
     for k, dimension in enumerate(one.decision.dimensions):
-        frame[dimension.replace("_", " ").capitalize()] = [row.deficits[k] for row in rows]
+        frame[titled(dimension)] = [row.deficits[k] for row in rows]
     frame["Shortfall"] = [row.shortfall for row in rows]
     frame["Why"] = [row.reason for row in rows]
     return frame
@@ -353,3 +360,70 @@ def _fact(one: Inspection, model: str) -> str:
     per = "Mtok, blended" if one.decision.cost_basis is CostBasis.LIST_PRICE else "query"
     cost = one.cost_text(model) or f"{usd(row.cost)} per {per}"
     return f"shortfall {row.shortfall:.3f}, {cost}"
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Tokens of a mean answer by model, of one eval set; empty where no set here has tokens."""
+
+    tokens: Mapping[str, float]
+    evalset: str = ""
+
+    def of(self, model: str) -> float:
+        """A model's mean, else the mean of the other models, else 0."""
+        others = list(self.tokens.values())
+        return self.tokens.get(model, float(np.mean(others)) if others else 0.0)
+
+    @property
+    def basis(self) -> str:
+        """Where the tokens come from, to end a sentence with."""
+        if not self.tokens:
+            return "without the answer: no eval set here has the tokens of answers"
+        return f"with each model's mean answer in {self.evalset}"
+
+
+@dataclass(frozen=True, slots=True)
+class MessageCosts:
+    """One message on every model.
+
+    Attributes:
+        usd: Model id -> USD.
+        basis: Where the tokens come from, in one sentence.
+    """
+
+    usd: Mapping[str, float]
+    basis: str
+
+
+def predicted_costs(catalog: Catalog, valuation: Valuation, further: int) -> MessageCosts:
+    """As the catalog predicts, which is what the value rule weighs.
+
+    Args:
+        further: Tokens of an image and of earlier context, which no prediction counts.
+    """
+    valuer = valuation.valuer
+    usd = {
+        name: cost + further * catalog.model(name).input_usd_per_mtok / 1e6
+        for name, cost in zip(valuer.ids, valuation.cost_usd.tolist(), strict=True)
+    }
+    basis = (
+        f"Cost of this message: tokens predicted by the {valuer.source.words}, at the catalog's "
+        "prices."
+        if valuer.priced
+        else f"Cost of this message: predicted by the {valuer.source.words} from the costs of "
+        f"{valuer.evalset}."
+    )
+    return MessageCosts(usd, basis + (f" Plus {further:,} further tokens read." * (further > 0)))
+
+
+def counted_costs(catalog: Catalog, tokens: int, further: int, answers: Answers) -> MessageCosts:
+    """The message's own tokens, and a mean answer, at the catalog's prices."""
+
+    def cost(model: ModelSpec) -> float:
+        return billed_usd(model, TurnTokens(0, tokens + further, round(answers.of(model.id))))
+
+    basis = (
+        f"Cost of this message: {tokens + further:,} tokens read, counted with the predictor's "
+        f"tokenizer, {answers.basis}."
+    )
+    return MessageCosts({model.id: cost(model) for model in catalog.models}, basis)

@@ -48,14 +48,14 @@ def _stop(turn: TurnOutcome) -> Stop:
 
 def marks(one: Simulation) -> tuple[str, ...]:
     """What happens on each turn: a compaction, an image from there on."""
-    told, before = [], False
+    lines, before = [], False
     for turn in one.turns:
         parts = ["compacted"] if turn.compacted else []
         if turn.has_image and (not before or turn.compacted):
             parts.append("image")
         before = turn.has_image
-        told.append(", ".join(parts))
-    return tuple(told)
+        lines.append(", ".join(parts))
+    return tuple(lines)
 
 
 def mode_table(played: Mapping[StickyMode, Simulation]) -> pd.DataFrame:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.base.intervals import Interval
+from hydra_core.base.spelling import titled
 from hydra_core.console.figures.intervals import IntervalsView, Series
 from hydra_core.console.figures.strip import TAU
 from hydra_core.console.inspect.figures import KnobRateView
@@ -34,7 +35,7 @@ _FAMILIES = {
 
 def family_name(family: str) -> str:
     """A family of suffixes in words."""
-    return _FAMILIES.get(family, family.replace("_", " ").capitalize())
+    return _FAMILIES.get(family, titled(family))
 
 
 def headline(found: Findings) -> tuple[str, str, str]:

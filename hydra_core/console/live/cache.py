@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from hydra_core.live.bursts import Burst
     from hydra_core.live.canary import CanaryReport
     from hydra_core.live.drift import Drift
-    from hydra_core.live.flight.analysis import FlightReport
+    from hydra_core.live.flight.analysis import FlightReport, TeamParts
     from hydra_core.live.flight.effects import Effect, Reading
     from hydra_core.live.regions import Region
 
@@ -205,6 +205,15 @@ def report(folder: FlightFolder, reading: Reading, adjust: bool) -> FlightReport
 
     flight, rows = opened(folder)
     return analyse(rows, flight, reading=reading, adjust=adjust)
+
+
+@st.cache_resource(max_entries=16, show_spinner="Comparing the arms in each team")
+def teams(folder: FlightFolder, reading: Reading, adjust: bool) -> TeamParts | None:
+    """Compute a flight's figures inside each team; None where it names no teams."""
+    from hydra_core.live.flight.analysis import by_team
+
+    flight, rows = opened(folder)
+    return by_team(rows, flight, reading=reading, adjust=adjust)
 
 
 @st.cache_resource(max_entries=64, show_spinner="Looking at every day")

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import AccessError, HydraError
+from hydra_core.base.intervals import Interval
+from hydra_core.base.spelling import usd
 from hydra_core.base.types import Catalog
 from hydra_core.catalog import load_catalog
 from hydra_core.console import cache, tables, widgets
 from hydra_core.console.access import identity
+from hydra_core.console.cache import CatalogEntry
 from hydra_core.console.demo import session
 from hydra_core.console.frame import Head
 from hydra_core.console.live import cache as cache_live
 from hydra_core.console.live.traffic import catalog_in_use, choose_log, teach
-from hydra_core.console.live.view_canary import (
-    RULES,
-    canary_frame,
-    canary_text,
-    candidates,
-    follow_text,
-    source_of,
-)
 from hydra_core.console.widgets import literal
 from hydra_core.decision_log.canaries import (
     CanaryOrder,
@@ -34,11 +30,16 @@ from hydra_core.decision_log.canaries import (
     ordered_canary,
     refused_order,
 )
-from hydra_core.live.canary_changes import CanaryChanges
+from hydra_core.live.canary import LEAST_UNITS, CanaryChanges, CanaryReport, Compared
 from hydra_core.store.roles import Action
 
 _DAY_S = 86_400
 _SOON_S, _EVERY_S = 1.0, 5.0
+RULES = (
+    f"From {LEAST_UNITS} conversations in each arm on, it is stopped when more first attempts "
+    "fail, more requests are rejected or feedback is lower, or when a request costs or takes more "
+    "than the limit. The intervals are valid at any time and share the 5 %."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +165,11 @@ def _waiting(folder: Path, state: _State) -> None:
     why = refused_order(folder, state.order)
     name = literal(Path(state.order.catalog.removeprefix("store:")).stem)
     if why:
-        st.error(f"The service does not follow the canary {name}: {literal(why)}. Traffic goes "
-                 "on as before. Mend that, or take it back.", icon=":material/error:")  # fmt: skip
+        st.error(
+            f"The service does not follow the canary {name}: {literal(why)}. Traffic goes on as "
+            "before. Correct it, or take the order back.",
+            icon=":material/error:",
+        )
     else:
         st.info(f"The canary {name} is ordered, and no service has begun it yet. One that writes "
                 "this log begins it within a second.", icon=":material/hourglass_top:")  # fmt: skip
@@ -259,3 +263,96 @@ def _allowed(folder: Path) -> bool:
 
 def _why_not(folder: Path) -> str:
     return _FOREIGN if _is_foreign(folder) else "This takes the role publisher."
+
+
+def source_of(entry: CatalogEntry) -> str:
+    """What a service follows: the newest published revision, else the file."""
+    return f"store:{entry.key}" if entry.revision else str(entry.path.resolve())
+
+
+def candidates(entries: Sequence[CatalogEntry], main: Catalog | None) -> dict[str, CatalogEntry]:
+    """Catalogs that a service could run beside the one in use, the operator's and the most similar
+    first."""
+    ids = set() if main is None else {model.id for model in main.models}
+
+    def apart(entry: CatalogEntry) -> tuple[bool, int]:
+        models = set() if entry.catalog is None else {model.id for model in entry.catalog.models}
+        return not entry.own, len(models ^ ids)
+
+    fits = [
+        entry
+        for entry in entries
+        if entry.catalog is not None
+        and (main is None or entry.catalog.digest != main.digest)
+        and (main is None or entry.catalog.predictor_fingerprint == main.predictor_fingerprint)
+    ]
+    return {entry.key: entry for entry in sorted(fits, key=apart)}
+
+
+def follow_text(catalog: Catalog, main: Catalog | None) -> str:
+    """What begins, and what the services need for it."""
+    begun = "The services that write this log begin it within a second, without a restart."
+    if main is None:
+        return begun
+    added = sorted({model.id for model in catalog.models} - {model.id for model in main.models})
+    if not added:
+        return begun
+    return f"{begun} Their upstreams file must name {', '.join(added)}, which only it has."
+
+
+def canary_text(found: CanaryReport) -> tuple[str, str]:
+    """(tone, sentence) on a canary that still runs."""
+    if found.worse:
+        return "error", f"The canary is worse: {found.worse}. It stops at the next check."
+    units = found.failed.units
+    if found.failed.effect is None and found.quality.effect is None:
+        return "info", (
+            f"Too early: {units[1]:,} conversations on the canary and {units[0]:,} on the main "
+            f"revision. Each needs {LEAST_UNITS}."
+        )
+    return "success", "No measurable loss against the main revision."
+
+
+def canary_frame(found: CanaryReport) -> pd.DataFrame:
+    """One row a metric: conversations and means of both arms, and the difference."""
+    rows = []
+    for name, one, unit in (
+        ("First attempts that failed", found.failed, "%"),
+        ("Rejected requests", found.rejected, "%"),
+        ("Mean feedback", found.quality, "%"),
+        ("Time of a request", found.latency_ms, "ms"),
+        ("Cost of a request", found.cost_usd, "$"),
+    ):
+        main, canary = (_mean(value, unit) for value in one.means)
+        rows.append(
+            {
+                "metric": name,
+                "main_units": one.units[0],
+                "canary_units": one.units[1],
+                "main": main,
+                "canary": canary,
+                "difference": _difference(one, unit),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _mean(value: float, unit: str) -> str:
+    if value != value:
+        return "–"
+    return {"%": f"{100 * value:.1f} %", "ms": f"{value:,.0f} ms", "$": usd(value)}[unit]
+
+
+def _difference(one: Compared, unit: str) -> str:
+    """Of the means as they are, with the interval of the test."""
+    if one.effect is None:
+        return f"needs {LEAST_UNITS} in each arm"
+    main, canary = one.means
+    if unit == "%":
+        ends = (100.0 * x for x in (canary - main, float(one.effect.lo), float(one.effect.hi)))
+        return Interval(*ends).text("pp")
+    change = canary / main - 1.0 if main else 0.0
+    ends = (
+        100.0 * x for x in (change, float(one.effect.relative_lo), float(one.effect.relative_hi))
+    )
+    return Interval(*ends).text("%")

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
-from hydra_core.base.spelling import signed
+from hydra_core.base.spelling import signed, titled
 from hydra_core.base.types import Catalog
 from hydra_core.console import cache, tables, widgets
 from hydra_core.console.cache import SetEntry
@@ -263,9 +263,7 @@ def unknown(look: LogView) -> None:
             "known": column.TextColumn("Known", width=60),
             "share": column.NumberColumn("Traffic", format="%.1f %%", width=70),
             **{
-                name.replace("_", " "): column.NumberColumn(
-                    name.replace("_", " ").capitalize(), format="%.2f", width=118
-                )
+                name.replace("_", " "): column.NumberColumn(titled(name), format="%.2f", width=118)
                 for name in catalog.dimensions
             },
             "rated": column.NumberColumn("Rated", format="localized", width=60),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 
 import streamlit as st
 
@@ -15,17 +16,20 @@ from hydra_core.console.demo import session
 from hydra_core.console.figures.intervals import intervals_figure
 from hydra_core.console.frame import Head
 from hydra_core.console.live import cache as live_cache
-from hydra_core.console.live.figure_effect_by_day import effect_by_day_figure
+from hydra_core.console.live.figures import effect_by_day_figure
 from hydra_core.console.live.view_flight import (
+    all_teams_frame,
     arm_results,
     changes_view,
     effect_by_day_view,
     headline,
     plan_frame,
     results_frame,
+    teams_frame,
+    teams_view,
 )
 from hydra_core.console.widgets import literal, metric_row
-from hydra_core.live.flight.analysis import Alarm, FlightReport, all_metrics
+from hydra_core.live.flight.analysis import LEAST_UNITS, Alarm, FlightReport, all_metrics
 from hydra_core.live.flight.effects import Reading
 from hydra_core.live.flight.folders import FlightFolder, save_flight
 from hydra_core.live.flight.planning import plans
@@ -158,10 +162,7 @@ def over_time(folder: FlightFolder, report: FlightReport, arm: str) -> None:
         )
         return
     metrics = {metric.name: metric for metric in all_metrics(flight)}
-    name = st.selectbox(
-        "Metric", list(metrics), key="flight.metric", width=320, persist_state="session",
-        bind="query-params",
-    )  # fmt: skip
+    name = _choose_metric(metrics)
     path = live_cache.path(folder, metrics[name], arm, report.reading, report.adjusted)
     with st.container(border=True):
         widgets.figure(
@@ -178,6 +179,60 @@ def over_time(folder: FlightFolder, report: FlightReport, arm: str) -> None:
         st.caption(":material/warning: These bands hold at the planned end alone. If you stop on "
                    "the first day that excludes 0, about a third of experiments without a "
                    "difference seem to have one.")  # fmt: skip
+
+
+def _choose_metric(names: Iterable[str]) -> str:
+    return st.selectbox(
+        "Metric", list(names), key="flight.metric", width=320, persist_state="session",
+        bind="query-params",
+    )  # fmt: skip
+
+
+def teams(folder: FlightFolder, report: FlightReport, arm: str) -> None:
+    """Draw one metric inside each team, with the teams' users and guardrails."""
+    found = live_cache.teams(folder, report.reading, report.adjusted)
+    if found is None:
+        st.info(
+            "Name the column with the team in flight.yaml to compare the arms inside each team. "
+            "A decision log has it as `team`."
+        )
+        widgets.commands("team: team")
+        return
+    name = _choose_metric(metric.name for metric in all_metrics(report.flight))
+    control, column = report.flight.control, st.column_config
+    st.dataframe(
+        teams_frame(found, name, arm, control),
+        hide_index=True,
+        height="content",
+        column_order=("team", "control", "arm", "interval", "p", "verdict", "guardrails"),
+        column_config={
+            "team": column.TextColumn("Team", width=200),
+            "control": column.NumberColumn(f"Users, {control}", format="localized"),
+            "arm": column.NumberColumn(f"Users, {arm}", format="localized"),
+            "interval": column.TextColumn(f"Change, {100 * found.level:.4g} %", width=150),
+            "p": column.TextColumn("p", help="After Holm's correction", width=60),
+            "verdict": column.TextColumn("Result", width=100),
+            "guardrails": column.TextColumn("Guardrails", width=160),
+        },
+    )
+    tables.offer_downloads(lambda: all_teams_frame(found, arm), "flight.by_team")
+    if found.compared:
+        with st.container(border=True):
+            widgets.figure(
+                intervals_figure(teams_view(found, name, arm, control), widgets.colors()),
+                "flight.teams",
+                alt=f"Change of {name} in each team with its interval",
+            )
+    notes = [
+        f"Looks at parts of the experiment: each interval is at {100 * found.level:.4g} %, so that "
+        f"those of one metric hold in all {found.compared} compared teams together with 95 %. "
+        "p is corrected over all teams and metrics. Users were not drawn into teams: compare the "
+        f"arms inside a team, not two teams. A team with fewer than {LEAST_UNITS} users in an arm "
+        "is not compared."
+    ]
+    if found.shared:
+        notes.append(f"{found.shared:,} users are in several teams and count in each.")
+    st.caption(" ".join(notes))
 
 
 def planning(folder: FlightFolder, report: FlightReport) -> None:
@@ -220,7 +275,7 @@ def _per_day(days: tuple[str, ...], report: FlightReport) -> int:
     return max(1, round(sum(report.units.values()) / max(1, len(days))))
 
 
-_VIEWS = ("Results", "Over time", "Plan")
+_VIEWS = ("Results", "Teams", "Over time", "Plan")
 _READINGS = {Reading.ALWAYS: "Any time", Reading.FIXED: "Once, at the end"}
 
 
@@ -269,6 +324,8 @@ def experiment(folder: FlightFolder) -> None:
         verdict(report, arm)
         if view == "Over time":
             over_time(folder, report, arm)
+        elif view == "Teams":
+            teams(folder, report, arm)
         elif view == "Plan":
             planning(folder, report)
         else:

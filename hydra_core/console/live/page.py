@@ -9,7 +9,7 @@ import streamlit as st
 from hydra_core.base.errors import HydraError
 from hydra_core.console import frame, widgets
 from hydra_core.console.frame import Head, Part
-from hydra_core.console.live import canary, checks, flight, log, traffic
+from hydra_core.console.live import canary, checks, connect, flight, log, traffic
 from hydra_core.console.live.traffic import by_team, choose_log, log_view, teach
 
 _VIEWS = {
@@ -21,6 +21,7 @@ _VIEWS = {
     "Unknown": checks.unknown,
     "Feedback": traffic.rated,
     "Alerts": checks.alerted,
+    "Connect": connect.beside,
 }
 _EVERY_S = 5.0
 
@@ -49,6 +50,7 @@ def _traffic(head: Head) -> None:
         chosen = choose_log()
     if chosen is None:
         teach()
+        connect.show()
     else:
         live(*chosen)
 

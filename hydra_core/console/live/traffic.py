@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
+from shlex import quote as quote_word
 
 import numpy as np
 import streamlit as st
@@ -13,6 +15,7 @@ from hydra_core.base.types import Catalog
 from hydra_core.catalog.profiles import pool
 from hydra_core.console import cache, tables, widgets
 from hydra_core.console.cache import CatalogEntry
+from hydra_core.console.demo import session
 from hydra_core.console.figures.intervals import intervals_figure
 from hydra_core.console.figures.shares import timeline_figure
 from hydra_core.console.live import cache as cache_live
@@ -42,7 +45,7 @@ _HOW = """\
 Live reads the decision log that `serve` writes. Start `serve` in the folder of this console:
 
 ```
-hydra-router serve --catalog {catalog} --upstreams upstreams.yaml --log log
+hydra-router serve --catalog {catalog} --upstreams upstreams.yaml --log {log}
 ```
 
 Without `--upstreams` it only decides, which already shows the mix. For a log in another folder, set
@@ -94,7 +97,7 @@ def log_view(folder: Path, window_s: int) -> LogView | None:
     key = cache_live.key_of(folder, window_s, datetime.now(UTC))
     found = cache_live.traffic(key)
     if not len(found):
-        teach(f"No decisions in {folder.name}/ in this time", _HOW)
+        teach(f"No decisions in {folder.name}/ in this time", f"Choose a longer time, or: {_HOW}")
         return None
     entry = catalog_in_use(found)
     if entry is None or entry.catalog is None:
@@ -166,10 +169,12 @@ def teams(look: LogView) -> None:
 def teach(title: str = "No decision log yet", text: str = _HOW) -> None:
     """The empty state: how traffic comes here."""
     own = cache.own_catalogs()
-    catalog = own[0].key.removeprefix("my/") if own else "mine"
+    name = own[0].key.removeprefix("my/") if own else "mine"
+    catalog = f"store:{name}" if not own or own[0].revision else name
+    log = quote_word(os.path.relpath(session.folder() / "log"))
     with st.container(border=True):
         st.markdown(f"#### {widgets.literal(title)}")
-        st.markdown(text.replace("{catalog}", catalog))
+        st.markdown(text.replace("{catalog}", catalog).replace("{log}", log))
 
 
 def figures(look: LogView) -> None:
@@ -179,9 +184,9 @@ def figures(look: LogView) -> None:
     agents = agents_text(look.traffic)
     if agents:
         st.caption(f":material/smart_toy: {agents}")
-    told = notes(look.traffic)
-    if told:
-        st.caption(f":material/info: {literal(' '.join(told))}")
+    text = notes(look.traffic)
+    if text:
+        st.caption(f":material/info: {literal(' '.join(text))}")
 
 
 def traffic(look: LogView) -> None:

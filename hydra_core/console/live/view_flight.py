@@ -10,8 +10,8 @@ import pandas as pd
 from hydra_core.base.spelling import signed
 from hydra_core.base.types import FloatArray
 from hydra_core.console.figures.intervals import IntervalsView, Series
-from hydra_core.console.live.figure_effect_by_day import EffectByDayView
-from hydra_core.live.flight.analysis import Alarm, FlightReport, MetricResult
+from hydra_core.console.live.figures import EffectByDayView
+from hydra_core.live.flight.analysis import Alarm, FlightReport, MetricResult, TeamParts
 from hydra_core.live.flight.effects import Effect, Reading
 from hydra_core.live.flight.planning import MetricPlan
 from hydra_core.replay.report.significance import p_text
@@ -36,7 +36,7 @@ def headline(report: FlightReport, arm: str) -> tuple[str, str, str]:
     better, worse, broken = (verdicts.count(word) for word in ("better", "worse", "broken"))
     held, opened = verdicts.count("holds"), verdicts.count("open")
     guards = held + opened + broken
-    parts = [f"{better} metrics better", f"{worse} worse"]
+    parts = [f"{better} metric{'s' * (better != 1)} better", f"{worse} worse"]
     if guards:
         parts.append(f"{held} of {guards} guardrails kept")
     text = ", ".join(parts) + "."
@@ -54,14 +54,21 @@ def headline(report: FlightReport, arm: str) -> tuple[str, str, str]:
 def changes_view(report: FlightReport, arm: str) -> IntervalsView:
     """Relative change of every metric in percent."""
     results = arm_results(report, arm)
+    names = [f"{one.metric.name} {_ARROWS[one.metric.better.value]}" for one in results]
+    return _changes(names, results, arm, f"Change against {report.flight.control}, %")
+
+
+def _changes(
+    names: Sequence[str], results: Sequence[MetricResult], arm: str, title: str
+) -> IntervalsView:
     value, low, high = (
         100.0 * np.array([float(getattr(one.effect, name)) for one in results])
         for name in ("relative", "relative_lo", "relative_hi")
     )
     return IntervalsView(
-        tuple(f"{one.metric.name} {_ARROWS[one.metric.better.value]}" for one in results),
+        tuple(names),
         (Series(arm, value, low, high),),
-        f"Change against {report.flight.control}, %",
+        title,
         unit=" %",
         format="+.1f",
         lines=((0.0, "no change"),),
@@ -80,15 +87,79 @@ def results_frame(report: FlightReport, arm: str) -> pd.DataFrame:
                 "wanted": one.metric.better.value,
                 "control": float(one.effect.control),
                 "arm": float(one.effect.treatment),
-                "change": 100.0 * float(one.effect.relative),
-                "interval": f"{_signed(one.effect.relative)} % "
-                f"[{_signed(one.effect.relative_lo)}, {_signed(one.effect.relative_hi)}]",
-                "p": p_text(one.p_holm),
-                "verdict": _SHORT.get(one.verdict(), one.verdict()),
+                **_change(one),
                 "left_out": one.left_out,
             }
             for one in arm_results(report, arm)
         ]
+    )
+
+
+def _change(one: MetricResult) -> dict[str, object]:
+    """Change and interval in %, p after Holm, verdict."""
+    return {
+        "change": 100.0 * float(one.effect.relative),
+        "interval": f"{_signed(one.effect.relative)} % "
+        f"[{_signed(one.effect.relative_lo)}, {_signed(one.effect.relative_hi)}]",
+        "p": p_text(one.p_holm),
+        "verdict": _SHORT.get(one.verdict(), one.verdict()),
+    }
+
+
+def teams_view(teams: TeamParts, metric: str, arm: str, control: str) -> IntervalsView:
+    """One metric's relative change in percent, one row a team that is large enough."""
+    named = [
+        (_team(part.team), one)
+        for part in teams.parts
+        if part.report is not None
+        for one in arm_results(part.report, arm)
+        if one.metric.name == metric
+    ]
+    names, results = [name for name, _ in named], [one for _, one in named]
+    return _changes(names, results, arm, f"Change of {metric.lower()} against {control}, %")
+
+
+def teams_frame(teams: TeamParts, metric: str, arm: str, control: str) -> pd.DataFrame:
+    """One row a team: units by arm, one metric's change, and how its guardrails stand."""
+    rows = []
+    for part in teams.parts:
+        row: dict[str, object] = {
+            "team": _team(part.team),
+            "control": part.units[control],
+            "arm": part.units[arm],
+        }
+        results = () if part.report is None else arm_results(part.report, arm)
+        guards = [
+            _SHORT.get(one.verdict(), one.verdict())
+            for one in results
+            if one.metric.guard is not None
+        ]
+        counts = [f"{guards.count(word)} {word}" for word in dict.fromkeys(guards)]
+        row["guardrails"] = ", ".join(counts)
+        row |= next((_change(one) for one in results if one.metric.name == metric), _TOO_FEW)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+_TOO_FEW = {"change": np.nan, "interval": "too few users", "p": "", "verdict": ""}
+
+
+def _team(name: str) -> str:
+    return name or "No team"
+
+
+def all_teams_frame(teams: TeamParts, arm: str) -> pd.DataFrame:
+    """One row a team and metric, as `results_frame`; teams that are large enough."""
+    return pd.concat(
+        [
+            results_frame(part.report, arm).assign(
+                team=part.team, **{f"users_{name}": count for name, count in part.units.items()}
+            )
+            for part in teams.parts
+            if part.report is not None
+        ]
+        or [pd.DataFrame()],
+        ignore_index=True,
     )
 
 

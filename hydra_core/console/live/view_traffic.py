@@ -73,25 +73,25 @@ def agents_text(traffic: Traffic) -> str:
 
 def notes(traffic: Traffic) -> list[str]:
     """What the row of figures leaves out: one sentence each."""
-    found, told = uncounted(traffic), []
+    found, lines = uncounted(traffic), []
     if found.unknown:
-        told.append(f"{_requests(found.unknown)} of unknown cost, about {usd(found.unknown_usd)} "
+        lines.append(f"{_requests(found.unknown)} of unknown cost, about {usd(found.unknown_usd)} "
                     "in all and not in the sum: the upstream counted no tokens, or impossible ones."
                     )  # fmt: skip
     if found.estimated:
-        told.append(f"{_requests(found.estimated)} ended early (broken off or cancelled): "
+        lines.append(f"{_requests(found.estimated)} ended early (broken off or cancelled): "
                     f"{usd(found.estimated_usd)} of the sum is estimated.")  # fmt: skip
     rejected = traffic.rows.loc[traffic.rows["status"] == "rejected", "upstream_status"]
     if len(rejected):
         codes = rejected.dropna().astype(int).value_counts()
         listed = ", ".join(f"{code}: {count:,}" for code, count in codes.items())
-        told.append(f"{_requests(len(rejected))} rejected by an upstream as wrong ({listed}).")
+        lines.append(f"{_requests(len(rejected))} rejected by an upstream as wrong ({listed}).")
     if traffic.refused:
-        told.append(f"{_requests(traffic.refused)} refused: no model may serve them.")
+        lines.append(f"{_requests(traffic.refused)} refused: no model may serve them.")
     if traffic.lost:
-        told.append(f"{traffic.lost:,} records are lost: a process was killed before it wrote "
+        lines.append(f"{traffic.lost:,} records are lost: a process was killed before it wrote "
                     "them.")  # fmt: skip
-    return told
+    return lines
 
 
 def _requests(count: int) -> str:

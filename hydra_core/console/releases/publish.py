@@ -24,8 +24,8 @@ from hydra_core.console import (
 )
 from hydra_core.console.access import identity
 from hydra_core.console.cache import CatalogEntry, ReplayKey, SetEntry
-from hydra_core.console.catalog import models as catalog_panels
-from hydra_core.console.catalog import what_if as what_if_panels
+from hydra_core.console.catalog import models as catalog_models
+from hydra_core.console.catalog import what_if as what_if_tables
 from hydra_core.console.drafts import Working
 from hydra_core.console.frame import CANARY, LEARNED, MODELS, link
 from hydra_core.console.numbers import policy_text
@@ -52,7 +52,7 @@ def publish(entry: CatalogEntry, working: Working) -> None:
     done = st.session_state.pop(_PUBLISHED, "")
     if done:
         st.success(literal(done), icon=":material/verified:")
-    catalog_panels.problems(working)
+    catalog_models.problems(working)
     if working.behind:
         _merge(entry, working)
         return
@@ -184,8 +184,8 @@ def _before_and_after(chosen: SetEntry | None, before: Side | None, after: Side)
     moved = ""
     if before is not None:
         compared = what_if(before.replayed, after.replayed)
-        changes = what_if_panels.tiles(compared, "published", "draft")
-        moved = what_if_panels.sentence(compared)
+        changes = what_if_tables.tiles(compared, "published", "draft")
+        moved = what_if_tables.sentence(compared)
     _table(view.rows(before, after, changes), first=before is None)
     if after.evaluation.served_note:
         st.caption(literal(after.evaluation.served_note))
@@ -265,7 +265,7 @@ def _form(
     as_whom = f"as {me.name} ({me.role.value})"
     text = f"You publish {as_whom}." if allowed else f"You are here {as_whom} and may not publish."
     st.caption(literal(text))
-    link(CANARY, "Try a second catalog on a share of the traffic", ":material/alt_route:")
+    link(CANARY, "Try it on a share of traffic first", ":material/alt_route:")
 
 
 def _publish(entry: CatalogEntry, working: Working, chosen: SetEntry | None) -> None:

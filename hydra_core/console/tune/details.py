@@ -1,4 +1,4 @@
-"""The panels of the Tune page beside its plot: controls, details."""
+"""What stands beside the plot of Tune: controls, details."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.base.errors import HydraError
-from hydra_core.base.spelling import signed, usd
+from hydra_core.base.spelling import signed, titled, usd
 from hydra_core.base.types import Policy, Rule, Team, TeamBudget
 from hydra_core.choosing.aims import Aim, AimKind
 from hydra_core.console import cache, drafts, selectors, state, tables, widgets
@@ -24,7 +24,7 @@ from hydra_core.console.numbers import SYMBOLS, knob_text
 from hydra_core.console.state import Pin
 from hydra_core.console.tune import knob as tune_knob
 from hydra_core.console.tune import promised, search_form
-from hydra_core.console.tune.figure_languages import languages_figure
+from hydra_core.console.tune.figures import languages_figure
 from hydra_core.console.tune.view_budgets import budget_frame, budget_text
 from hydra_core.console.view_frontier import (
     language_table,
@@ -82,10 +82,10 @@ def conversations(evaluation: Evaluation) -> None:
             "lost": column.NumberColumn("Lost to switches", format="$%.4f"),
         },
     )
-    told = f"Savings against {found.strong} with a warm cache; the rest per conversation."
+    text = f"Savings against {found.strong} with a warm cache; the rest per conversation."
     if found.without_price:
-        told += f" No cached price is known of {', '.join(found.without_price)}."
-    st.caption(literal(told))
+        text += f" No cached price is known of {', '.join(found.without_price)}."
+    st.caption(literal(text))
 
 
 _AIMS = {
@@ -188,13 +188,13 @@ def _infeasible(sweep: Sweep, aim: Aim) -> None:
     try:
         tune_knob.setting(sweep, aim)
     except InfeasibleError as error:
-        told = (
+        text = (
             f"No {SYMBOLS[sweep.rule]} reaches QR {100 * aim.value:.1f} %: the most is "
             f"{100 * sweep.best_qr:.1f} %. Ask for less, or change the catalog."
             if aim.kind is AimKind.CHEAPEST_WITH_QR
             else str(error)
         )
-        st.caption(literal(told))
+        st.caption(literal(text))
 
 
 _COSTS = {Prices.TODAY: "Costs at today's prices", Prices.RECORDED: "As recorded"}
@@ -260,11 +260,11 @@ def _weights(sweep: Sweep) -> None:
             key = f"tune.w.{dimension}"
             st.session_state[key] = sweep.weights[k]
             st.number_input(
-                dimension.replace("_", " ").capitalize(), 0.05, 10.0, step=0.05, key=key,
+                titled(dimension), 0.05, 10.0, step=0.05, key=key,
                 on_change=_weigh, args=(sweep.catalog.dimensions,),
             )  # fmt: skip
-        told = zip(sweep.catalog.dimensions, sweep.compensated, strict=True)
-        each = " · ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in told)
+        text = zip(sweep.catalog.dimensions, sweep.compensated, strict=True)
+        each = " · ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in text)
         st.caption(f"After compensation for the width of the score bands, w~: {each}")
         st.button(
             "Back to the catalog's weights",
@@ -289,11 +289,11 @@ def _keep(evaluation: Evaluation) -> None:
         )
     metrics = {"qr": now.qr.value, "mean_cost_usd": now.mean_cost_usd.value}
     keep_under_name(here, sweep.evalset.digest, metrics, "tune")
-    problem, told = drafts.kept_error(), kept_message()
+    problem, text = drafts.kept_error(), kept_message()
     if problem is not None:
         widgets.problem(problem)
-    if told:
-        st.caption(f":material/check: {literal(told)}")
+    if text:
+        st.caption(f":material/check: {literal(text)}")
 
 
 def _pin(evaluation: Evaluation, pinned: tuple[Sweep, float] | None) -> None:

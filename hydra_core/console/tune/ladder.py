@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
+import numpy as np
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
-from hydra_core.base.types import Catalog
+from hydra_core.base.spelling import signed
+from hydra_core.base.types import LEVEL_DIMENSION, Catalog, Rule, SuccessSource
 from hydra_core.catalog.schema import parse_catalog
+from hydra_core.choosing.lift import ends
 from hydra_core.choosing.sources.catalog_blocks import start_of, unfitted, with_source
 from hydra_core.choosing.sources.ladder import Ladder, ladder_of_replay
-from hydra_core.choosing.sources.rungs import Kind, Rung
+from hydra_core.choosing.sources.rungs import COUPLING, NAMES, NEEDS, Kind, Rung
 from hydra_core.console import cache, drafts, learned_models, replays, selectors, widgets
 from hydra_core.console.cache import SetEntry
-from hydra_core.console.figures.intervals import intervals_figure
+from hydra_core.console.figures.intervals import IntervalsView, Series, intervals_figure
 from hydra_core.console.frame import PUBLISH, link
 from hydra_core.console.tasks import Task
-from hydra_core.console.tune import view_ladder as views
 from hydra_core.console.widgets import colors, figure, literal
 from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.outcome_model.raw import Predicted
 
-_TRAFFIC = "ladder.groups_are_traffic"
 _WIDTHS = (2.3, 1.9, 3.2, 2.3, 1.7)
+_RULES: Final = {
+    Kind.BENCHMARKS: "shortfall rule, Algorithm 1",
+    Kind.PROFILES: "shortfall rule, with a level",
+    Kind.SUCCESS: "value rule, in the YAML",
+    Kind.HEADS: "value rule, an outcome model",
+}
 
 
 def show(
@@ -32,6 +40,8 @@ def show(
     catalog: Catalog,
     model: OutcomeModel | None,
     take_heads: Callable[[], None],
+    *,
+    groups_are_traffic: bool,
 ) -> None:
     """The answer, one chart and one table of all sources.
 
@@ -39,9 +49,10 @@ def show(
         catalog: With the models to compare alone.
         model: Success heads learned from them; None where nothing was learned.
         take_heads: Puts the heads into the draft.
+        groups_are_traffic: Whether a gain from telling the set's groups apart counts.
     """
     try:
-        task = _compared(entry, catalog, model)
+        task = _compared(entry, catalog, model, groups_are_traffic)
     except HydraError as error:
         st.caption(f":material/info: Sources are not compared yet. {literal(str(error))}")
         return
@@ -52,13 +63,13 @@ def show(
         st.caption(f":material/info: Sources cannot be compared here: {literal(task.error)}.")
         return
     found = task.result
-    good, title, sentence = views.headline(found)
+    good, title, sentence = headline(found)
     tone, icon = ("success", "trending_up") if good else ("info", "balance")
     widgets.toned(tone, sentence, title, icon)
     with st.container(border=True):
         if any(one.lift is not None for one in found.rungs):
             figure(
-                intervals_figure(views.lifts_view(found), colors()), "ladder.lifts",
+                intervals_figure(lifts_view(found), colors()), "ladder.lifts",
                 alt="Mean lift of every source with its interval",
             )  # fmt: skip
         _table(entry, found, take_heads)
@@ -66,13 +77,13 @@ def show(
             "Mean over 25, 50 and 75 % of the cost range with its 95 % interval, cross-fitted: no "
             "query is routed by what has seen it."
         )
-    _groups(found)
+    _findings(found)
     problem = drafts.kept_error()
     if problem is not None:
         widgets.problem(problem)
 
 
-def _compared(entry: SetEntry, catalog: Catalog, model: OutcomeModel | None) -> Task:
+def _compared(entry: SetEntry, catalog: Catalog, model: OutcomeModel | None, traffic: bool) -> Task:
     """The comparison; begun when it is first asked for, then kept.
 
     Raises:
@@ -85,7 +96,6 @@ def _compared(entry: SetEntry, catalog: Catalog, model: OutcomeModel | None) -> 
     learned = "" if model is None else model.digest
     if model is not None:
         predicted = learned_models.value_sweep(entry, bare, model).data.with_outcomes.predicted
-    traffic = bool(st.session_state.get(_TRAFFIC, False))
     key = ("ladder", replays.sweep_key(entry, sweep), data.pool.ids, learned, traffic)
 
     def work(task: Task) -> Ladder:
@@ -105,7 +115,7 @@ def _unfitted(catalog: Catalog) -> Catalog:
         HydraError: Its text cannot be read.
     """
     pair = selectors.current()
-    if pair is None or views.in_force(catalog) is not Kind.PROFILES:
+    if pair is None or in_force(catalog) is not Kind.PROFILES:
         return catalog
     working = drafts.load(pair[1])
     if working.published is None:
@@ -122,12 +132,12 @@ def _table(entry: SetEntry, found: Ladder, take_heads: Callable[[], None]) -> No
     pair = selectors.current()
     working = None if pair is None else drafts.load(pair[1])
     catalog = None if working is None else working.catalog
-    force = None if catalog is None else views.in_force(catalog)
+    force = None if catalog is None else in_force(catalog)
     drafted = working is not None and working.edited
     names = ("Source", "Lift", "Needs", "A new model takes", "")
     for place, name in zip(st.columns(_WIDTHS, gap="small"), names, strict=True):
         place.caption(name)
-    for row in views.rows(found):
+    for row in rows(found):
         places = st.columns(_WIDTHS, gap="small", vertical_alignment="center")
         places[0].markdown(f"**{row.name}**  \n:small[:gray[{literal(row.rule)}]]")
         places[1].markdown(f"{literal(row.lift)}  \n:small[:gray[{literal(row.advice)}]]")
@@ -172,14 +182,94 @@ def _take(entry: SetEntry, rung: Rung) -> None:
     drafts.edit(pair[1], taken)
 
 
-def _groups(found: Ladder) -> None:
-    """What looks wrong with the outcomes, and whether groups are real kinds of traffic."""
-    if views.about_groups(found):
-        st.toggle(
-            "The set's groups are real kinds of my traffic", key=_TRAFFIC, persist_state="session",
-            help="Then a gain from telling them apart counts. Leave it off for benchmarks.",
-        )  # fmt: skip
-    told = views.findings(found)
-    if told:
+def _findings(found: Ladder) -> None:
+    """What looks wrong with the outcomes."""
+    text = findings(found)
+    if text:
         with st.expander("Outcomes that look wrong", icon=":material/fact_check:"):
-            st.markdown("\n".join(f"- {literal(line)}" for line in told))
+            st.markdown("\n".join(f"- {literal(line)}" for line in text))
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One source of the table.
+
+    Attributes:
+        rule: How it routes, in a few words.
+        lift: Mean lift with its interval; a dash where it is not known.
+        advice: Whether to use it, in a few words.
+        use: Whether it is the one to use.
+    """
+
+    kind: Kind
+    name: str
+    rule: str
+    lift: str
+    needs: str
+    coupling: str
+    advice: str
+    use: bool
+
+
+def rows(found: Ladder) -> tuple[Row, ...]:
+    """Every source, the one that needs least first; heads also where they are not learned yet."""
+    return tuple(_row(kind, found.rung(kind), found.recommended is kind) for kind in Kind)
+
+
+def _row(kind: Kind, rung: Rung | None, use: bool) -> Row:
+    advice = "Not learned yet" if rung is None else rung.reason.partition(":")[0].rstrip(".")
+    return Row(
+        kind, NAMES[kind], _RULES[kind], _lift(rung), _sentence(NEEDS[kind]),
+        _sentence(COUPLING[kind].partition(": ")[2]), advice, use,
+    )  # fmt: skip
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _lift(rung: Rung | None) -> str:
+    if rung is None or rung.lift is None:
+        return "–"
+    mean = rung.lift.mean.scaled(100.0)
+    return f"{signed(mean.value)} pp [{signed(mean.lo)}, {signed(mean.hi)}]"
+
+
+def headline(found: Ladder) -> tuple[bool, str, str]:
+    """Whether a source is worth it, a title, a sentence."""
+    title, _, sentence = found.reason.partition(": ")
+    return found.recommended is not None, title, sentence[:1].upper() + sentence[1:]
+
+
+def lifts_view(found: Ladder) -> IntervalsView:
+    """The mean lift of every source with its interval."""
+    known = [one for one in found.rungs if one.lift is not None]
+    low, high = (np.array(values) for values in zip(*map(_ends, known), strict=True))
+    value = np.array([0.0 if one.lift is None else 100 * one.lift.mean.value for one in known])
+    return IntervalsView(
+        tuple(NAMES[one.kind] for one in known),
+        (Series("Lift", value, low, high),),
+        "Quality above fixed mixes at equal cost, percentage points",
+        format="+.1f",
+        unit=" pp",
+        lines=((0.0, "as a fixed mix"),),
+    )
+
+
+def _ends(rung: Rung) -> tuple[float, float]:
+    assert rung.lift is not None
+    low, high = (np.nan if end is None else 100.0 * end for end in ends(rung.lift.mean))
+    return low, high
+
+
+def in_force(catalog: Catalog) -> Kind:
+    """The source that a catalog routes by."""
+    if catalog.policy.rule is Rule.VALUE:
+        by_heads = catalog.success_source is SuccessSource.OUTCOME_MODEL
+        return Kind.HEADS if by_heads else Kind.SUCCESS
+    return Kind.PROFILES if LEVEL_DIMENSION in catalog.dimensions else Kind.BENCHMARKS
+
+
+def findings(found: Ladder, most: int = 5) -> Sequence[str]:
+    """Outcomes of the set that look wrong, in words."""
+    return [one.text for one in found.findings[:most]]

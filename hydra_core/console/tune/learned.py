@@ -35,11 +35,11 @@ from hydra_core.console.cache import SetEntry
 from hydra_core.console.eval_sets import make_catalog
 from hydra_core.console.figures.frontier import frontier_figure
 from hydra_core.console.figures.intervals import intervals_figure
-from hydra_core.console.frame import Head
+from hydra_core.console.frame import COLLECT, Head, link
 from hydra_core.console.tasks import Task, Write
 from hydra_core.console.tune import ladder
 from hydra_core.console.tune import view_learned as views
-from hydra_core.console.tune.figure_reliability import reliability_figure
+from hydra_core.console.tune.figures import reliability_figure
 from hydra_core.console.view_frontier import Axes, XAxis, YAxis, frontier_view
 from hydra_core.console.widgets import colors, figure, literal
 from hydra_core.evalsets.changes import EvalSetChanges
@@ -47,7 +47,6 @@ from hydra_core.evalsets.score_files import messages_of
 from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.replay.evaluation import Evaluation, evaluate
 from hydra_core.replay.sweep import Sweep
-from hydra_core.replay.value_sweep import ValueSweep
 from hydra_core.store import Action
 
 
@@ -86,12 +85,11 @@ def start(
         task.stage = "Reading the messages"
         EvalSetChanges(me, store).score(evalset, predictor, task.step)
         messages = messages_of(evalset, bundle.fingerprint, bundle.vectors)
-        material = gather(evalset, messages, models)
+        material = gather(evalset, messages, models, rates)
         task.stage, task.done, task.total = "Learning, cross-fitted", 0, 0
         per_mtok = np.array([prices[name] for name in material.models])
         found = learn(material, per_mtok, groups_are_traffic=groups_are_traffic, progress=task.step)
-        if rates:
-            found = with_newcomers(found, rates, prices)
+        found = with_newcomers(found, rates, prices)
         return write_outcome_model(folder, found, fingerprint=bundle.fingerprint, record=record)
 
     write = Write(store, me, Action.LEARN, f"outcome model {folder.name}")
@@ -181,7 +179,7 @@ def curves(evaluation: Evaluation, shortfall: Sweep) -> None:
     )
 
 
-def questions(model: OutcomeModel, sweep: ValueSweep, shortfall: Sweep) -> None:
+def questions(model: OutcomeModel, sweep: Sweep, shortfall: Sweep) -> None:
     """One question at a time; only the one on screen is computed."""
     parts: dict[str, Callable[[], None]] = {
         "Can it be believed?": lambda: _reliability(model),
@@ -310,7 +308,7 @@ def _check(model: OutcomeModel) -> None:
         st.markdown("\n".join(f"- {literal(text)}" for text in found.findings))
 
 
-def _rivals(model: OutcomeModel, sweep: ValueSweep, shortfall: Sweep) -> None:
+def _rivals(model: OutcomeModel, sweep: Sweep, shortfall: Sweep) -> None:
     task = find_rivals((model.digest, shortfall.catalog.digest), (sweep, shortfall), model)
     if task.running:
         widgets.waiting(task, "Fitting the other routers on the same folds")
@@ -401,7 +399,8 @@ def run(entry: SetEntry, catalog: Catalog) -> None:
             entry, catalog, models, groups_are_traffic=real, rates=rates
         )
         found, task = learned_models.learned(folder), learning(folder)
-        found = found or learned_models.named(entry, catalog, (*models, *rates))
+        for find in (learned_models.named, learned_models.of_set):
+            found = found or find(entry, catalog, (*models, *rates))
         running = task is not None and task.running
         with right:
             if task is not None and running:
@@ -419,7 +418,8 @@ def run(entry: SetEntry, catalog: Catalog) -> None:
     if found is None and task is not None and task.failure is not None:
         widgets.problem(task.failure)
     cut = learned_models.cut_to(catalog, models if found is None else found.models)
-    ladder.show(entry, cut, found, partial(_take, entry, cut, found))
+    take = partial(_take, entry, cut, found)
+    ladder.show(entry, cut, found, take, groups_are_traffic=real)
     if found is not None:
         result(entry, cut, found)
     elif task is None or task.failure is None:
@@ -428,6 +428,15 @@ def run(entry: SetEntry, catalog: Catalog) -> None:
 
 def nothing_yet(entry: SetEntry) -> None:
     """What learning will do, before it did."""
+    if cache.evalset(entry.info.path, entry.info.digest).is_log:
+        widgets.empty(
+            "Each query has the outcome of one model",
+            "An outcome model can be learned from that, but nobody can say whether it is better "
+            "than a fixed mix: no models were compared on the same query. Have every model answer "
+            "about 250 of these messages, join both sets, and learn from all of it.",
+        )
+        link(COLLECT, "Collect outcomes")
+        return
     widgets.empty(
         "Learn what each model achieves on which message",
         f"From the outcomes of {entry.info.n:,} queries, in seconds to a minute. Every figure is "

@@ -12,7 +12,6 @@ from hydra_core.catalog.promised import with_promise
 from hydra_core.choosing.sources.promise import Promise, promise_on
 from hydra_core.console import chosen_on, drafts, replays, selectors, state, widgets
 from hydra_core.console.cache import ReplayKey, SetEntry
-from hydra_core.console.tune.view_promised import forecast_text, promise_text
 from hydra_core.console.widgets import literal
 from hydra_core.replay.sweep import Sweep
 
@@ -121,3 +120,29 @@ def _in_draft(made: Promise) -> bool:
     working = None if pair is None or pair[1].catalog is None else drafts.load(pair[1])
     kept = None if working is None or working.catalog is None else working.catalog.policy.promise
     return kept is not None and (kept.claim, kept.saving) == (made.claim, made.promised.saving)
+
+
+def promise_text(made: Promise, rule: Rule) -> tuple[str, str]:
+    """Return a title and a sentence."""
+    claim = f"{made.claim[:1].upper()}{made.claim[1:]}"
+    if not made.kept:
+        return (
+            "Nothing can be promised yet",
+            f"{claim}: {made.n:,} queries are too few, or the loss is too large.",
+        )
+    if made.knob(rule) is None:
+        return "No saving can be promised yet", f"{claim}: only the dearest setting holds."
+    saved = f"{100 * made.saving:.0f} %"
+    return f"Promised: {saved} saved", f"{claim}, and {saved} cheaper than it."
+
+
+def forecast_text(made: Promise) -> str:
+    """Say what other numbers of queries would allow, and what it was calibrated on."""
+    more = [one for one in made.forecast if one.queries > made.n]
+    said = ", ".join(f"with {one.queries:,} {100 * one.saving:.0f} %" for one in more)
+    now = f"{100 * made.saving:.0f} % with these {made.n:,} queries"
+    growth = f"Saved: {now}; {said}, if they are like these. " if said else ""
+    return (
+        f"{growth}Calibrated on {made.n:,} independent queries of {made.evalset} "
+        f"({made.calibrated_on}). It does not hold under drift: Live watches it."
+    )

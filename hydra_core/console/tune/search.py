@@ -9,14 +9,14 @@ import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import CatalogError, HydraError, Problem
-from hydra_core.base.spelling import signed, usd
+from hydra_core.base.spelling import signed, titled, usd
 from hydra_core.base.types import Catalog, Rule, Selection
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.editing.evidence_grid import edit_capabilities
 from hydra_core.catalog.editing.model_grid import model_rows
 from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.choosing.aims import aim_at
-from hydra_core.choosing.policy_search import FoundPolicy
+from hydra_core.choosing.policy_search import SearchedPolicy
 from hydra_core.choosing.space import Setting, with_cells
 from hydra_core.console import cache, chosen_on, drafts, selectors, state, tables, widgets
 from hydra_core.console.cache import SetEntry
@@ -60,7 +60,7 @@ def basis() -> None:
     )
 
 
-def take(result: FoundPolicy, entry: SetEntry, sweep: Sweep) -> None:
+def take(result: SearchedPolicy, entry: SetEntry, sweep: Sweep) -> None:
     """One click to Tune, to the pin, to the store, or to the catalog draft.
 
     Cells that moved are part of the catalog: Tune, pins and kept points hold tau and weights only,
@@ -68,7 +68,7 @@ def take(result: FoundPolicy, entry: SetEntry, sweep: Sweep) -> None:
     """
     setting = result.setting
     kept = kept_message()
-    told = st.session_state.pop("tuner.message", "") or kept
+    text = st.session_state.pop("tuner.message", "") or kept
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         if not setting.cells:
             _onward(result, entry, sweep)
@@ -84,9 +84,9 @@ def take(result: FoundPolicy, entry: SetEntry, sweep: Sweep) -> None:
                 "The moved cells belong to the catalog. Tune and Compare see them once the draft "
                 "is published."
             )
-    if told:
+    if text:
         with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-            st.caption(f":material/check: {literal(told)}", width="content")
+            st.caption(f":material/check: {literal(text)}", width="content")
             for place, label in _NEXT:
                 link(place, label)
     problem = drafts.kept_error()
@@ -99,7 +99,7 @@ def _pin(setting: Setting) -> None:
     st.session_state["tuner.message"] = f"Pinned: τ {setting.tau:.4g} with the tuned weights."
 
 
-def _keep(result: FoundPolicy, entry: SetEntry) -> None:
+def _keep(result: SearchedPolicy, entry: SetEntry) -> None:
     """Keep it under a name in the store, where the catalog has a published revision."""
     pair = selectors.current()
     if pair is None or pair[1].catalog is None:
@@ -118,7 +118,7 @@ def _keep(result: FoundPolicy, entry: SetEntry) -> None:
     keep_under_name(policy, entry.info.digest, metrics, "tuner")
 
 
-def _onward(result: FoundPolicy, entry: SetEntry, sweep: Sweep) -> None:
+def _onward(result: SearchedPolicy, entry: SetEntry, sweep: Sweep) -> None:
     setting, plain = result.setting, result.tau_alone_better
     if plain and st.button(
         "Use τ alone", type="primary", icon=":material/tune:", key="tuner.tau_alone",
@@ -147,7 +147,7 @@ def _parts(setting: Setting) -> str:
     return f"τ, weights and {moved} profile {'cell' if moved == 1 else 'cells'}"
 
 
-def _draft(result: FoundPolicy, sweep: Sweep, entry: SetEntry) -> None:
+def _draft(result: SearchedPolicy, sweep: Sweep, entry: SetEntry) -> None:
     pair = selectors.current()
     if pair is None:
         return
@@ -158,7 +158,7 @@ def _draft(result: FoundPolicy, sweep: Sweep, entry: SetEntry) -> None:
         st.session_state["tuner.message"] = f"Your draft of the catalog has the tuned {parts}."
 
 
-def _drafted(text: str, source: str, result: FoundPolicy, sweep: Sweep) -> str:
+def _drafted(text: str, source: str, result: SearchedPolicy, sweep: Sweep) -> str:
     """The catalog text with the tuned policy, in few digits that route as the tuned ones do.
 
     Raises:
@@ -188,7 +188,7 @@ def _drafted(text: str, source: str, result: FoundPolicy, sweep: Sweep) -> str:
 _ALIKE = 2.0
 
 
-def show_result(result: FoundPolicy, entry: SetEntry, sweep: Sweep, want: Wanted) -> None:
+def show_result(result: SearchedPolicy, entry: SetEntry, sweep: Sweep, want: Wanted) -> None:
     """What was found: the result, promised against kept, the setting, where to take it."""
     _headline(result)
     widgets.verdict_box(result.verdict)
@@ -213,7 +213,7 @@ def show_result(result: FoundPolicy, entry: SetEntry, sweep: Sweep, want: Wanted
         search_form.moved(result, sweep, want.cells)
 
 
-def _headline(result: FoundPolicy) -> None:
+def _headline(result: SearchedPolicy) -> None:
     """An aim that is missed comes first, and so does τ alone where it does better."""
     tuned, plain = (_reached(one) for one in (result.metrics, result.tau_only))
     if not result.met:
@@ -233,7 +233,7 @@ def _reached(metrics: PolicyMetrics) -> str:
     return f"QR {100 * metrics.qr.value:.1f} % at {usd(metrics.mean_cost_usd.value)} per query"
 
 
-def _agreement(result: FoundPolicy) -> str:
+def _agreement(result: SearchedPolicy) -> str:
     """Whether both halves asked for much the same weights."""
     first, second = (np.asarray(half.setting.weights) for half in result.halves)
     apart = float(np.maximum(first / second, second / first).max())
@@ -245,7 +245,7 @@ def _agreement(result: FoundPolicy) -> str:
     )
 
 
-def _figures(result: FoundPolicy) -> None:
+def _figures(result: SearchedPolicy) -> None:
     kept, gain = result.metrics, result.over_tau_only
     qr, cost = kept.qr.scaled(100.0), kept.mean_cost_usd
     further = result.optimism_cost_usd / (cost.value - result.optimism_cost_usd)
@@ -272,7 +272,7 @@ def _figures(result: FoundPolicy) -> None:
     metric_row(entries)
 
 
-def _halves(result: FoundPolicy, without_cells: FoundPolicy | None) -> None:
+def _halves(result: SearchedPolicy, without_cells: SearchedPolicy | None) -> None:
     rows = [
         {
             "part": f"Chosen on {'AB'[i]}, kept on {'BA'[i]}",
@@ -324,9 +324,9 @@ def _halves(result: FoundPolicy, without_cells: FoundPolicy | None) -> None:
     )
 
 
-def _weights(result: FoundPolicy, sweep: Sweep) -> None:
+def _weights(result: SearchedPolicy, sweep: Sweep) -> None:
     columns: dict[str, object] = {
-        "Dimension": [name.replace("_", " ").capitalize() for name in sweep.catalog.dimensions],
+        "Dimension": [titled(name) for name in sweep.catalog.dimensions],
         "Catalog": list(sweep.catalog.policy.weights),
         "Tuned": list(result.setting.weights),
     }
@@ -379,7 +379,7 @@ def search(entry: SetEntry, sweep: Sweep) -> None:
         search_form.nothing_yet(sweep, want)
     elif task.running:
         widgets.waiting(task, "Searching", unit="settings tried")
-    elif isinstance(task.result, FoundPolicy):
+    elif isinstance(task.result, SearchedPolicy):
         show_result(task.result, entry, sweep, want)
     else:
         search_form.stopped(task, sweep, want)

@@ -10,10 +10,10 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from hydra_core.base.spelling import usd
+from hydra_core.base.spelling import titled, usd
 from hydra_core.base.types import Rule
 from hydra_core.choosing.aims import Aim, AimKind
-from hydra_core.choosing.policy_search import FoundPolicy, search_policy
+from hydra_core.choosing.policy_search import SearchedPolicy, search_policy
 from hydra_core.choosing.space import Cell, Space, cells_around
 from hydra_core.console import replays, state, tables, widgets
 from hydra_core.console.access import identity
@@ -53,23 +53,20 @@ def cells_wanted(sweep: Sweep) -> tuple[tuple[Cell, ...], float]:
         )  # fmt: skip
         dimensions = places[1].multiselect(
             "Dimensions", names, key=_DIMENSIONS, placeholder="None", persist_state="session",
-            format_func=_spoken, wrap=True,
+            format_func=titled, wrap=True,
         )  # fmt: skip
         st.session_state.setdefault(_REACH, 0.05)
         reach = places[2].number_input(
             "At most ±", 0.01, 0.50, step=0.01, format="%.2f", key=_REACH, persist_state="session",
             help="How far a cell may move from where it is; it never leaves 0 to 1.",
         )  # fmt: skip
-        cells = tuple((m, k) for m in ids if m in models for k in _numbers(names, dimensions))
+        picked = [k for k, name in enumerate(names) if name in dimensions]
+        cells = tuple((m, k) for m in ids if m in models for k in picked)
         if cells:
             _burden(sweep, len(cells))
         elif models or dimensions:
             st.caption("Pick models and dimensions; until then no cell moves.")
     return cells, float(reach) if cells else 0.0
-
-
-def _numbers(names: Sequence[str], picked: Sequence[str]) -> list[int]:
-    return [k for k, name in enumerate(names) if name in picked]
 
 
 def _forget_unknown(key: str, known: Sequence[str]) -> None:
@@ -84,17 +81,17 @@ def _burden(sweep: Sweep, cells: int) -> None:
     clusters = sweep.data.clusters
     n = len(sweep.data.rows) if clusters is None else int(np.unique(clusters).size)
     numbers = cells + len(sweep.catalog.dimensions) + 1
-    told = (
+    text = (
         f"{cells} {'cell' if cells == 1 else 'cells'}, {len(sweep.catalog.dimensions)} weights "
         f"and τ: {numbers} numbers from {n // 2:,} independent queries in each half."
     )
     if n // 2 >= _ENOUGH * numbers:
-        st.caption(told)
+        st.caption(text)
         return
-    st.warning(f"{told} Too few to trust; pick fewer cells.", icon=":material/warning:")
+    st.warning(f"{text} Too few to trust; pick fewer cells.", icon=":material/warning:")
 
 
-def moved(result: FoundPolicy, sweep: Sweep, cells: Sequence[Cell]) -> None:
+def moved(result: SearchedPolicy, sweep: Sweep, cells: Sequence[Cell]) -> None:
     """Before and after of the cells, and whether both halves asked for the same."""
     st.markdown("**Profile cells**")
     frame = _table(result, sweep, cells)
@@ -119,7 +116,7 @@ def moved(result: FoundPolicy, sweep: Sweep, cells: Sequence[Cell]) -> None:
     st.caption(_agreement(frame))
 
 
-def _table(result: FoundPolicy, sweep: Sweep, cells: Sequence[Cell]) -> pd.DataFrame:
+def _table(result: SearchedPolicy, sweep: Sweep, cells: Sequence[Cell]) -> pd.DataFrame:
     """One row a cell, those that moved first, the largest move on top."""
     pool, (a, b) = sweep.data.pool, (half.setting.cells for half in result.halves)
     before = np.array([pool.capabilities[pool.ids.index(model), k] for model, k in cells])
@@ -129,7 +126,7 @@ def _table(result: FoundPolicy, sweep: Sweep, cells: Sequence[Cell]) -> pd.DataF
     frame = pd.DataFrame(
         {
             "Model": [model for model, _ in cells],
-            "Dimension": [_spoken(sweep.catalog.dimensions[k]) for _, k in cells],
+            "Dimension": [titled(sweep.catalog.dimensions[k]) for _, k in cells],
             "Catalog": before,
             "Tuned": tuned,
             "Change": tuned - before,
@@ -159,16 +156,12 @@ def _agreement(frame: pd.DataFrame) -> str:
     alike = (used["Change"] > 0) == (used["On A"] > used["Catalog"])
     sure = int((used["Halves move it"].eq(_SAME) & alike).sum())
     stay = "" if len(used) == len(frame) else ", the others (–) earned nothing and stay"
-    told = f"{len(used)} of {len(frame)} cells moved{stay}."
+    text = f"{len(used)} of {len(frame)} cells moved{stay}."
     if not sure:
-        return f"{told} **No move is borne out by both halves: likely chance, better left out.**"
+        return f"{text} **No move is borne out by both halves: likely chance, better left out.**"
     if sure == len(used):
-        return f"{told} Both halves move {'it' if sure == 1 else 'each'} the same way."
-    return f"{told} Both halves bear out {sure} of {len(used)} moves; the rest is likely chance."
-
-
-def _spoken(name: str) -> str:
-    return name.replace("_", " ").capitalize()
+        return f"{text} Both halves move {'it' if sure == 1 else 'each'} the same way."
+    return f"{text} Both halves bear out {sure} of {len(used)} moves; the rest is likely chance."
 
 
 _AIMS = {
@@ -266,10 +259,10 @@ def _key(entry: SetEntry, sweep: Sweep, want: Wanted) -> Hashable:
     return ("tuner", replays.sweep_key(entry, sweep), want)
 
 
-def without_cells(entry: SetEntry, sweep: Sweep, want: Wanted) -> FoundPolicy | None:
+def without_cells(entry: SetEntry, sweep: Sweep, want: Wanted) -> SearchedPolicy | None:
     """What the same search found with the profiles as they are; None if it was not run."""
     task = replays.tasks().get(_key(entry, sweep, replace(want, cells=(), reach=0.0)))
-    return task.result if task is not None and isinstance(task.result, FoundPolicy) else None
+    return task.result if task is not None and isinstance(task.result, SearchedPolicy) else None
 
 
 def _start(key: Hashable, sweep: Sweep, want: Wanted) -> Task:
@@ -278,7 +271,7 @@ def _start(key: Hashable, sweep: Sweep, want: Wanted) -> Task:
 
     cells = cells_around(sweep.data.pool, want.cells, want.reach) if want.cells else {}
 
-    def work(task: Task) -> FoundPolicy:
+    def work(task: Task) -> SearchedPolicy:
         return search_policy(
             sweep.data,
             Space(sweep.catalog.bands, cells=cells),

@@ -13,7 +13,7 @@ from hydra_core.base.spelling import signed
 from hydra_core.choosing.rivals import Rival
 from hydra_core.choosing.sources.few_outcomes import FEW
 from hydra_core.console.figures.intervals import IntervalsView, Series
-from hydra_core.console.tune.figure_reliability import ReliabilityLine
+from hydra_core.console.tune.figures import ReliabilityLine
 from hydra_core.outcome_model.model import OutcomeModel
 
 _LIFT = "Quality above fixed mixes at equal cost"
@@ -146,8 +146,8 @@ def more_outcomes(model: OutcomeModel) -> str:
     known = [(int(more), 100 * gain) for more, gain in gains.items() if gain is not None]
     if not known:
         return "Too few steps to say what more outcomes would give."
-    told = ", ".join(f"{signed(pp)} pp from {more:,} more" for more, pp in known)
-    return f"Along this curve expect {told}."
+    text = ", ".join(f"{signed(pp)} pp from {more:,} more" for more, pp in known)
+    return f"Along this curve expect {text}."
 
 
 def logged_sentence(model: OutcomeModel) -> str:

@@ -1,4 +1,4 @@
-"""The policy of a catalog, field by field: its text and what it does to a set. No streamlit."""
+"""A catalog as plain values: its pool, its policy, and its knob beside another's. No streamlit."""
 
 from __future__ import annotations
 
@@ -6,11 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from hydra_core.base.types import Catalog, Defences, FloatArray, Policy
+import numpy as np
+import pandas as pd
+
+from hydra_core.base.types import Catalog, Defences, FloatArray, IntArray, Policy
 from hydra_core.catalog.editing.document import CatalogDocument, Data
 from hydra_core.catalog.editing.render import Value
+from hydra_core.catalog.profiles import blended_price, capabilities
+from hydra_core.console.view_operating_point import Measure
 from hydra_core.evalsets.evalset import EvalSet
+from hydra_core.replay.sweep import Sweep, turning_points
+from hydra_core.replay.what_if import WhatIf
 
+#: Of either curve; two pixels each on the page.
+_STEPS = 128
 #: The score caps of the defences, one a dimension.
 CAPS: Final = "defences.score_caps"
 #: Whether agents' stalls raise anything.
@@ -25,6 +34,99 @@ _ROUTES: Final = (
     "cost_basis",
     "price_ratio",
 )
+
+
+def pool_table(catalog: Catalog) -> pd.DataFrame:
+    """One row per model, cheapest first: status, prices in USD per Mtok, capabilities."""
+    values = capabilities(catalog)
+    ratio = catalog.policy.price_ratio
+    frame = pd.DataFrame(
+        {
+            "model": [model.id for model in catalog.models],
+            "status": [model.status.value for model in catalog.models],
+            "price": [blended_price(model, ratio) for model in catalog.models],
+        }
+    )
+    for k, dimension in enumerate(catalog.dimensions):
+        frame[dimension] = values[:, k]
+    return frame.sort_values("price", ignore_index=True, kind="stable")
+
+
+def moved_by_pool(before: Catalog, after: Catalog) -> tuple[str, ...]:
+    """Models whose capabilities moved though nothing of their own was edited.
+
+    Capabilities are relative: the weakest counting model of the pool gets a band's low end, the
+    strongest its high end, so a model that joins or leaves moves the others.
+    """
+    if (before.benchmarks, before.bands) != (after.benchmarks, after.bands):
+        return ()
+    old = {m.id: (m, row) for m, row in zip(before.models, capabilities(before), strict=True)}
+    moved = []
+    for model, now in zip(after.models, capabilities(after), strict=True):
+        if model.id not in old:
+            continue
+        was, then = old[model.id]
+        same = (was.scores, was.overrides) == (model.scores, model.overrides)
+        if same and not np.allclose(then, now, atol=5e-4, equal_nan=True):
+            moved.append(model.id)
+    return tuple(moved)
+
+
+def paired_steps(found: WhatIf, before: Sweep, after: Sweep) -> pd.DataFrame:
+    """The exact figures of both catalogs at common settings of one knob, before a hand moves it.
+
+    Args:
+        found: The comparison that is shown at rest: its models and its common queries.
+        before, after: Both catalogs for every setting, under the same rule.
+
+    Returns:
+        A row a step: `knob`; for each measure of a what-if its value afterwards, in percent but
+        for the cost in USD, and in `<measure>_change` what it is more than before, on the common
+        queries; `before_0`, ... and `after_0`, ... with the traffic of each of `found.shares`.
+    """
+    settings = (turning_points(sweep.curve, _STEPS) for sweep in (before, after))
+    knobs = np.asarray(sorted(set().union(*settings)))
+    a, b = (_on(sweep, found.comparison.rows) for sweep in (before, after))
+    best = _best(a, b)
+    at_a, at_b, at_whole = (_rows(sweep, knobs) for sweep in (a, b, after))
+    whole = after.curve
+    columns = {
+        Measure.QUALITY.value: 100 * whole.quality[at_whole],
+        Measure.QR.value: 100 * b.curve.quality[at_b] / best,
+        Measure.COST.value: whole.mean_cost_usd[at_whole],
+        Measure.MISROUTE.value: 100 * whole.misroute[at_whole],
+    }
+    quality = b.curve.quality[at_b] - a.curve.quality[at_a]
+    changes = {
+        Measure.QUALITY: 100 * quality,
+        Measure.QR: 100 * quality / best,
+        Measure.COST: b.curve.mean_cost_usd[at_b] - a.curve.mean_cost_usd[at_a],
+        Measure.MISROUTE: 100 * (b.curve.misroute[at_b] - a.curve.misroute[at_a]),
+    }
+    columns |= {f"{measure.value}_change": values for measure, values in changes.items()}
+    for name, sweep in (("before", before), ("after", after)):
+        traffic = dict(zip(sweep.models, sweep.traffic(knobs).T, strict=True))
+        for i, model in enumerate(found.shares):
+            columns[f"{name}_{i}"] = traffic.get(model, np.zeros(knobs.size))
+    narrow = {name: values.astype(np.float32) for name, values in columns.items()}
+    return pd.DataFrame({"knob": knobs} | narrow)
+
+
+def _on(sweep: Sweep, rows: IntArray) -> Sweep:
+    """The sweep of these rows of the eval set alone."""
+    if sweep.data.rows.size == rows.size:
+        return sweep
+    return replace(sweep, data=sweep.data.take(np.searchsorted(sweep.data.rows, rows)))
+
+
+def _best(a: Sweep, b: Sweep) -> float:
+    """Mean quality of the best model of either pool, query by query, as QR is measured here."""
+    each: list[FloatArray] = [sweep.data.quality.max(axis=1) for sweep in (a, b)]
+    return float(np.maximum(*each).mean()) or 1.0
+
+
+def _rows(sweep: Sweep, knobs: FloatArray) -> IntArray:
+    return np.asarray([sweep.curve.row(float(knob)) for knob in knobs], dtype=np.intp)
 
 
 def decides_routes(name: str) -> bool:
@@ -43,10 +145,10 @@ def value_of(policy: Policy, name: str) -> object:
 def defences_text(policy: Policy) -> str:
     """The defences that are switched on, in a few words."""
     caps = [f"{name.replace('_', ' ')} {cap:g}" for name, cap in policy.defences.score_caps.items()]
-    told = [f"scores count up to {', '.join(caps)}"] if caps else []
+    lines = [f"scores count up to {', '.join(caps)}"] if caps else []
     if policy.defences.budget_usd is not None:
-        told.append(f"${policy.defences.budget_usd:g} a conversation")
-    return "; ".join(told) or "none"
+        lines.append(f"${policy.defences.budget_usd:g} a conversation")
+    return "; ".join(lines) or "none"
 
 
 def alone(before: Catalog, after: Catalog, name: str) -> Catalog:
