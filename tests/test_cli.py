@@ -173,6 +173,20 @@ def test_route_prints_the_model_and_explains_it(run, world):
     assert [one["model"] for one in receipt["candidates"]] == ["gpt-5-mini", "gpt-5", "gpt-5.2"]
 
 
+def test_route_takes_the_message_itself_too(run, world):
+    common = ("--catalog", world / "pool.yaml", "--bundle", world / "bundle")
+    receipts = [
+        json.loads(out)
+        for _, out, _ in (
+            run("route", *common, "--json", stdin="fix the bug\n"),
+            run("route", "fix the bug", *common, "--json", stdin="something else"),
+        )
+    ]
+    assert receipts[0]["requirements"] == receipts[1]["requirements"]
+    code, _, err = run("route", "fix the bug", *common, "--stream", stdin="")
+    assert (code, "leave out TEXT or --stream" in err) == (2, True)
+
+
 def test_route_at_a_large_tau_takes_the_cheapest(run, world):
     common = ("--catalog", world / "pool.yaml", "--bundle", world / "bundle")
     assert run("route", *common, "--tau", "9", stdin="fix")[1] == "gpt-5-mini\n"

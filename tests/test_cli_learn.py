@@ -333,3 +333,17 @@ def test_a_model_without_outcomes_joins_by_its_rate(world, run, tmp_path):
     assert figures["newcomers"][0]["rate"] == 0.9
     assert "What this adds is not measured." in figures["reason"]
     assert set(load_outcome_model(tmp_path / "m").models) == set(MODELS)
+
+
+def test_learn_takes_in_a_model_whose_outcomes_are_in_a_log_only(run, world, tmp_path):
+    whole = traffic(tmp_path / "whole", 240, seed=3)
+    later = np.arange(240) >= 160
+    known = np.column_stack([~later, ~later, later])
+    quality, cost_usd = (np.where(known, v, np.nan) for v in (whole.quality, whole.cost_usd))
+    traffic(tmp_path / "set", 240, seed=3, quality=quality, cost_usd=cost_usd)
+    options = ("--catalog", world / "pool.yaml", "--out", tmp_path / "om", "--folds", "2")
+    code, out, err = run("learn", tmp_path / "set", *options)
+    assert code == 0, err
+    assert "gpt-5.2 joins by 80 outcomes, too few of them on queries that the others" in out
+    assert "gpt-5.2 80 (newcomer)" in out
+    assert load_outcome_model(tmp_path / "om").models[2] == "gpt-5.2"

@@ -169,6 +169,26 @@ def test_a_catalog_that_was_only_ever_published_has_its_name(home, run):
     assert (code, "did you mean production?" in err) == (1, True)
 
 
+def test_a_path_into_the_workspace_is_published_under_its_name(home, run, monkeypatch):
+    monkeypatch.chdir(home.parent)
+    code, out, _ = run("publish", f"{home.name}/catalogs/mine.yaml")
+    assert (code, out) == (0, "my/mine: revision 1 is published\n")
+
+
+def test_what_serve_follows_is_a_name_for_every_verb(home, run):
+    _, _, err = run("evaluate", "mine", "--catalog", "store:mine")
+    assert "store:mine was never published; published are: none" in err
+    file = home / "catalogs" / "mine.yaml"
+    text, tau = file.read_text(), load_catalog(file).policy.tau
+    for name, other in (("my/mine", 0.777), ("production", 0.333)):
+        publish(home, name, text.replace(f"tau: {tau:g}", f"tau: {other}"))
+    for name, expected in (("mine", 0.777), ("my/mine", 0.777), ("production", 0.333)):
+        _, out, _ = run("evaluate", "mine", "--catalog", f"store:{name}", "--json")
+        assert json.loads(out)["router"]["tau"] == expected
+    code, _, err = run("evaluate", "mine", "--catalog", "store:prodction")
+    assert (code, "published are: my/mine, production" in err) == (1, True)
+
+
 def test_logs_and_labelling_runs_lie_where_the_console_reads_them(home):
     assert workspace.log_folder("log") == home / "log"
     assert workspace.log_folder("canary") == home / "logs" / "canary"

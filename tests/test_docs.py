@@ -17,6 +17,7 @@ import pytest
 import yaml
 from markdown.extensions.toc import slugify
 
+from benchmarks.attacks.__main__ import TESTS
 from docs import write_reference
 from docs.command_page import PAGE, command_page
 from hydra_core.cli.main import build_parser
@@ -35,6 +36,16 @@ def named(path):
 
 def blocks(path, *languages):
     return [body for kind, body in FENCE.findall(path.read_text()) if kind in languages]
+
+
+def test_security_promises_only_what_an_attack_tries():
+    text = (DOCS / "security.md").read_text()
+    promises = text.partition("## Promises")[2].partition("\n`python -m benchmarks.attacks`")[0]
+    tried = shlex.split(" ".join(TESTS.values()))
+    named = set(re.findall(r"`(tests/[^`]+)`", promises))
+    untried = {one for one in named if not {one, str(Path(one).parent)} & set(tried)}
+    assert len(named) > 20
+    assert not untried
 
 
 def test_the_reference_is_what_the_readers_say():

@@ -41,7 +41,7 @@ def blocks(language):
 def test_the_evening_ends_with_a_published_router(server, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HYDRA_WORKSPACE", "workspace")
-    prices, upstreams = blocks("yaml")
+    prices, upstreams, _ = blocks("yaml")  # the third is an example of another grader
     Path("prices.yaml").write_text(prices)
     Path("upstreams.yaml").write_text(re.sub(r"http://127\.0\.0\.1:\d+/v1", server.url, upstreams))
     long = " and explain every step of the calculation in the greatest detail"

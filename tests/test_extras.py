@@ -1,5 +1,6 @@
 """An optional part that is not installed is named with the command that installs it."""
 
+import subprocess
 import sys
 
 import pytest
@@ -32,3 +33,9 @@ def test_postgres(without):
     without("psycopg")
     with pytest.raises(ExtraError, match=r"hydra-console\[postgres\]"):
         open_database(sa.make_url("postgresql+psycopg://localhost:1/none"))
+
+
+def test_windows_is_refused_in_words():
+    imported = [sys.executable, "-c", "import os; os.name = 'nt'; import hydra_core"]
+    done = subprocess.run(imported, capture_output=True, text=True)
+    assert done.stderr.splitlines()[-1].startswith("ImportError: HyDRA does not run on Windows")

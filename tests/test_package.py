@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
+import json
 import re
 import subprocess
 import sys
 import sysconfig
 import tomllib
+import urllib.request
 import venv
 import zipfile
 from pathlib import Path
@@ -66,9 +68,9 @@ def scripts(wheel, tmp_path_factory):
 
 @pytest.fixture
 def elsewhere(tmp_path, monkeypatch):
-    """A current folder that is not the repository, and nothing that points back to it."""
+    """A current folder that is not the repository; no network, nothing that points back to it."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests" / "guard"))
     monkeypatch.delenv("HYDRA_WORKSPACE", raising=False)
     return tmp_path
 
@@ -116,15 +118,45 @@ def test_an_installed_wheel_says_its_version_and_commit(scripts, elsewhere):
     assert told[3] == (asked.stdout.strip() or "unknown") + ","
 
 
+@contextlib.contextmanager
+def running(*command, port, path):
+    """A server of the wheel that answers there."""
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    server = subprocess.Popen([*map(str, command)], **quiet)
+    try:
+        wait_for(f"http://127.0.0.1:{port}{path}", server)
+        yield
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
 @pytest.mark.package
 def test_an_installed_console_answers(scripts, elsewhere):
     port = free_port()
-    command = [scripts / "hydra-router", "console", "--server.port", str(port)]
-    command += ["--server.headless", "true"]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    server = subprocess.Popen(command, cwd=elsewhere, env=dict(os.environ), **quiet)
-    try:
-        wait_for(f"http://127.0.0.1:{port}/_stcore/health", server)
-    finally:
-        server.terminate()
-        server.wait(10)
+    options = ["--server.port", port, "--server.headless", "true"]
+    with running(scripts / "hydra-router", "console", *options, port=port, path="/_stcore/health"):
+        pass
+
+
+@pytest.mark.package
+def test_an_installed_wheel_leads_from_outcomes_to_a_router(scripts, elsewhere):
+    rows = ["id,text,model,quality,cost_usd"]
+    for i in range(60):
+        text, small = (f"Prove {i}.", 0) if i % 2 else (f"Greet guest {i}.", 1)
+        rows += [f"{i},{text},small,{small},0.001", f"{i},{text},large,{int(i % 6 > 0)},0.01"]
+    (elsewhere / "results.csv").write_text("\n".join([*rows, ""]), encoding="utf-8")
+    hydra = scripts / "hydra-router"
+    for verb in (
+        "import table results.csv --map query_id=id --out mine",
+        "init mine --price small=0.1,0.4 --price large=1,4 --out mine",
+        "learn mine --catalog mine --out mine --folds 2",
+        "publish mine --evalset mine --note first",
+    ):
+        output(hydra, *verb.split())
+    port = free_port()
+    command = [hydra, "serve", "--catalog", "store:mine", "--port", port]
+    with running(*command, port=port, path="/health"):
+        body = json.dumps({"messages": [{"role": "user", "content": "Greet guest 3."}]}).encode()
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/decision", body) as answer:
+            assert json.load(answer)["model"] in ("small", "large")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 from hydra_core.base.errors import AccessError
@@ -17,6 +18,7 @@ _FORWARDED: Final = (
 )  # fmt: skip
 
 
+@lru_cache(64)
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach an address or be meant by a host name."""
     name = host.strip().strip("[]").rstrip(".").lower()
@@ -36,7 +38,7 @@ def is_forwarded(headers: Mapping[str, str]) -> bool:
     Args:
         headers: Of the request, found whatever their case.
     """
-    return any(headers.get(name) is not None for name in _FORWARDED)
+    return any(name.lower() in _FORWARDED for name in headers)
 
 
 def require_safe(host: str, *, proof: bool, insecure: bool, remedy: str) -> None:

@@ -23,6 +23,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
+
+_LONGEST_PART: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +43,14 @@ class Problem:
     remedy: str = ""
 
     def __str__(self) -> str:
-        text = f"{self.place}: {self.message}" if self.place else self.message
-        return f"{text} ({self.remedy})" if self.remedy else text
+        place, message, remedy = map(_shown, (self.place, self.message, self.remedy))
+        text = f"{place}: {message}" if place else message
+        return f"{text} ({remedy})" if remedy else text
+
+
+def _shown(text: str) -> str:
+    """A part of a problem, at a length that is still read: it may repeat what somebody sent."""
+    return text if len(text) <= _LONGEST_PART else f"{text[:_LONGEST_PART]}…"
 
 
 class HydraError(Exception):

@@ -24,3 +24,8 @@ def usd(value: float) -> str:
 def signed_usd(value: float) -> str:
     """A difference of costs with its sign: +$0.0123, −$0.0004."""
     return ("−" if value < 0 else "+") + usd(abs(value))
+
+
+def titled(name: str) -> str:
+    """A name such as `tool_use` as a heading: `Tool use`."""
+    return name.replace("_", " ").capitalize()

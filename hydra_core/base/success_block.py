@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+
+from hydra_core.base.digests import text_sha256
 
 #: Of each dimension, in catalog order: one number a knot.
 PerDimension = tuple[tuple[float, ...], ...]
@@ -53,4 +54,4 @@ class SuccessBlock:
     @property
     def sha256(self) -> str:
         """Hex digest of all that it says."""
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+        return text_sha256(json.dumps(asdict(self), sort_keys=True))

@@ -20,6 +20,8 @@ OUTCOME_MODELS: Final = "outcome_models"
 LABELS: Final = "labels"
 LOG: Final = "log"
 LOGS: Final = "logs"
+#: Revisions, drafts, pins and the audit trail, where no other database is named.
+DATABASE: Final = "hydra.sqlite3"
 
 
 def workspace_folder(environ: Mapping[str, str] = os.environ) -> Path:

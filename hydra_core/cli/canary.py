@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hydra_core.base.errors import HydraError
-from hydra_core.cli.account import acting, require_account, store_of
 from hydra_core.cli.options import Verbs, verb
 from hydra_core.cli.output import print_json, say
-from hydra_core.cli.workspace import catalog_source, log_folder
+from hydra_core.cli.workspace import acting, catalog_source, log_folder, require_account, store_of
 
 if TYPE_CHECKING:
     from hydra_core.decision_log.canaries import CanaryOrder
@@ -43,14 +42,18 @@ def add_verbs(verbs: Verbs) -> None:
     parser.add_argument("--catalog", default="", metavar="CATALOG", help=help_text)
     parser.add_argument("--share", type=float, default=0.1, metavar="SHARE")
     parser.add_argument(
-        "--limit", type=float, default=2.0, metavar="X", help="times dearer or slower that stop it"
+        "--limit",
+        type=float,
+        default=2.0,
+        metavar="X",
+        help="stop it when it is so many times as expensive or as slow",
     )
     parser.add_argument("--why", default="stopped by hand", metavar="TEXT")
 
 
 def _canary(options: argparse.Namespace) -> int:
     from hydra_core.decision_log import canaries as kept
-    from hydra_core.live.canary_changes import CanaryChanges
+    from hydra_core.live.canary import CanaryChanges
 
     if options.action != "show":
         require_account("CANARY")
@@ -85,7 +88,7 @@ def _canary(options: argparse.Namespace) -> int:
 def _order(options: argparse.Namespace) -> tuple[CanaryOrder, str]:
     """The order, and the digest of its catalog."""
     from hydra_core.decision_log.canaries import CanaryOrder
-    from hydra_core.live.canary_changes import require_order
+    from hydra_core.live.canary import require_order
     from hydra_core.server.live import source_of
 
     require_order(CanaryOrder(options.catalog, options.share, options.limit))

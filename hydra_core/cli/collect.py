@@ -9,14 +9,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hydra_core.cli.account import changes
 from hydra_core.cli.options import Verbs, verb, window_options
-from hydra_core.cli.output import CannotRunError, print_json, say
-from hydra_core.cli.spending import say_cost, spending_bar
-from hydra_core.cli.workspace import EVALSET, existing, log_folder, open_catalog
+from hydra_core.cli.output import CannotRunError, print_json, say, say_cost, spending_bar
+from hydra_core.cli.workspace import EVALSET, changes, existing, log_folder, open_catalog, store_of
 
 if TYPE_CHECKING:
     from hydra_core.base.list_price import ListPrice
+    from hydra_core.lab.audit.tables import RatingRow
+    from hydra_core.lab.collect.outcomes import Collected
+    from hydra_core.lab.collect.people import Grades, People
     from hydra_core.lab.collect.plan import Asked, Cell, CollectPlan
     from hydra_core.lab.collect.settings import GradeSettings
     from hydra_core.lab.labeling.config import Server
@@ -33,9 +34,14 @@ MESSAGES: JSONL or CSV with id, text or messages (the OpenAI form), and what the
 as reference; grader, group, conversation_id and lang if wanted.
 --from-log LOG takes a sample of --sample messages (300) from a decision log with texts instead,
 evenly over models and requirements, and keeps it in RUN: what is asked stays the same when the log
-grows. Live messages have no reference, so grade them with command, regex, json_schema or judge.
+grows. Live messages have no reference, so grade them with command, regex, json_schema, judge
+or people.
 GRADE.yaml: --example prints a commented one; graders: exact, contains, regex, number, json_schema,
-multiple_choice, command, judge.
+multiple_choice, command, judge, people.
+People grade on a form in RUN/grades: request and answer without the model's name, in random order,
+from 1 (does not do what was asked) to 5 (does all of it). They fill in that file, or copies that
+--grades takes in (one a person, named after them), or the console's part Collect. Run the same
+command again to write what they graded; the other answers stay unknown.
 RUN: a folder for the ledger of the run, beside the set (default: OUT.collect).
 
 examples:
@@ -49,6 +55,8 @@ examples:
       --grade grade.yaml --out mine --write-batch
   hydra-router collect messages.jsonl --catalog mine --upstreams upstreams.yaml \\
       --grade grade.yaml --out mine --read-batch output.jsonl
+  hydra-router collect messages.jsonl --catalog mine --upstreams upstreams.yaml \\
+      --grade grade.yaml --out mine --grades ana.csv bo.csv
 """
 
 
@@ -79,10 +87,16 @@ def add_verbs(verbs: Verbs) -> None:
     parser.add_argument(
         "--read-batch", type=Path, nargs="+", default=[], metavar="F.jsonl", help=help_text
     )
+    help_text = "forms that people filled in"
+    parser.add_argument(
+        "--grades", type=Path, nargs="+", default=[], metavar="F.csv", help=help_text
+    )
     parser.add_argument("--force", action="store_true", help="replace an eval set that is there")
 
 
 def _collect(options: argparse.Namespace) -> int:
+    from hydra_core.lab.collect.outcomes import collected
+    from hydra_core.lab.collect.people import keep_filled, read_grades
     from hydra_core.lab.collect.plan import LEDGER, SUFFIX, keep_setup, plan_of, read_asked
     from hydra_core.lab.collect.settings import EXAMPLE
     from hydra_core.lab.labeling.ledger import Ledger
@@ -109,12 +123,19 @@ def _collect(options: argparse.Namespace) -> int:
         say_cost(plan.estimate(cells, ledger.record), ledger.record, plan.budget_usd)
         if options.dry_run:
             return 0
+        keep_filled(folder, [existing(path) for path in options.grades])
+        by_people = read_grades(folder, _console_grades(folder))  # damaged ones before any cost
         keep_setup(folder, plan, len(cells), options.out)
         if options.write_batch:
             _write_batch(folder, plan, cells, ledger)
             return 0
         code = _answer(options, plan, cells, ledger)
-        _write(options, plan, messages, ledger.record, prices)
+        waiting = _write_form(folder, plan, messages, ledger.record, by_people)
+        found = collected(plan, messages, ledger.record, by_people)
+        if found.messages or not waiting:
+            _write(options, found, prices)
+        elif options.json:
+            print_json(found.to_dict())
     return code
 
 
@@ -150,7 +171,7 @@ def _answer(
 
 def _logged(options: argparse.Namespace, folder: Path) -> Path:
     """The run's messages, drawn from the log where that was not done before."""
-    from hydra_core.lab.collect.from_log import MESSAGES, sample_log
+    from hydra_core.lab.collect.plan import MESSAGES, sample_log
 
     path = folder / MESSAGES
     if not path.is_file():
@@ -185,6 +206,50 @@ def _write_batch(folder: Path, plan: CollectPlan, cells: Sequence[Cell], ledger:
         say(f"{folder / name}: {count} requests; give its output file to --read-batch")
     if not written:
         say("every call is answered; there is nothing to write")
+
+
+def _console_grades(folder: Path) -> list[RatingRow]:
+    """What people graded in the console's part Collect."""
+    from hydra_core.store.records import RatingState
+
+    store = store_of(folder)
+    if store is None:
+        return []
+    samples = [one for one in store.ratings.samples() if one.evalset == folder.name]
+    rows = [
+        (one.query_id, one.rater, one.scores, one.note)
+        for sample in samples
+        for one in store.ratings.of(sample.name)
+        if one.state is RatingState.RATED
+    ]
+    store.close()
+    return rows
+
+
+def _write_form(
+    folder: Path,
+    plan: CollectPlan,
+    messages: Sequence[Asked],
+    record: Record,
+    by_people: Grades,
+) -> bool:
+    """Write a form of the answers that people have not seen; whether some wait for a grade."""
+    from hydra_core.base.whole_file import whole_file
+    from hydra_core.export.downloads import csv_file
+    from hydra_core.lab.collect.people import FILLED, to_grade, write_form
+
+    answers = to_grade(plan, messages, record)
+    written = write_form(folder, answers)
+    if written is not None:
+        path, table = written
+        with whole_file(path) as target:
+            target.write_bytes(csv_file(table))
+    waiting = sum(one.id not in by_people for one in answers)
+    if waiting:
+        where = f"{folder / FILLED} or in the console (Eval sets, Collect)"
+        say(f"{waiting:,} answers wait for people: fill in quality (1 to 5) in {where}, then run "
+            "this again")  # fmt: skip
+    return waiting > 0
 
 
 def _settings(options: argparse.Namespace) -> GradeSettings:
@@ -231,7 +296,7 @@ def _servers(
 ) -> dict[str, Server]:
     from hydra_core.lab.labeling.config import JsonMode, Server
     from hydra_core.server.upstream.file import load_upstreams
-    from hydra_core.server.wire.forms import Form
+    from hydra_core.server.wire import Form
 
     upstreams = load_upstreams(existing(options.upstreams))
     upstreams.require(prices, os.environ)
@@ -239,8 +304,8 @@ def _servers(
     for model, price in prices.items():
         upstream = upstreams.by_model[model]
         if Form.CHAT not in upstream.speaks:
-            told = f"{model}: {upstream.name!r} does not speak the form chat, which collect asks in"
-            raise CannotRunError(told)
+            text = f"{model}: {upstream.name!r} does not speak the form chat, which collect asks in"
+            raise CannotRunError(text)
         servers[model] = Server(
             model, upstream.models[model].name, upstream.base_url, upstream.key_env,
             price.input_usd_per_mtok, price.output_usd_per_mtok, settings.max_tokens,
@@ -263,17 +328,10 @@ def _sampled(messages: Sequence[Asked], wanted: int | None) -> tuple[Asked, ...]
     return tuple(one for one in messages if one.id in chosen)
 
 
-def _write(
-    options: argparse.Namespace,
-    plan: CollectPlan,
-    messages: Sequence[Asked],
-    record: Record,
-    prices: Mapping[str, ListPrice],
-) -> None:
+def _write(options: argparse.Namespace, found: Collected, prices: Mapping[str, ListPrice]) -> None:
     from hydra_core.choosing.sources.cell_findings import findings_of
-    from hydra_core.lab.collect.outcomes import collected, write_set
+    from hydra_core.lab.collect.outcomes import write_set
 
-    found = collected(plan, messages, record)
     if not found.messages:
         reasons = Counter(reason for one in found.missing.values() for reason in one.elements())
         why = "; ".join(f"{count:,} {reason}" for reason, count in reasons.most_common(3))
@@ -296,5 +354,18 @@ def _write(
         print(f"  {model}: {facts['graded']:,} graded, quality {quality}, {cost} per query{why}")
     for one in doubts[:_SHOWN]:
         print(f"check: {one.text}")
+    if found.people is not None:
+        print(_people(found.people))
     if found.agreement is not None:
         print(f"the judge agreed with itself on {found.agreement:.0%} of what it graded twice")
+
+
+def _people(people: People) -> str:
+    """How far people are, and how well they agree."""
+    text = f"people: {people.graded:,} of {people.answers:,} answers graded by {people.raters}"
+    if people.twice is not None:
+        text += f"; the same grade again for {people.twice:.0%} of those graded twice"
+    if people.alpha is not None:
+        one = people.alpha
+        text += f"; agreement of raters (alpha) {one.value:.2f} [{one.lo:.2f}, {one.hi:.2f}]"
+    return text

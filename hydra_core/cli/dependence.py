@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from hydra_core.cli.account import changes
 from hydra_core.cli.options import Verbs, evalset_argument, verb
 from hydra_core.cli.output import print_json, progress_bar, say
-from hydra_core.cli.workspace import existing
+from hydra_core.cli.workspace import changes, existing
 
 _GROUPS_SHOWN = 5
 _DEPENDENCE = """\

@@ -20,21 +20,20 @@ from hydra_core.cli.options import (
     tau_option,
     verb,
 )
-from hydra_core.cli.output import print_json, progress_bar, say, table
+from hydra_core.cli.output import percent, print_json, progress_bar, say, table
 from hydra_core.cli.score import scores_for, vectors_for
 from hydra_core.cli.workspace import OUTCOME_MODEL, existing, open_catalog
 
 if TYPE_CHECKING:
     from hydra_core.base.types import Catalog, Selection
     from hydra_core.evalsets.evalset import EvalSet
-    from hydra_core.replay.baselines.run import BaselineRun
+    from hydra_core.replay.baselines import BaselineRun
     from hydra_core.replay.evaluation import Evaluation
     from hydra_core.replay.metrics import PolicyMetrics
     from hydra_core.replay.pricing import Prices
     from hydra_core.replay.replay import ReplayData
     from hydra_core.replay.significance_table import SignificanceTable
     from hydra_core.replay.sweep import Sweep
-    from hydra_core.replay.value_sweep import ValueSweep
 
 _EVALUATE = """\
 Replays the router over an eval set: single models, oracle, the router at one tau with 95 %
@@ -179,7 +178,7 @@ def _baseline(name: str | None, data: ReplayData) -> str | None:
 
 def _value_sweep(
     options: argparse.Namespace, catalog: Catalog, evalset: EvalSet
-) -> tuple[ValueSweep, float] | None:
+) -> tuple[Sweep, float] | None:
     """The set under the value rule, and V; None for the shortfall rule.
 
     The value rule applies where an outcome model is given, or where the catalog routes by it and
@@ -217,7 +216,7 @@ def value_sweep(
     *,
     cross_fitted: bool,
     prices: Prices | None = None,
-) -> ValueSweep:
+) -> Sweep:
     """The set under the value rule, by the outcome model given or by what the catalog holds.
 
     Args:
@@ -230,7 +229,7 @@ def value_sweep(
     from hydra_core.outcome_model.find import require_same_bundle
     from hydra_core.outcome_model.format import load_outcome_model
     from hydra_core.replay.pricing import Prices
-    from hydra_core.replay.value_sweep import sweep_by_value, sweep_own_value
+    from hydra_core.replay.sweep import sweep_by_value, sweep_own_value
 
     today, costs = date.today(), prices or Prices.TODAY
     if options.outcome_model is not None:
@@ -260,10 +259,6 @@ def _require_knobs_of(options: argparse.Namespace, *, by_value: bool) -> None:
             raise CatalogError(name, [problem])
 
 
-def _percent(value: float) -> str:
-    return f"{100 * value:.1f} %"
-
-
 def _text(evaluation: Evaluation) -> str:
     evalset, router, data = evaluation.sweep.evalset, evaluation.router, evaluation.sweep.data
     flags = [
@@ -279,7 +274,7 @@ def _text(evaluation: Evaluation) -> str:
     policies = {**singles, "oracle": evaluation.oracle, "router": router}
     header = ["", "resolved", "quality", "USD/query", "USD/resolved", "CS"]
     ranges = "; ".join(
-        f"{name} {_percent(one.value)} [{_percent(one.lo)}, {_percent(one.hi)}]"
+        f"{name} {percent(one.value)} [{percent(one.lo)}, {percent(one.hi)}]"
         for name, one in (
             ("quality", router.quality),
             ("QR", router.qr),
@@ -287,7 +282,7 @@ def _text(evaluation: Evaluation) -> str:
             ("misroute", router.misroute),
         )
     )
-    shares = ", ".join(f"{model} {_percent(share)}" for model, share in router.shares.items())
+    shares = ", ".join(f"{model} {percent(share)}" for model, share in router.shares.items())
     return "\n".join(
         [
             f"{evalset.name}: {router.n} queries, catalog {evaluation.sweep.catalog.name}, "
@@ -321,10 +316,10 @@ def _conversations(evaluation: Evaluation) -> list[str]:
     rows = [
         [
             one.mode.value,
-            _percent(one.quality.value),
+            percent(one.quality.value),
             f"{one.usd_per_turn.value:.4g}",
-            f"{_percent(one.cs.value)} [{_percent(one.cs.lo)}, {_percent(one.cs.hi)}]",
-            _percent(one.cached_share),
+            f"{percent(one.cs.value)} [{percent(one.cs.lo)}, {percent(one.cs.hi)}]",
+            percent(one.cached_share),
             f"{one.switches:.2f}",
             f"{one.lost_usd:.4g}",
         ]
@@ -347,10 +342,10 @@ def _row(name: str, one: PolicyMetrics) -> list[str]:
     return [
         name,
         f"{one.resolved}/{one.n}",
-        _percent(one.quality.value),
+        percent(one.quality.value),
         usd(one.mean_cost_usd.value)[1:],
         usd(one.per_resolved_usd.value)[1:] if one.resolved else "-",
-        _percent(one.cs.value),
+        percent(one.cs.value),
     ]
 
 
@@ -398,7 +393,7 @@ def _points(text: str | None) -> list[float]:
 
 
 def _learned(evaluation: Evaluation) -> tuple[BaselineRun, ...]:
-    from hydra_core.replay.baselines.run import BASELINES, RANDOM_MIX, run_baselines
+    from hydra_core.replay.baselines import BASELINES, RANDOM_MIX, run_baselines
 
     sweep = evaluation.sweep
     if sweep.evalset.texts is None:

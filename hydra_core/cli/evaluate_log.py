@@ -7,7 +7,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from hydra_core.base.spelling import usd
-from hydra_core.cli.output import print_json, table
+from hydra_core.cli.output import percent, percent_range, print_json, table
 from hydra_core.cli.score import scores_for, vectors_for
 from hydra_core.cli.workspace import existing
 
@@ -46,8 +46,8 @@ def _choice(
     from hydra_core.outcome_model.find import catalog_outcome_model
     from hydra_core.outcome_model.format import load_outcome_model
     from hydra_core.outcome_model.success_profiles import catalog_success_profiles
-    from hydra_core.replay.value_sweep import pool_heads, predict_evalset
-    from hydra_core.routing.matcher import choose, choose_by_value, shortfall
+    from hydra_core.replay.predictions import input_sizes, pool_heads, predict_evalset
+    from hydra_core.routing.matcher import choose, shortfall, value_shortfall
 
     routable = pool(catalog, today=date.today())
     by_catalog = catalog.policy.rule.value == "value" and options.tau is None
@@ -57,17 +57,17 @@ def _choice(
         lacking = shortfall(need, routable.capabilities, routable.weights)
         tau = catalog.policy.tau if options.tau is None else options.tau
         return choose(lacking, routable.cost, tau)
-    if options.outcome_model is None:
-        if catalog.success_source is SuccessSource.SUCCESS_PROFILES:
-            fitted = catalog_success_profiles(catalog, routable).predict(routable.capped(scores))
-            return choose_by_value(fitted.success, fitted.cost_usd, value)
-        model = catalog_outcome_model(catalog)
+    by_profiles = catalog.success_source is SuccessSource.SUCCESS_PROFILES
+    if options.outcome_model is None and by_profiles:
+        profiles = catalog_success_profiles(catalog, routable)
+        said = profiles.predict(routable.capped(scores), sizes=input_sizes(evalset))
     else:
-        model = load_outcome_model(existing(options.outcome_model))
-    vectors_for(evalset, catalog, options.bundle)
-    heads = pool_heads(model, catalog, routable)
-    said = predict_evalset(evalset, model, heads, cross_fitted=True)
-    return choose_by_value(said.success, said.cost_usd, value)
+        given = options.outcome_model
+        model = load_outcome_model(existing(given)) if given else catalog_outcome_model(catalog)
+        vectors_for(evalset, catalog, options.bundle)
+        heads = pool_heads(model, catalog, routable)
+        said = predict_evalset(evalset, model, heads, cross_fitted=True)
+    return choose(value_shortfall(said.success, said.cost_usd, value), said.cost_usd, 0.0)
 
 
 def _document(found: LoggedEvaluation) -> dict[str, Any]:
@@ -92,7 +92,7 @@ def _document(found: LoggedEvaluation) -> dict[str, Any]:
 def _text(found: LoggedEvaluation, catalog: Catalog, evalset: EvalSet) -> str:
     names = list(dict.fromkeys([*found.served, *found.chosen]))
     rows = [
-        [name, _percent(found.served.get(name, 0.0)), _percent(found.chosen.get(name, 0.0))]
+        [name, percent(found.served.get(name, 0.0)), percent(found.chosen.get(name, 0.0))]
         for name in names
     ]
     lines = [
@@ -100,21 +100,21 @@ def _text(found: LoggedEvaluation, catalog: Catalog, evalset: EvalSet) -> str:
         "",
         table(["model", "served", catalog.name], rows),
         "",
-        f"agreement: {_range(found.agreement)}",
+        f"agreement: {percent_range(found.agreement)}",
     ]
     if found.billed_usd is not None:
         lines.append(f"billed: {usd(found.billed_usd.value)} per query")
     if found.cost_change is not None:
         change = f"{100 * found.cost_change.value:+.1f} %"
         lines.append(f"cost against what was served, both at the catalog's prices: {change}")
-    lines.append(f"quality, as served: {_range(found.live)}")
+    lines.append(f"quality, as served: {percent_range(found.live)}")
     if found.value is None:
         return "\n".join([*lines, f"quality: not estimated, {found.why}"])
     for name, one in found.value.estimates.items():
-        text = one.bounds(_percent) if one is found.value.bounds else _range(one)
+        text = one.bounds(percent) if one is found.value.bounds else percent_range(one)
         lines.append(f"quality, {name}: {text}")
     if found.value.unsupported:
-        share = _percent(found.value.unsupported)
+        share = percent(found.value.unsupported)
         lines.append(f"  {share} would go to models that the log could not have served there")
     size = f"{found.value.n:,} queries are worth {found.value.effective:,.0f}"
     return "\n".join([*lines, f"  {size} (effective sample size)"])
@@ -122,11 +122,3 @@ def _text(found: LoggedEvaluation, catalog: Catalog, evalset: EvalSet) -> str:
 
 def _ends(interval: Interval) -> list[float]:
     return [interval.value, interval.lo, interval.hi]
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
-
-
-def _range(interval: Interval) -> str:
-    return f"{_percent(interval.value)} [{interval.bounds(_percent)}]"

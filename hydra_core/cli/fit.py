@@ -6,12 +6,19 @@ import argparse
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from hydra_core.base.errors import CatalogError, Problem
-from hydra_core.cli.account import require_account
+from hydra_core.base.errors import CatalogError, OutcomeModelError, Problem
 from hydra_core.cli.options import Verbs, bundle_option, catalog_option, evalset_argument, verb
-from hydra_core.cli.output import points, points_range, print_json, progress_bar, say, table
+from hydra_core.cli.output import (
+    lift_table,
+    points,
+    points_range,
+    print_json,
+    progress_bar,
+    say,
+    table,
+)
 from hydra_core.cli.score import open_predictor, scores_for
-from hydra_core.cli.workspace import CATALOG, catalog_text, existing, open_catalog
+from hydra_core.cli.workspace import CATALOG, catalog_text, existing, open_catalog, require_account
 
 if TYPE_CHECKING:
     from hydra_core.base.types import Catalog
@@ -145,6 +152,12 @@ def _compare(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) ->
     width = open_predictor(options.bundle).bundle.vectors
     messages = messages_of(evalset, catalog.predictor_fingerprint, width)
     material = gather(evalset, messages, data.pool.ids)
+    if material.logged_only:
+        message = "has too few outcomes on queries that the other models answered"
+        remedy = "have it answer some of these (hydra-router collect), or use hydra-router learn"
+        raise OutcomeModelError(
+            evalset.name, [Problem(f"model {n!r}", message, remedy) for n in material.logged_only]
+        )
     start = start_of(catalog, data)
     order = [data.pool.ids.index(name) for name in material.models]
     moved = Start(
@@ -170,13 +183,7 @@ def _rung_text(rung: Rung) -> str:
     found: Any = rung.numbers()
     lines = [found["reason"]]
     if found["lift"] is not None:
-        lift = found["lift"]
-        rows = [
-            [f"{point} % of the cost range", points(lift["points"][point]), points_range(ends)]
-            for point, ends in lift["simultaneous"].items()
-        ]
-        rows.append(["mean of the three", points(lift["mean"]), points_range(lift["interval"])])
-        lines += ["", table(["above the best fixed mix", "points", "95 % interval"], rows)]
+        lines += ["", lift_table("above the best fixed mix", found["lift"])]
     return "\n".join([*lines, "", f"{found['n']:,} queries, cross-fitted"])
 
 

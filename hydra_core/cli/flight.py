@@ -11,7 +11,7 @@ from hydra_core.cli.output import print_json, table
 from hydra_core.cli.workspace import existing
 
 if TYPE_CHECKING:
-    from hydra_core.live.flight.analysis import FlightReport
+    from hydra_core.live.flight.analysis import FlightReport, MetricResult, TeamParts
     from hydra_core.live.flight.effects import Reading
     from hydra_core.live.flight.settings import Flight
     from hydra_core.live.flight.table import Rows
@@ -25,7 +25,8 @@ the planned end, narrower).
 
 FLIGHT.yaml names the table's columns (CSV, TSV, JSONL or Parquet, a row per user or per request; a
 decision log too); sample_data/paper_flight/flight.yaml is a commented example. --table reads
-another table than the one it names.
+another table than the one it names. Where it names a column of teams (team: team), every metric is
+compared inside each team too; these intervals are corrected for the number of teams.
 
 With --plan it says, from earlier data, how many users and days are needed until a change of that
 size is detected with 80 % power.
@@ -49,7 +50,7 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def _flight(options: argparse.Namespace) -> int:
-    from hydra_core.live.flight.analysis import analyse
+    from hydra_core.live.flight.analysis import analyse, by_team
     from hydra_core.live.flight.effects import Reading
     from hydra_core.live.flight.settings import load_flight
     from hydra_core.live.flight.table import read_rows
@@ -60,10 +61,14 @@ def _flight(options: argparse.Namespace) -> int:
     if options.plan is not None:
         return _plan(options, flight, rows, reading)
     report = analyse(rows, flight, reading=reading, adjust=not options.plain)
+    teams = by_team(rows, flight, reading=reading, adjust=not options.plain)
     if options.json:
-        print_json(as_json(report))
+        split = {} if teams is None else {"teams": _teams_json(teams)}
+        print_json(as_json(report) | split)
     else:
         print(_text(report))
+        if teams is not None:
+            print("\n" + _teams_text(teams))
     return 0
 
 
@@ -96,25 +101,70 @@ def as_json(report: FlightReport) -> dict[str, Any]:
         "adjusted": report.adjusted,
         "units": report.units,
         "sample_ratio": {"p": report.ratio.p_value, "alarm": report.ratio.alarm.value},
-        "metrics": [
-            {
-                "metric": one.metric.name,
-                "arm": one.arm,
-                "control": float(one.effect.control),
-                "treatment": float(one.effect.treatment),
-                "relative": [float(getattr(one.effect, name)) for name in _RELATIVE],
-                "p": float(one.effect.p_value),
-                "p_holm": one.p_holm,
-                "verdict": one.verdict(),
-                "left_out": one.left_out,
-            }
-            for one in report.results
-        ],
+        "metrics": _metrics_json(report),
         "savings": {arm: [i.value, i.lo, i.hi] for arm, i in report.savings.items()},
     }
 
 
+def _metrics_json(report: FlightReport) -> list[dict[str, Any]]:
+    return [
+        {
+            "metric": one.metric.name,
+            "arm": one.arm,
+            "control": float(one.effect.control),
+            "treatment": float(one.effect.treatment),
+            "relative": [float(getattr(one.effect, name)) for name in _RELATIVE],
+            "p": float(one.effect.p_value),
+            "p_holm": one.p_holm,
+            "verdict": one.verdict(),
+            "left_out": one.left_out,
+        }
+        for one in report.results
+    ]
+
+
+def _teams_json(teams: TeamParts) -> dict[str, Any]:
+    return {
+        "level": teams.level,
+        "units_in_several": teams.shared,
+        "parts": [
+            {
+                "team": part.team,
+                "units": part.units,
+                "metrics": None if part.report is None else _metrics_json(part.report),
+            }
+            for part in teams.parts
+        ],
+    }
+
+
 _RELATIVE = ("relative", "relative_lo", "relative_hi")
+
+
+def _change(one: MetricResult) -> tuple[str, str]:
+    """The relative change and its interval."""
+    value, low, high = (100 * float(getattr(one.effect, name)) for name in _RELATIVE)
+    return f"{value:+.2f} %", f"[{low:+.2f}, {high:+.2f}]"
+
+
+def _teams_text(teams: TeamParts) -> str:
+    from hydra_core.replay.report.significance import p_text
+
+    rows = []
+    for part in teams.parts:
+        shown = [part.team or "(no team)", ", ".join(f"{a} {n:,}" for a, n in part.units.items())]
+        if part.report is None:
+            rows.append([*shown, "too few units to compare", "", "", "", "", ""])
+            continue
+        rows += [[*shown, one.metric.name, one.arm, *_change(one), p_text(one.p_holm),
+                  one.verdict()] for one in part.report.results]  # fmt: skip
+    head = ["team", "units", "metric", "arm", "change", "interval", "p (Holm)", "verdict"]
+    shared = f" {teams.shared:,} units are in several teams and count in each." * (teams.shared > 0)
+    return (
+        f"By team: each interval at {100 * teams.level:.4g} %, so that those of one metric hold in "
+        f"all {teams.compared} compared teams together with 95 %; p over all teams and metrics."
+        f"{shared}\n\n{table(head, rows)}"
+    )
 
 
 def _text(report: FlightReport) -> str:
@@ -122,10 +172,9 @@ def _text(report: FlightReport) -> str:
 
     rows = []
     for one in report.results:
-        value, low, high = (100 * float(getattr(one.effect, name)) for name in _RELATIVE)
         rows.append([one.metric.name, one.arm, f"{float(one.effect.control):#.4g}",
-                     f"{float(one.effect.treatment):#.4g}", f"{value:+.2f} %",
-                     f"[{low:+.2f}, {high:+.2f}]", p_text(one.p_holm), one.verdict()])  # fmt: skip
+                     f"{float(one.effect.treatment):#.4g}", *_change(one),
+                     p_text(one.p_holm), one.verdict()])  # fmt: skip
     head = ["metric", "arm", "control", "arm's", "change", "95 %", "p (Holm)", "verdict"]
     units = ", ".join(f"{arm} {count:,}" for arm, count in report.units.items())
     savings = [

@@ -1,13 +1,17 @@
-"""The imports of live traffic: HyDRA's decision log, LiteLLM, Langfuse, spans."""
+"""The imports of live traffic: HyDRA's decision log, LiteLLM, Langfuse, Helicone, spans."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hydra_core.cli.import_tables import need_out, pairs, reading, write
 from hydra_core.cli.options import Verbs, import_options, model_names_option, verb, window_options
 from hydra_core.cli.workspace import existing, log_folder
+
+if TYPE_CHECKING:
+    from hydra_core.evalsets.importers.formats import Kind
 
 _ONE = """
 One query a row and one outcome a query: that of the model that was served. Rows without text,
@@ -41,6 +45,14 @@ example:
   hydra-router import langfuse observations_v2/*.parquet --scores scores/1.parquet \\
       --score helpful --out live
 """
+_HELICONE = f"""\
+Reads an export of Helicone, JSON or JSONL, made with --include-body. Its thumbs and scores are the
+quality. Where Helicone had no price, --price ID=IN,OUT estimates the cost.
+{_ONE}{_LABELS}
+example:
+  npx @helicone/export --start-date 2026-01-01 --include-body --output requests.jsonl
+  hydra-router import helicone requests.jsonl --score helicone-score-feedback --out live
+"""
 _SPANS = f"""\
 Reads spans as JSONL: OpenTelemetry's GenAI names or OpenInference's. Feedback is an annotation or
 an event gen_ai.evaluation.result on the span. Costs are estimated where --price ID=IN,OUT is given.
@@ -51,7 +63,7 @@ example:
 
 
 def add_verbs(sources: Verbs) -> None:
-    """Add the four imports."""
+    """Add the five imports."""
     parser = verb(sources, "log", _log, "the decision log of serve", _LOG, "IMPORT")
     help_text = "folder of the log; `log` is the workspace's"
     parser.add_argument("folder", type=log_folder, metavar="LOG", help=help_text)
@@ -70,7 +82,16 @@ def add_verbs(sources: Verbs) -> None:
     parser.add_argument("--scores", type=Path, action="append", default=[], metavar="FILE")
     parser.add_argument("--score", default="", metavar="NAME", help="which score is the quality")
     _models(parser, scaled=True)
+    parser = verb(
+        sources, "helicone", _helicone, "Helicone requests with feedback", _HELICONE, "IMPORT"
+    )
+    _scored_files(parser)
     parser = verb(sources, "spans", _spans, "GenAI or OpenInference spans", _SPANS, "IMPORT")
+    _scored_files(parser)
+
+
+def _scored_files(parser: argparse.ArgumentParser) -> None:
+    """Files of rows that hold scores and may lack costs."""
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE.jsonl")
     parser.add_argument("--score", default="", metavar="NAME", help="which one is the quality")
     parser.add_argument("--price", action="append", default=[], metavar="ID=IN,OUT[,cached=PRICE]")
@@ -140,15 +161,30 @@ def _langfuse(options: argparse.Namespace) -> int:
     return write(draft, options, "Langfuse export")
 
 
+def _helicone(options: argparse.Namespace) -> int:
+    from hydra_core.evalsets.importers.formats import Kind
+
+    return _scored(options, Kind.HELICONE, "Helicone export")
+
+
 def _spans(options: argparse.Namespace) -> int:
+    from hydra_core.evalsets.importers.formats import Kind
+
+    return _scored(options, Kind.SPANS, "spans")
+
+
+def _scored(options: argparse.Namespace, kind: Kind, source: str) -> int:
+    """Import files whose rows hold their scores."""
+    from hydra_core.evalsets.importers.formats import Given, read
     from hydra_core.evalsets.importers.price_card import parse_prices
     from hydra_core.evalsets.importers.traffic.feedback import parse_labels
-    from hydra_core.evalsets.importers.traffic.telemetry import read_spans
 
-    models, prices = pairs(options.model), parse_prices(options.price)
+    given = Given(
+        models=pairs(options.model), prices=parse_prices(options.price), score=options.score,
+        scale=options.quality_scale, labels=parse_labels(options.label),
+    )  # fmt: skip
     need_out(options)
     files = [existing(path) for path in options.files]
-    scale, labels = options.quality_scale, parse_labels(options.label)
     with reading(files):
-        draft = read_spans(files, models, prices, score=options.score, scale=scale, labels=labels)
-    return write(draft, options, "spans")
+        draft = read(kind, files, given)
+    return write(draft, options, source)

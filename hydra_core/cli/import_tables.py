@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hydra_core.base.errors import EvalSetError, Problem
-from hydra_core.cli.account import changes
 from hydra_core.cli.options import Verbs, import_options, verb
 from hydra_core.cli.output import print_json, progress_bar, say, table
-from hydra_core.cli.workspace import EVALSET, existing, shown
+from hydra_core.cli.workspace import EVALSET, changes, existing, shown
 
 if TYPE_CHECKING:
     from hydra_core.base.types import Progress
@@ -34,10 +33,10 @@ examples:
       --out swebench
 """
 _TABLE = """\
-Reads CSV, TSV, JSONL or Parquet (text formats also .gz or .zip), long (a row per query and model)
-or wide (a row per query, columns for each model: quality:MODEL and cost:MODEL, or "MODEL correct"
-and "MODEL $"). Columns with usual names are recognised; --map names the others, also by a path
-inside objects. Signs of currency and percent, decimal commas and thousands are read column by
+Reads CSV, TSV, JSON, JSONL or Parquet (text formats also .gz or .zip), long (a row per query and
+model) or wide (a row per query, columns for each model: quality:MODEL and cost:MODEL, or "MODEL
+correct" and "MODEL $"). Columns with usual names are recognised; --map names the others, also by a
+path inside objects. Signs of currency and percent, decimal commas and thousands are read column by
 column; --read says how a column is written where its cells leave it open. Files are joined on
 query_id. Nothing is written unless every row is valid; at most 400 MiB and 2,000,000 rows.
 
@@ -72,7 +71,7 @@ example:
 
 def _sets(options: argparse.Namespace) -> int:
     from hydra_core.evalsets.evalset import load_evalset
-    from hydra_core.evalsets.importers.joined import join_sets
+    from hydra_core.evalsets.importers.draft import join_sets
 
     need_out(options)
     sets = [load_evalset(existing(path)) for path in options.sets]
@@ -188,10 +187,14 @@ def _read_table(options: argparse.Namespace, files: list[Path], mapping: TableMa
     from hydra_core.evalsets.importers.reading.notation import parse_notations, parse_rates
     from hydra_core.evalsets.importers.table import model_names, read_table
 
-    ids = pairs(options.rename, "ID=NAME", place="--rename")
-    ids = {name: model for model, name in ids.items()}
+    ids = _renames(options.rename)
+    known = model_names(files, mapping) if ids or options.accept_ids else ()
+    there = f"models: {', '.join(known[:20])}"
+    unknown = [Problem(repr(name), "is no model here", there) for name in ids if name not in known]
+    if unknown:
+        raise EvalSetError("--rename", unknown)
     if options.accept_ids:
-        ids = proposed_ids([n for n in model_names(files, mapping) if n not in ids]) | ids
+        ids = proposed_ids([n for n in known if n not in ids]) | ids
         for name, model in ids.items():
             if name != model:
                 say(f"note: {name!r} is now {model}")
@@ -213,8 +216,7 @@ def _read_table(options: argparse.Namespace, files: list[Path], mapping: TableMa
 
 def _policy(options: argparse.Namespace) -> int:
     from hydra_core.evalsets.evalset import load_evalset
-    from hydra_core.evalsets.importers.policy import read_policy
-    from hydra_core.replay.imported_policies import save_policy
+    from hydra_core.replay.imported_policies import read_policy, save_policy
 
     evalset = load_evalset(existing(options.evalset))
     models = read_policy(existing(options.file), evalset)
@@ -260,6 +262,17 @@ def pairs(texts: list[str], form: str = "ID=NAME", *, place: str = "--model") ->
     if problems:
         raise EvalSetError(place, problems)
     return names
+
+
+def _renames(texts: list[str]) -> dict[str, str]:
+    """Name in the tables -> model id, from `ID=NAME` texts; one id may have several names."""
+    ids: dict[str, str] = {}
+    for text in texts:
+        for model, name in pairs([text], place="--rename").items():
+            if ids.setdefault(name, model) != model:
+                problem = Problem(repr(name), f"is renamed {ids[name]} and {model}", "choose one")
+                raise EvalSetError("--rename", [problem])
+    return ids
 
 
 def need_out(options: argparse.Namespace) -> None:

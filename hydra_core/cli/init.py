@@ -9,12 +9,11 @@ from shlex import quote as quote_word
 from typing import TYPE_CHECKING, Any
 
 from hydra_core.base.errors import CatalogError, Problem
-from hydra_core.cli.account import require_account
 from hydra_core.cli.import_tables import pairs
 from hydra_core.cli.options import Verbs, bundle_option, evalset_argument, verb
 from hydra_core.cli.output import print_json, say
 from hydra_core.cli.score import open_predictor, scored
-from hydra_core.cli.workspace import CATALOG, existing, shown
+from hydra_core.cli.workspace import CATALOG, existing, require_account, shown
 
 if TYPE_CHECKING:
     from hydra_core.catalog.prices.price_file import GivenPrice
@@ -48,7 +47,10 @@ def add_verbs(verbs: Verbs) -> None:
     evalset_argument(parser)
     parser.add_argument("--models", default="", metavar="A,B,C", help="default: all of the set")
     parser.add_argument(
-        "--prices", type=Path, metavar="FILE", help="price file (YAML) or a public list (JSON)"
+        "--prices",
+        type=Path,
+        metavar="FILE",
+        help="price file (YAML), table (CSV) or a public list (JSON)",
     )
     parser.add_argument(
         "--price", action="append", default=[], metavar="ID=INPUT,OUTPUT", help="USD per Mtok"
@@ -124,6 +126,7 @@ def _gathered_prices(
     recorded: Any,  # noqa: ANN401
 ) -> dict[str, GivenPrice]:
     """Prices by model: --price goes before --prices, that before what the eval set recorded."""
+    from hydra_core.catalog.prices.lists import LIST_ENDINGS
     from hydra_core.catalog.prices.price_file import GivenPrice, listed_prices, read_price_file
     from hydra_core.choosing.new_catalog import recorded_prices
     from hydra_core.evalsets.importers.price_card import parse_prices
@@ -131,7 +134,7 @@ def _gathered_prices(
     prices = recorded_prices(recorded)
     if options.prices is not None:
         path = existing(options.prices)
-        if path.suffix in (".json", ".toml"):
+        if path.suffix.lower() in LIST_ENDINGS:
             entries = pairs(options.list_entry, "ID=ENTRY", place="--list-entry")
             prices |= listed_prices(path, models, entries)
         else:
@@ -149,23 +152,37 @@ def _propose_entries(path: Path, missing: Sequence[str]) -> None:
     """Refuse models without a price where the list has an entry that may be theirs, naming it."""
     from datetime import date
 
-    from hydra_core.catalog.prices.lists import read_prices
+    from hydra_core.catalog.identifiers import plain_name
+    from hydra_core.catalog.prices.lists import LIST_ENDINGS, read_prices
     from hydra_core.catalog.prices.price_file import near_entries
     from hydra_core.catalog.schema import read_catalog_text
 
-    if not missing or path.suffix not in (".json", ".toml"):
+    if not missing or path.suffix.lower() not in LIST_ENDINGS:
         return
-    quotes = read_prices(read_catalog_text(path), path.name, as_of=date.today()).quotes
+    listed = read_prices(read_catalog_text(path), path.name, as_of=date.today())
+    quotes = listed.quotes
+    unread = {
+        plain_name(name.rsplit("/", 1)[-1]): one.reason
+        for one in listed.dropped
+        for name in one.examples
+    }
     near = near_entries(missing, quotes)
     problems = []
     for model in missing:
         quote = near.get(model)
         remedy = f"give --price {model}=INPUT,OUTPUT"
+        like = [one.entry for one in quotes if plain_name(model) in plain_name(one.id)][:3]
+        if quote is None and like:
+            remedy += f", or --list-entry {model}=ENTRY; it has {', '.join(like)}"
         if quote is not None:
             prices = f"{quote.input_usd_per_mtok:f} in, {quote.output_usd_per_mtok:f} out"
-            option = f"--list-entry {quote_word(f'{model}={quote.id}')}"
-            remedy = f"it has {quote.id!r} ({prices}); if that is the same, add {option}"
-        problems.append(Problem(model, "the list has no entry of that name", remedy))
+            option = f"--list-entry {quote_word(f'{model}={quote.entry}')}"
+            remedy = f"it has {quote.entry!r} ({prices}); if that is the same, add {option}"
+        reason = unread.get(plain_name(model))
+        lacking = (
+            f"its entry was left out: {reason}" if reason else "the list has no entry of that name"
+        )
+        problems.append(Problem(model, lacking, remedy))
     raise CatalogError(path.name, problems)
 
 

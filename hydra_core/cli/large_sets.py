@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hydra_core.base.errors import Problem, ProblemsError
-from hydra_core.cli.account import acting, store_of
 from hydra_core.cli.options import Verbs, bundle_option, catalog_option, verb
 from hydra_core.cli.output import print_json, progress_bar, say, table
-from hydra_core.cli.workspace import existing, open_catalog
+from hydra_core.cli.workspace import acting, existing, open_catalog, store_of
 
 if TYPE_CHECKING:
     from hydra_core.replay.partitions.sweep import Swept
@@ -65,8 +64,7 @@ def _sweep(options: argparse.Namespace) -> int:
     from datetime import date
 
     from hydra_core.catalog import pool
-    from hydra_core.replay.partitions.engines import Engine, run
-    from hydra_core.replay.partitions.parts import parts_of, tasks
+    from hydra_core.replay.partitions.parts import Engine, parts_of, run, tasks
     from hydra_core.replay.partitions.sweep import SweepParts, grid_of, key_of, merged, pool_of
 
     catalog = open_catalog(options.catalog)
@@ -109,9 +107,7 @@ def _print_curve(swept: Swept, tau: float, options: argparse.Namespace) -> int:
 
 def _score(options: argparse.Namespace) -> int:
     _check(options, {})
-    from hydra_core.replay.partitions.engines import Engine, run
-    from hydra_core.replay.partitions.parts import parts_of, tasks
-    from hydra_core.replay.partitions.scoring import ScoreParts
+    from hydra_core.replay.partitions.parts import Engine, ScoreParts, parts_of, run, tasks
 
     parts = parts_of(existing(options.parts))
     if options.out.resolve() == options.parts.resolve():

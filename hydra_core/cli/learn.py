@@ -8,11 +8,23 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hydra_core.base.errors import OutcomeModelError, Problem
 from hydra_core.base.workspace import workspace_folder
-from hydra_core.cli.account import acting, changes, store_of
 from hydra_core.cli.options import Verbs, bundle_option, evalset_argument, verb
-from hydra_core.cli.output import points, points_range, print_json, progress_bar, say, table
+from hydra_core.cli.output import (
+    lift_table,
+    points,
+    print_json,
+    progress_bar,
+    say,
+)
 from hydra_core.cli.score import open_predictor
-from hydra_core.cli.workspace import OUTCOME_MODEL, existing, open_catalog
+from hydra_core.cli.workspace import (
+    OUTCOME_MODEL,
+    acting,
+    changes,
+    existing,
+    open_catalog,
+    store_of,
+)
 
 if TYPE_CHECKING:
     from hydra_core.base.types import FloatArray
@@ -32,6 +44,8 @@ with 25 outcomes or more takes part; one with few borrows from the others' outco
 outcomes of some models only, such as a log's, are learned along where they help; what they added is
 said. From a log alone a model is learned, and its use is not recommended: no gain can be measured
 without some hundred queries that every model answered.
+A model with 25 outcomes in logs only joins by these: its level is how it did against what the
+others were predicted to achieve on the queries that it was sent. What it adds is not measured.
 A model without outcomes, or with fewer than half of the others', joins by --rate: how often it
 solves such queries, from a benchmark or a guess. It then stands where models of that rate stand,
 and its few outcomes move it. A wrong rate is the risk; the answer says what it costs here.
@@ -90,7 +104,7 @@ def _learn(options: argparse.Namespace) -> int:
     with progress_bar(f"{evalset.name}: vectors") as step:
         changes(evalset.path).score(evalset, predictor, step)
     messages = messages_of(evalset, bundle.fingerprint, bundle.vectors)
-    material = gather(evalset, messages, models)
+    material = gather(evalset, messages, models, rates)
     prices = None if priced is None else priced[[models.index(name) for name in material.models]]
     with progress_bar(f"{evalset.name}: folds", unit=" steps") as step:
         learned = learn(
@@ -101,8 +115,7 @@ def _learn(options: argparse.Namespace) -> int:
             groups_are_traffic=options.groups_are_traffic,
             progress=step,
         )
-    if rates:
-        learned = with_newcomers(learned, rates, _prices(options, material, rates))
+    learned = with_newcomers(learned, rates, _prices(options, material, rates))
     made = write_outcome_model(
         options.out, learned, fingerprint=bundle.fingerprint, force=options.force, record=record
     )
@@ -147,10 +160,13 @@ def _rates(options: argparse.Namespace, evalset: EvalSet) -> dict[str, float]:
 
 def _prices(
     options: argparse.Namespace, material: Material, rates: dict[str, float]
-) -> dict[str, tuple[float, float]]:
-    """Name -> USD per million tokens read and written, of models and newcomers."""
+) -> dict[str, tuple[float, float]] | None:
+    """Name -> USD per million tokens read and written, of models and newcomers, by a catalog."""
+    if options.catalog is None:
+        return None
     catalog = open_catalog(options.catalog)
-    specs = [catalog.model(name) for name in (*material.models, *rates)]
+    names = (*material.models, *material.logged_only, *rates)
+    specs = [catalog.model(name) for name in names]
     return {one.id: (one.input_usd_per_mtok, one.output_usd_per_mtok) for one in specs}
 
 
@@ -180,16 +196,7 @@ def _text(made: OutcomeModel) -> str:
     figures: Any = made.figures
     lines = [figures["reason"], ""]
     if figures["lift"] is not None:
-        lift = figures["lift"]
-        rows = [
-            [f"{point} % of the cost range", points(lift["points"][point]), points_range(ends)]
-            for point, ends in lift["simultaneous"].items()
-        ]
-        rows.append(["mean of the three", points(lift["mean"]), points_range(lift["interval"])])
-        lines += [
-            table(["above the best fixed mix at equal cost", "points", "95 % interval"], rows),
-            "",
-        ]
+        lines += [lift_table("above the best fixed mix at equal cost", figures["lift"]), ""]
     counts = ", ".join(
         f"{name} {about['outcomes']}{' (newcomer)' if about['newcomer'] else ''}"
         for name, about in figures["models"].items()

@@ -41,10 +41,10 @@ from hydra_core.cli import (
     validate,
     version,
 )
-from hydra_core.cli.account import require_account
 from hydra_core.cli.lab import ablate, evaluate_predictor, label, probe, recalibrate
 from hydra_core.cli.options import EXIT_CODES
 from hydra_core.cli.output import CannotRunError, say
+from hydra_core.cli.workspace import require_account
 
 #: In the order of --help: a group of verbs ('' for none), its help, and the modules that hold them.
 _VERBS: Final = (

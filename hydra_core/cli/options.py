@@ -53,7 +53,7 @@ def evalset_argument(parser: argparse.ArgumentParser) -> None:
 
 def catalog_option(parser: argparse.ArgumentParser) -> None:
     """The catalog to route by."""
-    help_text = "name in the workspace, or a YAML file"
+    help_text = "name in the workspace, a YAML file, or store:NAME"
     parser.add_argument("--catalog", required=True, metavar="CATALOG", help=help_text)
 
 

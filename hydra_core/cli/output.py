@@ -1,14 +1,20 @@
-"""What verbs print and read: messages, JSON, tables, progress, standard input."""
+"""What verbs print and read: messages, JSON, tables, progress, spending, standard input."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from hydra_core.base.errors import HydraError, Problem, ProblemsError
 from hydra_core.base.json_values import json_text
+
+if TYPE_CHECKING:
+    from hydra_core.base.intervals import Interval
+    from hydra_core.lab.labeling.calls import Estimate
+    from hydra_core.lab.labeling.ledger import Record
+    from hydra_core.lab.labeling.run import Progress
 
 _STDIN_BYTES = 64 << 20
 
@@ -81,6 +87,17 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     )
 
 
+def percent(share: float, sign: str = "") -> str:
+    """A share in percent: 12.3 %; with `sign` "+" always signed."""
+    return f"{100 * share:{sign}.1f} %"
+
+
+def percent_range(interval: Interval, sign: str = "") -> str:
+    """A share in percent with the ends of its interval."""
+    ends = interval.bounds(lambda end: percent(end, sign))
+    return f"{percent(interval.value, sign)} [{ends}]"
+
+
 def points(value: float) -> str:
     """A quality from 0 to 1 in points, signed: +1.3."""
     return f"{100 * value:+.1f}"
@@ -90,3 +107,37 @@ def points_range(ends: list[float | None]) -> str:
     """The ends of an interval in points; None is shown as unknown."""
     low, high = ("?" if end is None else points(end) for end in ends)
     return f"[{low}, {high}]"
+
+
+def lift_table(over: str, lift: Mapping[str, Any]) -> str:
+    """The lift at each point of the cost range and its mean, `over` what it is measured."""
+    rows = [
+        [f"{point} % of the cost range", points(lift["points"][point]), points_range(ends)]
+        for point, ends in lift["simultaneous"].items()
+    ]
+    rows.append(["mean of the three", points(lift["mean"]), points_range(lift["interval"])])
+    return table([over, "points", "95 % interval"], rows)
+
+
+def say_cost(estimate: Estimate, record: Record, budget_usd: float) -> None:
+    """Print the calls to make, what they can cost at most, and what is spent."""
+    calls = ", ".join(f"{count:,} {stage}" for stage, count in estimate.calls.items()) or "none"
+    usd = estimate.about_usd
+    about = "" if usd is None else f", about ${usd:.2f} judging by the calls so far"
+    say(f"calls still to make: {calls}; at most ${estimate.most_usd:.2f}{about}; "
+        f"committed ${record.committed_usd:.2f} of ${budget_usd:g}")  # fmt: skip
+
+
+@contextmanager
+def spending_bar(total: int, unit: str) -> Iterator[Callable[[Progress], None]]:
+    """A progress bar on stderr with the money spent and what was set aside."""
+    from tqdm import tqdm
+
+    with tqdm(total=total, unit=unit, file=sys.stderr, mininterval=0.5) as bar:
+
+        def step(progress: Progress) -> None:
+            aside = f", {progress.aside} set aside" if progress.aside else ""
+            bar.set_postfix_str(f"${progress.spent_usd:.2f}{aside}", refresh=False)
+            bar.update(progress.done - bar.n)
+
+        yield step

@@ -8,11 +8,17 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from hydra_core.base.errors import CatalogError, MismatchError, Problem
-from hydra_core.cli.account import require_account
 from hydra_core.cli.options import Verbs, bundle_option, catalog_option, evalset_argument, verb
 from hydra_core.cli.output import print_json, say
 from hydra_core.cli.score import scores_for
-from hydra_core.cli.workspace import CATALOG, OUTCOME_MODEL, catalog_text, existing, open_catalog
+from hydra_core.cli.workspace import (
+    CATALOG,
+    OUTCOME_MODEL,
+    catalog_text,
+    existing,
+    open_catalog,
+    require_account,
+)
 
 if TYPE_CHECKING:
     from hydra_core.base.types import Catalog, Rule

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydra_core.base.errors import HydraError
-from hydra_core.cli.account import acting
 from hydra_core.cli.options import Verbs, verb
 from hydra_core.cli.output import CannotRunError, print_json, say
-from hydra_core.cli.workspace import CATALOG, EVALSET, existing
+from hydra_core.cli.workspace import CATALOG, EVALSET, acting, existing
 
 if TYPE_CHECKING:
     from hydra_core.base.types import Catalog
@@ -147,8 +146,7 @@ def _metrics(options: argparse.Namespace, path: Path) -> dict[str, Any]:
     from hydra_core.evalsets.folders import list_evalsets
     from hydra_core.export.provenance import measured
     from hydra_core.replay.replay import catalog_scores
-    from hydra_core.replay.sweep import Sweep, sweep_catalog
-    from hydra_core.replay.value_sweep import sweep_own_value
+    from hydra_core.replay.sweep import Sweep, sweep_catalog, sweep_own_value
     from hydra_core.replay.what_if import replay_policy
 
     folder = existing(options.evalset)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hydra_core.routing.router import Router
 
 _ROUTE = """\
-Routes the message on standard input and prints the model's id.
+Routes a message, given here or on standard input, and prints the model's id.
 
 With --stream every line of standard input is a request and every line of standard output its
 decision, in order, written at once. Keys: text or messages (the OpenAI form, with tools), and
@@ -38,7 +38,7 @@ With messages the last user turn is routed. A bundle that was trained on what ca
 that, too; the two that come with HyDRA score the message alone.
 
 examples:
-  echo "Fix the failing test" | hydra-router route --catalog paper_five
+  hydra-router route "Fix the failing test" --catalog paper_five
   hydra-router route --catalog mine --tau 0.1 --explain < message.txt
   hydra-router route --catalog mine --json < message.txt | jq .model
   hydra-router route --catalog mine --messages < conversation.json
@@ -59,6 +59,7 @@ _CONVERSATIONS: Final = 100_000
 def add_verbs(verbs: Verbs) -> None:
     """Add route."""
     parser = verb(verbs, "route", _route, "route one message, or a stream of them", _ROUTE)
+    parser.add_argument("text", nargs="?", metavar="TEXT", help="the message (default: stdin)")
     catalog_option(parser)
     tau_option(parser)
     parser.add_argument("--explain", action="store_true", help="why, model by model")
@@ -77,6 +78,10 @@ def _route(options: argparse.Namespace) -> int:
     from hydra_core.routing.router import Router
     from hydra_core.routing.sessions import MemorySessions
 
+    if options.text is not None and (options.stream or options.messages):
+        only = "--stream" if options.stream else "--messages"
+        stray = f"is given beside {only}, which reads standard input"
+        raise ProblemsError("route", [Problem("TEXT", stray, f"leave out TEXT or {only}")])
     catalog = open_catalog(options.catalog)
     tau = checked_tau(options.tau, catalog)
     predictor = open_predictor(options.bundle)
@@ -85,7 +90,9 @@ def _route(options: argparse.Namespace) -> int:
     if options.stream:
         router = Router(catalog, predictor, sessions=MemorySessions())
         return route_stream(router, receipts=options.receipt)
-    text = utf8_stdin().removesuffix("\n")  # the one that echo and editors add
+    text = options.text
+    if text is None:
+        text = utf8_stdin().removesuffix("\n")  # the one that echo and editors add
     decision = Router(catalog, predictor).route(_message_query(text, messages=options.messages))
     reading = decision.reading
     if decision.query and decision.query.harness_tokens:

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydra_core.base.errors import EvalSetError, Problem
-from hydra_core.cli.account import changes
 from hydra_core.cli.options import Verbs, bundle_option, evalset_argument, verb
 from hydra_core.cli.output import print_json, progress_bar, say, stdin
-from hydra_core.cli.workspace import existing
+from hydra_core.cli.workspace import changes, existing
 
 if TYPE_CHECKING:
     from hydra_core.base.types import Catalog, FloatArray

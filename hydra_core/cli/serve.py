@@ -91,7 +91,7 @@ def add_verbs(verbs: Verbs) -> None:
         type=float,
         default=2.0,
         metavar="X",
-        help="so many times dearer or slower stops it (0: never)",
+        help="stop it when it is so many times as expensive or as slow (0: never)",
     )
     parser.add_argument("--max-body-mb", type=float, default=20.0, metavar="MB")
     parser.add_argument("--rate", type=float, default=0.0, metavar="N", help="requests/s a caller")

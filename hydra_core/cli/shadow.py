@@ -14,7 +14,7 @@ from hydra_core.cli.options import (
     verb,
     window_options,
 )
-from hydra_core.cli.output import print_json, say, table
+from hydra_core.cli.output import percent, percent_range, print_json, say, table
 from hydra_core.cli.workspace import existing, log_folder, open_catalog
 
 if TYPE_CHECKING:
@@ -130,29 +130,29 @@ def _value(logged: LoggedValue) -> dict[str, Any]:
 def _text(replay: Shadow, value: LoggedValue | None, why: str) -> str:
     live, here = replay.mixes
     names = list(dict.fromkeys([*live, *here]))
-    mix = [[name, _percent(live.get(name, 0.0)), _percent(here.get(name, 0.0))] for name in names]
+    mix = [[name, percent(live.get(name, 0.0)), percent(here.get(name, 0.0))] for name in names]
     lines = [f"{len(replay.traffic):,} decisions replayed"]
     lines += [f"  left out, {reason}: {count:,}" for reason, count in replay.left_out.items()]
-    lines += [f"agreement: {_with_ends(replay.agreement)}"]
+    lines += [f"agreement: {percent_range(replay.agreement)}"]
     if replay.cost is not None:
         change = replay.cost.change
         lines += [
-            f"cost against live, both at its prices: {_with_ends(change, '+')}, "
+            f"cost against live, both at its prices: {percent_range(change, '+')}, "
             f"{replay.cost.counted:,} with tokens"
         ]
     if replay.billed is not None:
         change = replay.billed.change
         lines += [
-            f"cost against what was billed then: {_with_ends(change, '+')}, "
+            f"cost against what was billed then: {percent_range(change, '+')}, "
             f"{replay.billed.counted:,} with a bill"
         ]
     lines += ["", table(["model", "live", "this catalog"], mix), ""]
     if value is None:
         return "\n".join([*lines, f"quality: not estimated, {why}"])
-    lines += [f"quality, live: {_with_ends(value.live)}"]
+    lines += [f"quality, live: {percent_range(value.live)}"]
     for name, one in value.value.estimates.items():
         bounded = one is value.value.bounds
-        text = one.bounds(_percent) if bounded else _with_ends(one)
+        text = one.bounds(percent) if bounded else percent_range(one)
         lines += [f"quality, {name}: {text}"]
     size = f"{value.value.n:,} rated decisions are worth {value.value.effective:,.0f}"
     caution = [f"  {value.caution}"] if value.caution else []
@@ -161,12 +161,3 @@ def _text(replay: Shadow, value: LoggedValue | None, why: str) -> str:
 
 def _ends(interval: Interval) -> list[float]:
     return [interval.value, interval.lo, interval.hi]
-
-
-def _percent(share: float, sign: str = "") -> str:
-    return f"{100 * share:{sign}.1f} %"
-
-
-def _with_ends(interval: Interval, sign: str = "") -> str:
-    ends = interval.bounds(lambda end: _percent(end, sign))
-    return f"{_percent(interval.value, sign)} [{ends}]"

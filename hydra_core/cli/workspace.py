@@ -1,7 +1,8 @@
-"""Bare names on the command line: `mine` is what the workspace holds under this name.
+"""The workspace on the command line: what a bare name stands for, and who acts in it.
 
 A name has no folder in it (and a catalog's no `.yaml`); everything else is a path. What comes with
-HyDRA can be read by name, too, where the workspace has nothing of that name.
+HyDRA can be read by name, too, where the workspace has nothing of that name. A verb is run by the
+account of this machine, with the role that the roles file gives it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,11 @@ from hydra_core.cli.output import CannotRunError, say
 if TYPE_CHECKING:
     from hydra_core.base.types import Catalog
     from hydra_core.store import Revision
+
+
+if TYPE_CHECKING:
+    from hydra_core.evalsets.changes import EvalSetChanges
+    from hydra_core.store import Actor, Store
 
 
 def _is_name(text: str) -> bool:
@@ -66,7 +72,8 @@ class Kind:
 
     def name_of(self, path: Path) -> str:
         """The bare name of something in the workspace; '' of anything else."""
-        inside = path.parent == self.home and path.name.endswith(self.suffix)
+        here = path.parent.resolve() == self.home.resolve()
+        inside = here and path.name.endswith(self.suffix)
         return path.name.removesuffix(self.suffix) if inside else ""
 
     def names(self) -> list[str]:
@@ -88,6 +95,7 @@ OUTCOME_MODEL: Final = Kind(
     "outcome model", workspace.OUTCOME_MODELS, manifest="outcome_model.yaml"
 )
 LABELING_RUN: Final = Kind("labelling run", workspace.LABELS)
+_STORE: Final = "store:"
 _KINDS: Final = (EVALSET, CATALOG, OUTCOME_MODEL, LABELING_RUN)
 
 
@@ -145,7 +153,8 @@ def find_any(text: str) -> Path:
 def open_catalog(text: str) -> Catalog:
     """The catalog at a path, or the one that the console shows under a bare name.
 
-    As in the console, a name stands for the newest published revision, else for the file.
+    As in the console, a name stands for the newest published revision, else for the file;
+    `store:NAME`, as `serve` follows it, for the revision alone.
 
     Raises:
         CannotRunError: There is none.
@@ -170,15 +179,20 @@ def catalog_text(text: str) -> str:
 
 def catalog_source(text: str) -> str:
     """The same as what the router follows while it runs: a file, or `store:NAME`."""
-    if text.startswith("store:"):
+    if text.startswith(_STORE):
         return text
     revision = _published(text)
-    return str(existing(CATALOG.find(text))) if revision is None else f"store:{revision.catalog}"
+    return str(existing(CATALOG.find(text))) if revision is None else f"{_STORE}{revision.catalog}"
 
 
 def _published(text: str) -> Revision | None:
-    """The newest revision of a bare name in the workspace's store, if it has a store."""
-    if not CATALOG.is_name(text):
+    """The newest revision of a bare name in the workspace's store, if it has a store.
+
+    Raises:
+        CannotRunError: There is neither a revision nor a file, or no revision of `store:NAME`.
+    """
+    name, only = text.removeprefix(_STORE), text.startswith(_STORE)
+    if not only and not CATALOG.is_name(name):
         return None
     from hydra_core.store import open_store
     from hydra_core.store.database import sqlite_url
@@ -186,14 +200,80 @@ def _published(text: str) -> Revision | None:
     folder = workspace_folder()
     file = sqlite_url(folder).database
     if not os.environ.get("HYDRA_DATABASE_URL") and not (file and Path(file).exists()):
+        if only:
+            raise _unpublished(text, [])
         return None
     store = open_store(folder)
     try:
         # The console calls a file of the workspace my/NAME.
-        own = CATALOG.place(text).exists()
-        revision = store.newest(f"my/{text}" if own else text)
-        if revision is None and not own and not CATALOG.find(text).exists():
-            raise _unknown(CATALOG, text, [*CATALOG.names(), *store.catalogs()])
+        own = not only and CATALOG.place(name).exists()
+        revision = store.newest(f"my/{name}" if own else name)
+        if only:
+            revision = revision or store.newest(f"my/{name}")
+            if revision is None:
+                raise _unpublished(text, store.catalogs())
+        elif revision is None and not own and not CATALOG.find(name).exists():
+            raise _unknown(CATALOG, name, [*CATALOG.names(), *store.catalogs()])
         return revision
     finally:
         store.close()
+
+
+def _unpublished(text: str, names: Iterable[str]) -> CannotRunError:
+    return CannotRunError(
+        f"{text} was never published; published are: {', '.join(names) or 'none'}"
+    )
+
+
+def acting() -> Actor:
+    """The account, by its number: variables such as USER can say anything.
+
+    Raises:
+        AccessError: The roles file cannot be read or is missing though HYDRA_ROLES names one.
+    """
+    import pwd
+
+    from hydra_core.base.workspace import workspace_folder
+    from hydra_core.store import roles_of
+
+    try:
+        name = pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        name = str(os.geteuid())
+    return roles_of(workspace_folder()).account(name)
+
+
+def require_account(asks: str) -> None:
+    """Make sure that the account may do what a verb is about to do.
+
+    Args:
+        asks: Name of an `Action`, '' for verbs that only read.
+
+    Raises:
+        AccessError: It may not.
+    """
+    if asks:
+        from hydra_core.store import Action, require
+
+        require(acting(), Action[asks])
+
+
+def store_of(*paths: Path) -> Store | None:
+    """The workspace's store if one of `paths` lies in the workspace, else None.
+
+    A link from the workspace to elsewhere counts as inside, and so does one into the workspace.
+    """
+    from hydra_core.base.workspace import workspace_folder
+    from hydra_core.store import open_store
+
+    folder = workspace_folder().resolve()
+    named = [path.parent.resolve() / path.name for path in paths]
+    inside = any(place.is_relative_to(folder) for p in named for place in (p, p.resolve()))
+    return open_store(folder) if inside else None
+
+
+def changes(path: Path) -> EvalSetChanges:
+    """How the account changes the eval set at `path`."""
+    from hydra_core.evalsets.changes import EvalSetChanges
+
+    return EvalSetChanges(acting(), store_of(path))

@@ -43,8 +43,8 @@ def parquet_file(frame: pd.DataFrame) -> bytes:
     plain.columns = pd.Index([str(name) for name in frame.columns])
     for at, kind in enumerate(frame.dtypes):
         if pd.api.types.is_object_dtype(kind):
-            told = [None if _absent(value) else str(value) for value in frame.iloc[:, at]]
-            plain.isetitem(at, told)
+            cells = [None if _absent(value) else str(value) for value in frame.iloc[:, at]]
+            plain.isetitem(at, cells)
     kept = io.BytesIO()
     plain.to_parquet(kept, index=False)
     return kept.getvalue()

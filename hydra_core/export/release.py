@@ -146,7 +146,7 @@ def check_release(text: str) -> ReleaseCheck | None:
         return None
     block = text[: len(text) - len(body)].splitlines()
     stated = [line.removeprefix(_DIGEST) for line in block if line.startswith(_DIGEST)]
-    return ReleaseCheck(stated[0] if stated else "", _digest(body))
+    return ReleaseCheck(stated[0] if stated else "", hashlib.sha256(body.encode()).hexdigest())
 
 
 def with_policy(text: str, policy: Policy) -> str:
@@ -256,7 +256,3 @@ def _by_dimension(catalog: Catalog, values: Iterable[float]) -> str:
 def _visible(line: str) -> str:
     """YAML takes no control characters, not even in a comment."""
     return "".join(char if char.isprintable() else "?" for char in line)
-
-
-def _digest(body: str) -> str:
-    return hashlib.sha256(body.encode()).hexdigest()

@@ -43,12 +43,11 @@ executable is ever deserialised, nothing is fetched. `load_bundle` is the only r
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from hydra_core.base.digests import file_sha256
+from hydra_core.base.digests import file_sha256, text_sha256
 from hydra_core.base.errors import BundleError, Problem
 from hydra_core.base.reading.plain_yaml import MAX_BYTES
 from hydra_core.predictor.manifest import MANIFEST, SIGNALS_FORM, Curve, Manifest, parse_manifest
@@ -103,11 +102,11 @@ def fingerprint_of(manifest: Manifest) -> str:
         lines.append(f"conversation:{manifest.conversation}")
     if manifest.vectors:
         lines.append(f"vectors:{manifest.vectors}")
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+    return text_sha256("\n".join(lines))
 
 
 def _digest_of_json(value: object) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+    return text_sha256(json.dumps(value, sort_keys=True))
 
 
 def _read_manifest(folder: Path) -> Manifest:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from hydra_core.base.errors import ExtraError, StoreError
+from hydra_core.base.workspace import DATABASE
 from hydra_core.store import tables
 
 #: The newest migration; a test holds it to the files in `migrations/versions`.
@@ -63,7 +65,7 @@ def database_url(workspace: Path, environ: Mapping[str, str] = os.environ) -> sa
 
 def sqlite_url(workspace: Path) -> sa.URL:
     """The SQLite file of a workspace."""
-    return sa.URL.create("sqlite", database=str(workspace / "hydra.sqlite3"))
+    return sa.URL.create("sqlite", database=str(workspace / DATABASE))
 
 
 class Database:
@@ -72,6 +74,8 @@ class Database:
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
         self.where = _where(engine.url)
+        # A pool that is collected leaves its connections open, and Python 3.13 warns of each.
+        weakref.finalize(self, engine.dispose).atexit = False
 
     @property
     def kind(self) -> str:

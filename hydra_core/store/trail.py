@@ -8,7 +8,6 @@ the newest and takes one to look for).
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from hydra_core.base.digests import text_sha256
 from hydra_core.store import tables
 
 #: What the first record has for the digest of the one before.
@@ -49,7 +49,7 @@ def digest_of(values: Mapping[str, Any]) -> str:
     record = {name: values[name] for name in _DIGESTED}
     record["at"] = at.astimezone(UTC).isoformat(timespec="microseconds")
     text = json.dumps(record, sort_keys=True, ensure_ascii=True, allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return text_sha256(text)
 
 
 def append(connection: sa.Connection, values: Mapping[str, Any]) -> None:

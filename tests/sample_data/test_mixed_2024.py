@@ -12,8 +12,7 @@ from hydra_core.evalsets.score_files import load_scores, load_text_facts, score_
 from hydra_core.outcome_model.find import catalog_outcome_model
 from hydra_core.predictor.bundle import load_bundle
 from hydra_core.replay.evaluation import evaluate
-from hydra_core.replay.sweep import sweep_catalog
-from hydra_core.replay.value_sweep import sweep_by_value
+from hydra_core.replay.sweep import sweep_by_value, sweep_catalog
 from hydra_core.replay.verdict import VerdictLabel
 
 TODAY = date(2026, 11, 1)

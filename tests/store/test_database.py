@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import gc
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -103,6 +105,16 @@ def test_sqlite_is_durable_and_checks_references(tmp_path):
     assert pragmas == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
     assert (tmp_path / "hydra.sqlite3").exists()
     store.close()
+
+
+def test_a_database_that_nobody_holds_closes_its_connections(tmp_path):
+    base = database.open_database(sqlite_url(tmp_path))
+    with base.reading() as connection:
+        raw = connection.connection.dbapi_connection
+    del base, connection
+    gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        raw.execute("SELECT 1")
 
 
 def test_what_is_not_a_database_is_refused(tmp_path):

@@ -1,19 +1,18 @@
 """YAML of a small file that describes others: plain values only, refused in milliseconds.
 
 No tags, no anchors or aliases, no duplicate keys, and bounds on values and depth. libyaml reads the
-events first; ruamel's own parser, which builds the values, takes minutes for what a hostile
-megabyte can hold.
+events first, then composes the nodes; what a plain scalar means is YAML 1.2, as ruamel says it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import yaml
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
+from ruamel.yaml.resolver import implicit_resolvers
+from yaml.constructor import ConstructorError
 from yaml.events import AliasEvent, CollectionStartEvent, NodeEvent, ScalarEvent
 
 from hydra_core.base.errors import Problem
@@ -26,6 +25,48 @@ _MAX_DEPTH: Final = 12
 _MAX_EVENTS: Final = 4_000
 # libyaml where the wheel has it (every published one has); the pure parser is slower only.
 _LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Plain(_LOADER):  # type: ignore[misc]
+    """Builds plain values by YAML 1.2 and refuses a key that is given twice."""
+
+    yaml_implicit_resolvers: ClassVar[dict[str, list[Any]]] = {}
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:  # noqa: ANN401
+        """The mapping of a node.
+
+        Raises:
+            ConstructorError: A key is given twice, or is no plain value.
+        """
+        pairs = self.construct_pairs(node, deep=True)
+        try:
+            found = dict(pairs)
+        except TypeError as error:
+            raise ConstructorError("while constructing a mapping", node.start_mark) from error
+        if len(found) < len(pairs):
+            raise ConstructorError("while constructing a mapping", node.start_mark)
+        return found
+
+    def integer(self, node: Any) -> int:  # noqa: ANN401
+        """An int in any of the notations of YAML 1.2."""
+        text = self.construct_scalar(node).replace("_", "")
+        return int(text, 0) if text.lstrip("+-")[:2] in ("0b", "0o", "0x") else int(text)
+
+
+for _versions, _tag, _pattern, _first in implicit_resolvers:
+    if (1, 2) in _versions and not _tag.endswith(":merge"):
+        _Plain.add_implicit_resolver(_tag, _pattern, _first)
+_Plain.add_constructor("tag:yaml.org,2002:int", _Plain.integer)
+
+
+def load_plain(text: str) -> object:
+    """The value of one document.
+
+    Raises:
+        YAMLError, ValueError: It is no YAML.
+        RecursionError: It is nested too deeply.
+    """
+    return yaml.load(text, _Plain)  # noqa: S506 (a safe loader)
 
 
 class Problems(list[Problem]):
@@ -54,22 +95,26 @@ def numbers(value: object) -> tuple[float, ...] | None:
     return found if fine and all(isfinite(v) for v in found) else None
 
 
-def read_plain_yaml(text: str) -> tuple[object, Problem | None]:
-    """The value that `text` holds, or the first thing that is wrong with it."""
+def read_plain_yaml(text: str, most: int = _MAX_EVENTS) -> tuple[object, Problem | None]:
+    """The value that `text` holds, or the first thing that is wrong with it.
+
+    Args:
+        most: Values that it may hold.
+    """
     try:
-        trick = _trick(text)
-        return (None, trick) if trick else (YAML(typ="safe", pure=True).load(text), None)
-    except (yaml.YAMLError, YAMLError, ValueError, RecursionError) as error:
+        trick = _trick(text, most)
+        return (None, trick) if trick else (load_plain(text), None)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         first = str(error).strip().splitlines() or [type(error).__name__]
         return None, Problem("", f"is not valid YAML: {first[0]}")
 
 
-def _trick(text: str) -> Problem | None:
+def _trick(text: str, most: int) -> Problem | None:
     """The first tag, anchor, alias or excess in `text`, before anything is built."""
     depth = 0
     for count, event in enumerate(yaml.parse(text, Loader=_LOADER)):
-        if count > _MAX_EVENTS:
-            return Problem("", f"holds more than {_MAX_EVENTS:,} values", "most need some 1,000")
+        if count > most:
+            return Problem("", f"holds more than {most:,} values", "most need some 1,000")
         place = f"line {event.start_mark.line + 1}" if event.start_mark else ""
         if isinstance(event, AliasEvent) or (isinstance(event, NodeEvent) and event.anchor):
             return Problem(place, "anchors and aliases are not allowed", "write the value out")

@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hydra_core.base.json_values import json_text
-from hydra_core.cli.account import require_account
 from hydra_core.cli.options import Verbs, verb
-from hydra_core.cli.output import CannotRunError, print_json, say
-from hydra_core.cli.spending import say_cost, spending_bar
-from hydra_core.cli.workspace import LABELING_RUN, existing
+from hydra_core.cli.output import CannotRunError, print_json, say, say_cost, spending_bar
+from hydra_core.cli.workspace import LABELING_RUN, existing, require_account
 
 if TYPE_CHECKING:
     from hydra_core.lab.labeling.config import LabelConfig
