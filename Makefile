@@ -12,8 +12,10 @@ PYTEST := $(BIN)/python -m pytest -q
 # one more than cores: many tests wait for a server, a page or a process
 PARALLEL := -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --dist worksteal
 INSTALL := python -m pip install -q --disable-pip-version-check
-LOCK := $(BIN)/uv pip compile -q --upgrade --generate-hashes --python-version 3.11 \
-	--python-platform x86_64-manylinux_2_28 --custom-compile-command "make lock" pyproject.toml
+LOCK := $(BIN)/uv pip compile -q --upgrade --python-platform x86_64-manylinux_2_28 \
+	--custom-compile-command "make lock" pyproject.toml
+HASHED := $(LOCK) --generate-hashes --python-version 3.11
+DEV := --group dev --extra postgres --extra redis --extra label
 
 # Tests start many processes: each would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -33,7 +35,7 @@ test: test-fast  ## all tests, the fast ones first
 test-fast: $(VENV)/.dev  ## all but the slow, the browser's and the wheel's tests
 	$(PYTEST) $(PARALLEL) -m "not slow and not browser and not package"
 
-test-range: $(VENV)/.dev  ## fast tests: lowest dependencies, and later Pythons that are installed
+test-range: $(VENV)/.dev  ## fast and wheel's tests: lowest dependencies, later Pythons that are installed
 	.ci/range
 
 test-train: $(TRAIN)/.done  ## the tests of training, with torch
@@ -55,10 +57,11 @@ check: $(VENV)/.dev  ## ruff, mypy --strict, import layers
 check-train: $(TRAIN)/.done  ## mypy --strict on training, with torch's own types
 	$(TRAIN)/bin/mypy -p hydra_core.lab.training
 
-lock: $(VENV)/.dev  ## renew requirements.lock and requirements-dev.lock from pyproject.toml
-	$(LOCK) -o requirements.lock
-	$(LOCK) -c requirements.lock --group dev --extra postgres --extra redis --extra label \
-	    -o requirements-dev.lock
+lock: $(VENV)/.dev  ## renew requirements*.lock and .ci/*.lock from pyproject.toml
+	$(HASHED) -o requirements.lock
+	$(HASHED) -c requirements.lock $(DEV) -o requirements-dev.lock
+	$(LOCK) --no-annotate --python-version 3.11 --resolution lowest-direct $(DEV) -o .ci/lowest.lock
+	$(LOCK) --no-annotate --python-version 3.12 $(DEV) -o .ci/newest.lock
 
 audit: $(VENV)/.dev  ## known weaknesses of what is locked (asks PyPI's database)
 	@$(BIN)/uv tool run -q pip-audit --strict --disable-pip --require-hashes -r requirements-dev.lock \

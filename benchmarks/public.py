@@ -36,10 +36,35 @@ SETS = {
         "whether a router learns difficulty over kinds of questions; costs from list prices",
         "github.com/WildEval/ZeroEval, github.com/ShishirPatil/gorilla",
     ),
+    "swebench-matched": (
+        "SWE-bench Verified by three models, the matched pool of the paper; billed costs",
+        "agents on one kind of task: 500 issues, models that differ on 27 % of them",
+        "github.com/SWE-bench/swe-bench.github.io, data/leaderboards.json",
+    ),
+    "swebench-mini-2.0.0": (
+        "SWE-bench Verified by twelve models in one harness; billed costs",
+        "as above, with a wide pool",
+        "github.com/SWE-bench/swe-bench.github.io, data/leaderboards.json",
+    ),
     "livecodebench": (
         "LiveCodeBench, one kind of traffic: programming contests",
         "whether the text of one kind of task foretells success; costs from list prices",
-        "github.com/LiveCodeBench/LiveCodeBench",
+        "github.com/LiveCodeBench/submissions and livecodebench.github.io",
+    ),
+    "gsm8k": (
+        "RouteLLM's GSM8K: sums in words, two models; costs from list prices",
+        "one kind of traffic that text vectors can tell apart",
+        "github.com/lm-sys/RouteLLM",
+    ),
+    "mmlu": (
+        "RouteLLM's MMLU: multiple choice over 57 subjects, two models; costs from list prices",
+        "whether a router learns which subjects need the strong model",
+        "github.com/lm-sys/RouteLLM",
+    ),
+    "routerarena": (
+        "RouterArena, sub_10: 809 questions that two models were asked",
+        "a pool with nothing to route: the better model is the cheaper one",
+        "github.com/RouteWorks/RouterArena",
     ),
     "code-2026": (
         "CodeRouterBench, only the cells whose outcomes hold",
@@ -65,19 +90,20 @@ Written by `python -m benchmarks.public`, version {version}, on {day}; predictor
 Quality above the best fixed mix of models at the same cost, in points: mean of 25, 50 and 75 % of
 the cost range, with a 95 % interval. The best fixed mix is 0 by definition; below 0, routing does
 harm. Sources are cross-fitted in five parts. LiteLLM's heuristic (release {release}) is its score
-as one threshold, its ties cut at random. [What each interval means](statistics.md).
+as one threshold, its ties cut at random. Where the best model is the cheapest, there is no cost
+range to route in. [What each interval means](statistics.md).
 
 To repeat it, get the sets from where the last table says, lay them out as
 `benchmarks/quality/ladder_sets.py` reads them, and run the command. The repository holds no texts
 of them.
 """
 COLUMNS = (
-    "pool",
+    "set, pool",
     "queries",
     "models",
     *(TITLES[kind] for kind in Kind),
     "LiteLLM's heuristic",
-    "HyDRA says",
+    "what to use",
 )
 
 
@@ -96,27 +122,21 @@ def main():
 def page(options, workspace):
     predictor = default_predictor()
     bundle = f"{predictor.bundle.name} ({predictor.bundle.fingerprint[:12]})"
-    release, lines = "", []
+    release, rows, reasons = "", [], []
     for name in options.sets:
-        rows = []
         for pool, material in materials(name, workspace, predictor):
             found = ladder(material, heads=options.heads)
             theirs, release = heuristic(options.python, material)
             cells = [lift_cell(found.rung(kind)) for kind in Kind]
             shape = (f"{material.complete.size:,}", str(len(material.models)))
-            rows.append((pool, *shape, *cells, theirs, found.reason))
-            print(name, *rows[-1], sep=" | ", file=sys.stderr, flush=True)
-        about = SETS.get(name, (name, "", ""))
-        lines += [
-            "",
-            f"## {name}",
-            "",
-            f"{about[0]}. Good for: {about[1]}.",
-            "",
-            table(COLUMNS, rows),
-        ]
-    where = [(name, SETS[name][2]) for name in options.sets if name in SETS]
-    lines += ["", "## Where the sets are", "", table(("set", "source"), where)]
+            title = pool if pool == name else f"{name}, {pool.split()[-1]}"
+            used = "a fixed mix" if found.recommended is None else TITLES[found.recommended].lower()
+            rows.append((title, *shape, *cells, theirs, used))
+            reasons.append(f"- {title}: {found.reason}")
+            print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
+    about = [(name, *SETS[name]) for name in options.sets]
+    lines = ["", table(COLUMNS, rows), "", "What HyDRA says of each:", "", *reasons, ""]
+    lines += ["## The sets", "", table(("set", "what it is", "good for", "source"), about)]
     head = HEAD.format(
         version=VERSION, day=date.today(), bundle=bundle, release=release or "not measured"
     )
@@ -145,6 +165,8 @@ def heuristic(python, material):
     found = decisions(data, tiers, scores, np.random.default_rng(0))
     choices = np.stack([found[f"complexity-random-{percent}"] for percent in POINTS], axis=1)
     hull = hull_of(data.quality, data.cost_usd)
+    if len(hull) == 1:
+        return "no cost range", release
     added = differences_to_hull(data.quality, data.cost_usd, choices, hull).mean(axis=1)
     return cell(mean_interval(added, material.clusters[rows]).scaled(100.0)), release
 

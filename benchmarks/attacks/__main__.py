@@ -59,13 +59,20 @@ TESTS = {
     "a flood of requests": "tests/server/test_admission.py",
     "another caller's conversation and feedback, forged ids": "tests/server/test_owners.py",
     "requests that name, nest or hold very much": "tests/server/test_costly.py "
-    "tests/server/test_requests.py -k 'nested or many or logged or name'",
+    "tests/server/test_requests.py -k 'nested or many or logged or name or conversation or long'",
     "tokens that were taken out, shared files, names with YAML": "tests/server/test_doors.py",
     "a labelling server that lies, a ledger that was written into": "tests/lab/labeling/"
     "test_hostile.py",
     "tables that a spreadsheet or LaTeX would run": "tests/console/test_downloads.py",
     "a database copied without its -wal, a clock that goes back": "tests/store/test_database.py "
     "tests/server/test_logging.py tests/server/test_canary.py -k 'wal or budget or clock'",
+    "a demo that reaches the workspace, another session or a role": "tests/console/test_demos.py "
+    "tests/pages/test_demo.py tests/browser/test_demo.py",
+    "scores and outcome models that no audit event names, damaged ones": "tests/outcome_model/"
+    "test_format.py",
+    "an upload after its tab is closed": "tests/browser/test_uploads.py",
+    "a backup that lacks rows, a restore over what is there": "tests/store/test_copying.py "
+    "tests/test_cli_releases.py -k 'copied or copy or row or backup'",
     "catalogs that overflow while routing": "tests/catalog/test_bounds.py",
     "closed or full ends of the command line": "tests/test_cli_ends.py",
     "other machines, from the tests and what they start": "tests/test_no_network.py",

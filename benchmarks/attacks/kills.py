@@ -25,7 +25,7 @@ LOADER = Actor("loader", Role.PUBLISHER)
 
 
 def replace_without_end(workspace, begun, acknowledged):
-    """Replace one set again and again, telling each number once it is acknowledged."""
+    """Replace one set again and again, noting each number once it is acknowledged."""
     store, path = open_store(workspace), workspace / "evalsets" / "mine"
     changes = EvalSetChanges(LOADER, store)
     while True:
@@ -39,9 +39,9 @@ def learn_without_end(found, workspace, begun, acknowledged):
     store, path = open_store(workspace), workspace / "outcome_models" / "mine"
     while True:
         number = begun.value = begun.value + 1
-        tell = audit_recorder(LOADER, store, path)
+        record = audit_recorder(LOADER, store, path)
         numbered = replace(found, seed=number)
-        write_outcome_model(path, numbered, fingerprint=FINGERPRINT, force=True, tell=tell)
+        write_outcome_model(path, numbered, fingerprint=FINGERPRINT, force=True, record=record)
         acknowledged[:] = number, acknowledged[1] + 1
 
 
@@ -100,6 +100,6 @@ def _told(workspace, *actions):
     """Records of these actions in an audit trail that is whole."""
     store = open_store(workspace)
     assert not store.check_audit().fault
-    told = sum(line.action in actions for line in store.audit(limit=10**6))
+    text = sum(line.action in actions for line in store.audit(limit=10**6))
     store.close()
-    return told
+    return text

@@ -3,12 +3,16 @@
     python -m benchmarks.quality.logs lift [--complete 250] [--logged 2000] [--seeds 5]
         [--pools ABCDE] [--explore 0.1] [--workspace DIR]
     python -m benchmarks.quality.logs alone [--logs 200] [--logged 1000]
+    python -m benchmarks.quality.logs hidden [--complete 250] [--logged 1000] [--seeds 2]
+        [--pools CDE] [--workspace DIR]
 
 `lift` learns pools of mixed-2024 from complete queries alone and from these and a simulated log,
 and measures both on all other queries. Its log is served by the value rule in the middle of the
 cost range, by a model learned on the complete queries, and explores a share at random.
 `alone` learns from simulated logs in which no router is better than a fixed mix of models (the
 vector says nothing), and counts how often using the model is recommended.
+`hidden` hides each model in turn from the complete queries, so that its outcomes are in the log
+only, and measures on all other queries what is lost against learning from all complete outcomes.
 """
 
 from __future__ import annotations
@@ -21,21 +25,25 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import yaml
 
 from benchmarks.quality.ladder_sets import materials
+from benchmarks.quality.real_pools import SHARED
+from hydra_core.choosing.by_rate import with_newcomers
 from hydra_core.choosing.learn import learn
 from hydra_core.choosing.lift import lift_of
 from hydra_core.choosing.material import Material
 from hydra_core.outcome_model.features import Messages
+from hydra_core.outcome_model.model import LEAST_OUTCOMES
 from hydra_core.predictor.onnx_predictor import default_predictor
-from hydra_core.routing.matcher import choose_by_value
+from hydra_core.routing.matcher import choose, value_shortfall
 
 _VALUES = np.geomspace(1e-6, 100.0, 120)
 
 
-def predictions(material, heads, rows):
+def predictions(material, heads, rows, prices=None):
     """What heads say of some rows."""
-    pool = heads.for_pool(material.models, np.zeros(len(material.models)), None)
+    pool = heads.for_pool(material.models, np.zeros(len(material.models)), prices)
     return pool.predict(material.messages.take(rows))
 
 
@@ -43,7 +51,10 @@ def served(material, heads, rows, explore, rng):
     """(k,) the model of each logged query: the value rule's mid-range, a share at random."""
     said, cost = predictions(material, heads, rows), material.cost_usd[rows]
     middle = (cost.mean(axis=0).min() + cost.mean(axis=0).max()) / 2
-    routes = [choose_by_value(said.success, said.cost_usd, value) for value in _VALUES]
+    routes = [
+        choose(value_shortfall(said.success, said.cost_usd, value), said.cost_usd, 0.0)
+        for value in _VALUES
+    ]
     means = [cost[np.arange(rows.size), route].mean() for route in routes]
     chosen = routes[int(np.abs(np.array(means) - middle).argmin())].copy()
     tried = rng.random(rows.size) < explore
@@ -80,13 +91,94 @@ def both_lifts(material, options, seed):
     return (*lifts, joined.logged.used)
 
 
-def report_lift(options):
-    """Print the mean lift without and with the log, by pool."""
+def hidden(material, name, complete, logged, chosen):
+    """The material of the others, with the log; the named model's outcomes are in the log only."""
+    j = material.models.index(name)
+    known = np.full(material.evalset.n, fill_value=False)
+    known[material.rows[logged[chosen == j]]] = True
+    column = material.evalset.models.index(name)
+    values = {}
+    for kind in ("quality", "cost_usd"):
+        values[kind] = getattr(material.evalset, kind).copy()
+        values[kind][~known, column] = np.nan
+    keep = [i for i in range(len(material.models)) if i != j]
+    tokens = {
+        kind: None if getattr(material, kind) is None else getattr(material, kind)[:, keep]
+        for kind in ("input_tokens", "output_tokens")
+    }
+    others = replace(
+        material, evalset=replace(material.evalset, **values), together=len(keep), **tokens,
+        models=tuple(material.models[i] for i in keep), quality=material.quality[:, keep],
+        cost_usd=material.cost_usd[:, keep], others=np.empty((material.n, 0)),
+    )  # fmt: skip
+    places = np.array([keep.index(i) if i != j else -1 for i in chosen])
+    return replace(with_log(others, complete, logged, places), logged_only=(name,))
+
+
+def hidden_lifts(material, options, seed):
+    """(hidden models, 4) lift in points: all complete, without it, by its log, by its rate."""
+    prices = per_mtok(material.models)
+    rng = np.random.default_rng([17, seed])
+    cuts = np.cumsum([options.complete, options.logged])
+    complete, logged, rest = (np.sort(one) for one in np.split(rng.permutation(material.n), cuts))
+    whole = learn(material.take(complete), None, folds=3, seed=seed, curve=False)
+    chosen = served(material, whole.heads, logged, options.explore, rng)
+    quality, cost = material.quality[rest], material.cost_usd[rest]
+
+    def lift(heads, without=None):
+        said = predictions(material, heads, rest, np.array([prices[n] for n in material.models]))
+        if without is not None:
+            success = said.success.copy()
+            success[:, without] = 0.0
+            said = replace(said, success=success)
+        return 100 * lift_of(quality, cost, said, None, np.random.default_rng(0)).mean.value
+
+    rows = []
+    for j, name in enumerate(material.models):
+        own = material.quality[logged, j][chosen == j]
+        if own.size < LEAST_OUTCOMES:
+            continue
+        part = hidden(material, name, complete, logged, chosen)
+        others = learn(part, None, folds=3, seed=seed, curve=False)
+        by_log = with_newcomers(others, {}, prices).heads
+        plain = replace(others, material=replace(part, logged=None, logged_only=()), logged=None)
+        by_rate = with_newcomers(
+            plain, {name: float(np.clip(own.mean(), 0.02, 0.98))}, prices
+        ).heads
+        rows.append([lift(whole.heads), lift(by_log, without=j), lift(by_log), lift(by_rate)])
+    return rows
+
+
+def per_mtok(models):
+    """Model -> USD per million tokens read and written."""
+    known = yaml.safe_load((SHARED / "mixed-2024" / "prices.yaml").read_text())["models"]
+    return {name: (known[name]["input"], known[name]["output"]) for name in models}
+
+
+def report_hidden(options):
+    """Print the lifts with each model hidden in turn, and their means."""
+    every = []
+    for name, material in pools_of(options).items():
+        for seed in range(options.seeds):
+            for row in hidden_lifts(material, options, seed):
+                print(f"pool {name}, seed {seed}: " + ", ".join(f"{one:+.2f}" for one in row))
+                every.append(row)
+    means = dict(zip(("all complete", "without it", "by its log", "by its rate in the log"),
+                     np.mean(every, axis=0), strict=True))  # fmt: skip
+    print(f"{len(every)} hidden: " + ", ".join(f"{what} {one:+.2f}" for what, one in means.items()))
+
+
+def pools_of(options):
+    """Name -> material of each pool that was asked for."""
     with tempfile.TemporaryDirectory() as scratch:
         found = materials("mixed-2024", options.workspace or Path(scratch), default_predictor())
-        pools = {name: one for name, one in found if name in options.pools}
+        return {name: one for name, one in found if name in options.pools}
+
+
+def report_lift(options):
+    """Print the mean lift without and with the log, by pool."""
     every = []
-    for name, material in pools.items():
+    for name, material in pools_of(options).items():
         rows = np.array([both_lifts(material, options, s) for s in range(options.seeds)])
         every.append(rows)
         without, joined, share = rows.mean(axis=0)
@@ -132,7 +224,7 @@ def null_log(n, seed):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("lift", "alone"))
+    parser.add_argument("what", choices=("lift", "alone", "hidden"))
     parser.add_argument("--complete", type=int, default=250)
     parser.add_argument("--logged", type=int, default=2000)
     parser.add_argument("--seeds", type=int, default=5)
@@ -141,7 +233,8 @@ def main():
     parser.add_argument("--logs", type=int, default=200)
     parser.add_argument("--workspace", type=Path)
     options = parser.parse_args()
-    (report_lift if options.what == "lift" else report_alone)(options)
+    report = {"lift": report_lift, "alone": report_alone, "hidden": report_hidden}
+    report[options.what](options)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """The whole loop on mixed-2024, played by a fake server: from messages to a router, and again.
 
-    python -m benchmarks.quality.loop [--collected 300] [--served 1000] [--outer 1500] [--seed 1]
+    python -m benchmarks.quality.loop [--collected 300] [--served 1000] [--again 250]
+        [--outer 1500] [--seed 1]
 
 A pool of mixed-2024 answers by its recorded outcomes. Messages are collected, a catalog is made, an
 outcome model is learned and published; the service routes further messages and gets feedback on
-30 %; its log becomes a set, is joined to what was collected, and is learned from; the second
-catalog is a canary, then published. Both models are measured on queries that nothing learned from.
+30 %; every model answers a sample of the logged messages; this and the log's own outcomes are
+joined to what was collected before, and learned from; the second catalog is a canary, then
+published. Both models are measured on queries that nothing learned from.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from hydra_core.outcome_model.format import load_outcome_model
 from hydra_core.predictor.onnx_predictor import default_predictor
 from hydra_core.predictor.surface import surface_counts
 from hydra_core.replay.significance import mean_interval
-from hydra_core.replay.value_sweep import sweep_by_value
+from hydra_core.replay.sweep import sweep_by_value
 from hydra_core.server.run import build
 from hydra_core.server.settings import Settings
 from hydra_core.store import open_store
@@ -103,6 +105,12 @@ def write_files(played, rows):
     Path("messages.jsonl").write_text("".join(f"{line}\n" for line in lines))
 
 
+def write_live_grader():
+    """How answers to logged messages are graded: they bring no reference."""
+    text = Path("grade.yaml").read_text()
+    Path("live.yaml").write_text(text.replace("{kind: exact}", '{kind: regex, pattern: "^right$"}'))
+
+
 def routed_by(evalset, learned, name):
     """A catalog like `mine` that routes by an outcome model in the middle of the cost range."""
     path = Path("workspace/catalogs/mine.yaml")
@@ -136,8 +144,8 @@ def serve(texts, rng, **settings):
             assert said.status_code == 200, said.text
             if rng.random() < RATED:
                 right = said.json()["choices"][0]["message"]["content"] == "right"
-                told = {"decision_id": said.headers["x-hydra-decision-id"], "quality": float(right)}
-                assert client.post("/v1/outcomes", json=told).status_code == 202
+                sent = {"decision_id": said.headers["x-hydra-decision-id"], "quality": float(right)}
+                assert client.post("/v1/outcomes", json=sent).status_code == 202
 
 
 def outer_lift(played, rows, model):
@@ -151,8 +159,12 @@ def outer_lift(played, rows, model):
     return lift_of(quality, cost, pool.predict(messages), None, np.random.default_rng(0))
 
 
-def loop(folder, collected, served, outer, seed):
-    """Walk the loop in a folder; the figures."""
+def loop(folder, collected, served, again, outer, seed):
+    """Walk the loop in a folder; the figures.
+
+    Args:
+        again: Logged messages that every model answers before learning again.
+    """
     whole = mixed_2024.read(folder / "whole", SHARED / "mixed-2024", MODELS)
     order = np.random.default_rng([23, seed]).permutation(whole.n)
     first, then, rest = np.split(order, [collected, collected + served])
@@ -168,7 +180,10 @@ def loop(folder, collected, served, outer, seed):
         verb("publish", "router", "--evalset", "mine")
         serve(whole.texts.astype(str).iloc[then].tolist(), rng)
         verb("import", "log", "log", "--out", "live")
-        verb("import", "sets", "mine", "live", "--out", "both")
+        write_live_grader()
+        sample = ("--from-log", "log", "--sample", again)
+        verb("collect", *sample, *asked, "--grade", "live.yaml", "--out", "week")
+        verb("import", "sets", "mine", "week", "live", "--out", "both")
         verb("learn", "both", "--catalog", "mine", "--out", "second", "--folds", 3)
         both = load_evalset(Path("workspace/evalsets/both"))
         after = routed_by(both, "second", "next")
@@ -185,12 +200,14 @@ def loop(folder, collected, served, outer, seed):
     lifts = [outer_lift(played, rest[:outer], model) for model in (before, after)]
     change = mean_interval(lifts[1].contributions - lifts[0].contributions)
     return {
+        "complete": int(np.isfinite(both.quality).all(axis=1).sum()),
         "logged": both.n - mine.n,
         "revisions": revisions,
         "canary": int((arms == "canary").sum()),
         "promised": [model.figures["lift"] for model in (before, after)],
         "outer": [one.mean for one in lifts],
         "change": change,
+        "expected": before.figures["expected_gain"].get(str(again)),
         "sentence": after.figures["logged"]["sentence"],
     }
 
@@ -213,11 +230,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--collected", type=int, default=300)
     parser.add_argument("--served", type=int, default=1000)
+    parser.add_argument("--again", type=int, default=250)
     parser.add_argument("--outer", type=int, default=1500)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        found = loop(Path(scratch), options.collected, options.served, options.outer, options.seed)
+        sizes = (options.collected, options.served, options.again, options.outer)
+        found = loop(Path(scratch), *sizes, options.seed)
     for name, promised, outer in zip(
         ("first", "second"), found["promised"], found["outer"], strict=True
     ):
@@ -227,7 +246,14 @@ def main():
             f"on outer queries {outer.scaled(100.0).text('pp')}"
         )
     print(f"change on outer queries: {found['change'].scaled(100.0).text('pp')}")
-    print(f"{found['logged']} logged queries, {found['canary']} requests on the canary")
+    if found["expected"] is not None:
+        print(
+            f"expected of {options.again} more complete queries: {100 * found['expected']:+.1f} pp"
+        )
+    print(
+        f"{found['complete']} complete and {found['logged']} logged queries, {found['canary']} "
+        "requests on the canary"
+    )
     print(found["sentence"])
 
 

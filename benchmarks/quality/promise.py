@@ -38,7 +38,7 @@ def calibrations(found, size, within, simulations, seed):
     truth = (quality - outcomes.quality[:, [best]]).mean(axis=0)
     saves = 1 - cost.mean(axis=0) / outcomes.cost_usd[:, best].mean()
     rng = np.random.default_rng(seed)
-    told = np.zeros((simulations, 3))
+    text = np.zeros((simulations, 3))
     naive = np.zeros((simulations, 2))
     for row in range(simulations):
         drawn = rng.integers(0, outcomes.n, size)
@@ -53,13 +53,13 @@ def calibrations(found, size, within, simulations, seed):
             rng=rng,
         )
         if made.kept:
-            told[row] = truth[made.position] < -within, saves[made.position], 1
+            text[row] = truth[made.position] < -within, saves[made.position], 1
         means = (quality[drawn] - outcomes.quality[drawn][:, [best]]).mean(axis=0)
         fine = np.flatnonzero(means >= -within)
         if fine.size:
             naive[row] = truth[fine[-1]] < -within, saves[fine[-1]]
     oracle = saves[truth >= -within].max(initial=0.0)
-    return (*told.mean(axis=0), *naive.mean(axis=0), oracle)
+    return (*text.mean(axis=0), *naive.mean(axis=0), oracle)
 
 
 def main():

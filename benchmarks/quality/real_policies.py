@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.quality.pool_choice import choose_pool, with_models
-from hydra_core.base.types import Band, Pool
+from hydra_core.base.types import Band, Pool, Rule
 from hydra_core.catalog import parse_catalog, pool, rebind
 from hydra_core.catalog.profiles import compensated_weights, to_band
 from hydra_core.choosing.aims import Aim, AimKind
@@ -17,11 +17,10 @@ from hydra_core.choosing.heads import choose, fit
 from hydra_core.choosing.policy_search import search_policy
 from hydra_core.choosing.space import Space, with_cells
 from hydra_core.outcome_model.raw import Predicted
-from hydra_core.replay.baselines.run import BaselineRun
+from hydra_core.replay.baselines import BaselineRun
 from hydra_core.replay.folds import folds
 from hydra_core.replay.metrics import picked
-from hydra_core.replay.replay import ReplayData, align, data_frontier, replay, replay_by_value
-from hydra_core.replay.value_curve import data_value_curve
+from hydra_core.replay.replay import ReplayData, align, data_frontier, replay
 
 VALUE_RULE = "HyDRA value rule"
 KNOBS = np.linspace(0.0, 1.0, 81)
@@ -57,7 +56,7 @@ def at_every_cost(data: ReplayData, weights=None):
     curve = data_frontier(data, weights)
     low, high = curve.mean_cost_usd.min(), curve.mean_cost_usd.max()
     rows = [np.abs(curve.mean_cost_usd - c).argmin() for c in low + KNOBS * (high - low)]
-    return np.stack([replay(data, float(curve.tau[row]), weights) for row in rows])
+    return np.stack([replay(data, float(curve.knob[row]), weights) for row in rows])
 
 
 def hydra_runs(data: ReplayData, bands, *, derive: bool, seed: int, trials: int):
@@ -118,11 +117,11 @@ def value_run(data: ReplayData, material, seed: int) -> BaselineRun:
         found = pool.predict(material.messages.take(at[fold.test]))
         predicted.success[fold.test] = found.success
         predicted.cost_usd[fold.test] = found.cost_usd
-    told = replace(data, predicted=predicted)
-    curve = data_value_curve(told)
+    valued = replace(data, predicted=predicted)
+    curve = data_frontier(valued, rule=Rule.VALUE)
     low, high = curve.mean_cost_usd.min(), curve.mean_cost_usd.max()
     rows = [np.abs(curve.mean_cost_usd - c).argmin() for c in low + KNOBS * (high - low)]
-    choices = [replay_by_value(told, curve.point(int(row)).knob) for row in rows]
+    choices = [replay(valued, curve.point(int(row)).knob, rule=Rule.VALUE) for row in rows]
     return _run(data, VALUE_RULE, np.stack(choices))
 
 

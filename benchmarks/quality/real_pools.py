@@ -17,6 +17,7 @@ from hydra_core.evalsets.importers.draft import About, Draft, report_on, write_d
 from hydra_core.evalsets.importers.livecodebench import read_livecodebench
 from hydra_core.evalsets.importers.price_card import parse_prices
 from hydra_core.evalsets.importers.routellm import read_routellm
+from hydra_core.evalsets.importers.routerarena import read_routerarena
 from hydra_core.evalsets.importers.swebench import list_runs, read_swebench
 from sample_data import mixed_2024
 
@@ -164,6 +165,14 @@ SETS = (
         _mmlu,
         f"Costs are estimated from the bytes of the prompt. The set is {MMLU_QUERIES:,} of 14,042 "
         "queries, drawn with a fixed seed.",
+    ),
+    RealSet(
+        "routerarena",
+        "RouterArena, a tenth of it, two models",
+        lambda shared: read_routerarena(
+            sorted((shared / "routerarena" / "cached_results").glob("*.jsonl"))
+        ),
+        "Costs are as recorded. Some scores are METEOR similarities between 0 and 1.",
     ),
     *MIXED,
 )

@@ -35,8 +35,7 @@ from hydra_core.evalsets.score_files import (
 )
 from hydra_core.evalsets.scoring import score_evalset
 from hydra_core.predictor.onnx_predictor import default_predictor
-from hydra_core.replay.baselines import run_baselines
-from hydra_core.replay.baselines.run import RANDOM_MIX
+from hydra_core.replay.baselines import RANDOM_MIX, run_baselines
 from hydra_core.replay.matched_cost import matched_cost_mix
 from hydra_core.replay.metrics import (
     evaluate_choice,

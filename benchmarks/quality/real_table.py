@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from benchmarks.quality.real_policies import VALUE_RULE
-from hydra_core.replay.baselines.run import RANDOM_MIX
+from hydra_core.replay.baselines import RANDOM_MIX
 from hydra_core.replay.routability import PREDICTIVE_AUC
 
 

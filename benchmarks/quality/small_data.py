@@ -26,12 +26,8 @@ from benchmarks.quality.real_pools import SHARED
 from hydra_core.choosing.heads import choose, fit
 from hydra_core.choosing.lift import lift_of
 from hydra_core.choosing.sources.few_outcomes import fit_few
-from hydra_core.choosing.sources.lift import GRID, cost_range, lift_of_choices, taus_at
-from hydra_core.choosing.sources.newcomers import add_newcomer, place_newcomer
-from hydra_core.choosing.sources.outcomes import Outcomes, outcomes_of
-from hydra_core.choosing.sources.success_profiles import fit_success_profiles
+from hydra_core.choosing.sources.newcomers import place_newcomer
 from hydra_core.predictor.onnx_predictor import default_predictor
-from hydra_core.routing.matcher import choices_in_order
 
 #: Whether the rate is known, how many outcomes, how wrong the rate is.
 CASES = {
@@ -159,39 +155,6 @@ def lift_in_points(material, predicted):
     return 100 * found.mean.value
 
 
-def profile_newcomer(material, model, seed):
-    """The same with success profiles: all outcomes, and a profile made from the rate alone."""
-    outcomes = outcomes_of(material)
-    column = outcomes.models.index(model)
-    order = [i for i in range(len(outcomes.models)) if i != column] + [column]
-    moved = Outcomes(
-        tuple(outcomes.models[i] for i in order), outcomes.requirements,
-        outcomes.quality[:, order], outcomes.cost_usd[:, order], outcomes.clusters,
-    )  # fmt: skip
-    lifts = {"all": [], "rate": []}
-    for _, known, rows in thirds(material, seed):
-        train, test = moved.take(known), moved.take(rows)
-        fewer = Outcomes(
-            train.models[:-1], train.requirements, train.quality[:, :-1],
-            train.cost_usd[:, :-1], train.clusters,
-        )  # fmt: skip
-        joined = add_newcomer(
-            fit_success_profiles(fewer), train.requirements, train.models[-1],
-            rate=float(train.quality[:, -1].mean()),
-            mean_cost_usd=float(train.cost_usd[:, -1].mean()),
-        )  # fmt: skip
-        for name, profiles in (("all", fit_success_profiles(train)), ("rate", joined)):
-            shortfalls, ranked = profiles.rank(test.requirements)
-            low, high = cost_range(test)
-            wanted = low + np.asarray(GRID) / 100 * (high - low)
-            taus = taus_at(shortfalls, ranked, test.cost_usd, wanted)
-            choice = choices_in_order(shortfalls, ranked, taus)
-            rng = np.random.default_rng(0)
-            found = lift_of_choices(test.quality, test.cost_usd, choice, None, rng)
-            lifts[name].append(100 * found.mean.value)
-    return np.mean(lifts["all"]), np.mean(lifts["rate"])
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--workspace", type=Path)
@@ -227,9 +190,7 @@ def report_newcomers(pools, options):
         whole, cases = newcomer_lifts(pools[pool], STRONGEST[pool], options.seed)
         for name, value in cases.items():
             shares.setdefault(name, []).append(value / whole)
-        every, rate = profile_newcomer(pools[pool], STRONGEST[pool], options.seed)
-        shares.setdefault("success profile by rate alone", []).append(rate / every)
-        print(f"pool {pool}: full lift {whole:+.2f}; success profiles {every:+.2f}", flush=True)
+        print(f"pool {pool}: full lift {whole:+.2f}", flush=True)
     for name, values in shares.items():
         each = ", ".join(f"{100 * value:.0f} %" for value in values)
         print(f"{name}: {100 * np.mean(values):.0f} % of the full lift ({each})")

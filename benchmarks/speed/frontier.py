@@ -57,7 +57,7 @@ def median_ms(call, runs):
 
 def measure(n, m, runs, with_naive):
     case = sample(n, m)
-    result = {"queries": n, "models": m, "breakpoints": int(frontier(*case).tau.size)}
+    result = {"queries": n, "models": m, "breakpoints": int(frontier(*case).knob.size)}
     result["exact_ms"] = median_ms(lambda: frontier(*case), runs)
     result["peak_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     if with_naive:

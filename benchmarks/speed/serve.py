@@ -12,8 +12,9 @@ long (short), or as long as the messages of mixed-2024 (mixed). For both lengths
   earlier ones were answered (open loop). What is added is a server's percentile less the bare
   upstream's, of the same run. Then the first byte of streams.
 - Overload: how many requests a second a server answers to eight callers is its capacity. Three
-  times that comes for --burst seconds. Goodput is what is answered within 2 s. Then one request
-  alone: what the burst left behind.
+  times that comes for --burst seconds. Goodput is what is answered within 2 s; "callers" is the
+  share of one core that sending took, on the same cores. Each request of both has a connection of
+  its own. Then one request alone: what the burst left behind.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import uvloop
 import yaml
 
 MODELS = ("gpt-5.4-mini", "claude-haiku-4.5", "gpt-5.3-codex", "claude-sonnet-4.6", "gpt-5.4")
@@ -68,40 +70,59 @@ def mixed(rng):
 LENGTHS = {"short": short, "mixed": mixed}
 
 
-class Connection:
+class Connection(asyncio.Protocol):
     """One kept-open HTTP/1.1 connection, as little work as possible on the caller's side."""
 
     def __init__(self, port):
-        self.port, self.reader, self.writer, self.used = port, None, None, 0.0
+        self.port, self.transport, self.ended, self.used = port, None, None, 0.0
 
     async def post(self, path, body):
-        """(seconds to the first byte, seconds to the last, status)."""
-        if self.writer is None or time.perf_counter() - self.used > 2:  # servers hang up after 5 s
-            self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
+        """(seconds to the first byte of the body, seconds to the last, status)."""
+        loop = asyncio.get_running_loop()
+        if self.transport is None or time.perf_counter() - self.used > 2:  # servers hang up at 5 s
+            self.close()
+            await loop.create_connection(lambda: self, "127.0.0.1", self.port)
+        self.answer, self.body_at, self.ended = b"", 0, loop.create_future()
         head = (
             f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1:{self.port}\r\n"
             f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
         )
         start = time.perf_counter()
-        self.writer.write(head.encode() + body)
-        headers = (await self.reader.readuntil(b"\r\n\r\n")).lower()
-        length = headers.partition(b"content-length:")[2].partition(b"\r\n")[0]
-        if length:
-            await self.reader.readexactly(int(length))
-            first = time.perf_counter() - start
-        else:
-            first = await self._chunks(start)
+        self.transport.write(head.encode() + body)
+        await self.ended
         self.used = time.perf_counter()
-        return first, time.perf_counter() - start, int(headers.split()[1])
+        return self.first - start, self.used - start, int(self.answer[9:12])
 
-    async def _chunks(self, start):
-        first = None
-        while True:
-            size = int(await self.reader.readline(), 16)
-            await self.reader.readexactly(size + 2)
-            first = first or time.perf_counter() - start
-            if not size:
-                return first
+    def connection_made(self, transport):
+        self.transport = transport
+
+    def data_received(self, data):
+        self.answer += data
+        if not self.body_at:
+            head, end, _ = self.answer.partition(b"\r\n\r\n")
+            if not end:
+                return
+            self.body_at = len(head) + len(end)
+            length = head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]
+            self.length, self.first = int(length) if length else None, 0.0
+        if len(self.answer) > self.body_at:
+            self.first = self.first or time.perf_counter()
+        if self.length is None:
+            whole = self.answer.endswith(b"0\r\n\r\n")
+        else:
+            whole = len(self.answer) >= self.body_at + self.length
+        if whole and not self.ended.done():
+            self.ended.set_result(None)
+
+    def connection_lost(self, error):
+        self.transport = None
+        if self.ended is not None and not self.ended.done():
+            self.ended.set_exception(error or EOFError("the server hung up"))
+
+    def close(self):
+        if self.transport is not None:
+            self.transport.abort()
+            self.transport = None
 
 
 class Target:
@@ -121,6 +142,7 @@ class Target:
             self.first.append(first)
             self.last.append(last)
             self.bad += status != 200
+        return status, last
 
     def body(self, rng, *, stream=False):
         asked = {"model": self.model, "messages": [{"role": "user", "content": self.write(rng)}]}
@@ -133,11 +155,10 @@ class Target:
             async with asyncio.timeout(PATIENCE_S):
                 _, last, status = await connection.post(self.path, self.body(rng))
                 return status, last
-        except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError, ValueError):
+        except (OSError, EOFError, TimeoutError):
             return 0, time.perf_counter() - start
         finally:
-            if connection.writer is not None:
-                connection.writer.close()
+            connection.close()
 
     def forget(self):
         self.first, self.last, self.bad = [], [], 0
@@ -162,15 +183,20 @@ async def side_by_side(targets, options, *, stream):
             await turn(target, options.rate, options.seconds, rng, stream=stream)
 
 
-async def throughput(target, callers, seconds):
-    """Requests a second that so many callers get answered, each asking as soon as it was."""
+async def throughput(target, callers, seconds, *, alone=False):
+    """Requests a second that so many callers get answered, each asking as soon as it was.
+
+    Args:
+        alone: Each request over a connection of its own, as in an overload.
+    """
     rng, count, end = random.Random(1), 0, time.perf_counter() + seconds
 
     async def caller():
         nonlocal count
         while time.perf_counter() < end:
-            await target.one(rng, keep=False)
-            count += 1
+            asked = target.alone(rng) if alone else target.one(rng, keep=False)
+            status, _ = await asked  # others count meanwhile
+            count += status == 200
 
     await asyncio.gather(*(caller() for _ in range(callers)))
     return count / seconds
@@ -179,13 +205,15 @@ async def throughput(target, callers, seconds):
 async def overload(target, options):
     """What a server does with three times what it carries, and just after."""
     rng = random.Random(2)
-    await throughput(target, 8, 1.0)
-    capacity = await throughput(target, 8, options.seconds)
+    await throughput(target, 8, 1.0, alone=True)
+    capacity = await throughput(target, 8, options.seconds, alone=True)
+    used_s = time.process_time()
     count, begun, tasks = int(3 * capacity * options.burst), time.perf_counter(), []
     for number in range(count):
         await asyncio.sleep(max(0.0, begun + number / (3 * capacity) - time.perf_counter()))
         tasks.append(asyncio.create_task(target.alone(rng)))
     sent_s = time.perf_counter() - begun
+    used_s = time.process_time() - used_s
     found = await asyncio.gather(*tasks)
     status, after_s = await target.alone(rng)
     took = np.array([seconds for _, seconds in found])
@@ -196,6 +224,7 @@ async def overload(target, options):
         "offered": count / sent_s,
         "goodput": good / sent_s,
         "goodput_of_capacity": good / sent_s / capacity,
+        "callers_cpu": used_s / sent_s,
         "answered": sum(code == 200 for code, _ in found),
         "refused_503": sum(code == 503 for code, _ in found),
         "lost": sum(code not in (200, 503) for code, _ in found),
@@ -318,11 +347,22 @@ def show(title, rows):
 
 def show_overload(rows):
     print("three times the capacity")
-    names = ("capacity", "offered", "goodput", "of cap.", "200", "503", "lost", "p50 s", "p99 s")
+    names = (
+        "capacity",
+        "offered",
+        "goodput",
+        "of cap.",
+        "callers",
+        "200",
+        "503",
+        "lost",
+        "p50 s",
+        "p99 s",
+    )
     print(f"{'':10}" + "".join(f"{name:>9}" for name in (*names, "slowest", "after s")))
     for row in rows:
         cells = [f"{row[name]:9.1f}" for name in ("capacity", "offered", "goodput")]
-        cells.append(f"{100 * row['goodput_of_capacity']:8.0f}%")
+        cells += [f"{100 * row[name]:8.0f}%" for name in ("goodput_of_capacity", "callers_cpu")]
         cells += [f"{row[name]:9}" for name in ("answered", "refused_503", "lost")]
         cells += [f"{row[name]:9.2f}" for name in ("p50_s", "p99_s", "slowest_s", "after_s")]
         print(f"{row['server']:10}" + "".join(cells) + ("" if row["after"] == 200 else "  failed"))
@@ -360,7 +400,7 @@ def main():
     options = parser.parse_args()
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    found = asyncio.run(measured(options))
+    found = uvloop.run(measured(options))
     if options.json:
         print(json.dumps(found, indent=2))
         return

@@ -107,8 +107,8 @@ def check(url, catalog, promised):
     assert numbers == list(range(len(numbers), 0, -1)), "a number is missing or double"
     assert len(numbers) >= promised, f"revision {promised} was acknowledged and is gone"
     assert store.catalogs().get(catalog, 0) == len(numbers)
-    told = store.audit(catalog, limit=1_000_000)
-    assert sorted(entry.revision for entry in told) == numbers[::-1]
+    text = store.audit(catalog, limit=1_000_000)
+    assert sorted(entry.revision for entry in text) == numbers[::-1]
     store.close()
     if history:
         parse_catalog(history[0].yaml)
