@@ -23,7 +23,7 @@ from docs.command_page import verbs_of
 from docs.write_reference import EXAMPLE, asked
 from hydra_core.base.build_info import VERSION
 from hydra_core.cli.main import build_parser
-from hydra_core.server.wire.forms import Form
+from hydra_core.server.wire import Form
 
 _ROOT: Final = Path(__file__).resolve().parents[1]
 FILE: Final = _ROOT / "docs" / "reference" / "stable.json"
@@ -83,8 +83,10 @@ def _names(module: str) -> dict[str, list[str]]:
     """Public name -> its parameters, or the members of an enumeration."""
     loaded = import_module(module)
     found = {}
-    for name, value in vars(loaded).items():
-        own = getattr(value, "__module__", module) == module or hasattr(loaded, "__all__")
+    listed = getattr(loaded, "__all__", None)  # some of it may be loaded when it is asked for
+    for name in listed or vars(loaded):
+        value = getattr(loaded, name)
+        own = listed or getattr(value, "__module__", module) == module
         if name.startswith("_") or inspect.ismodule(value) or not own:
             continue
         if inspect.isclass(value) or inspect.isfunction(value):
