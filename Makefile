@@ -11,6 +11,8 @@ RAY := .venv-ray
 PYTEST := $(BIN)/python -m pytest -q
 # one more than cores: many tests wait for a server, a page or a process
 PARALLEL := -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --dist worksteal
+# what fails is run once more by itself, since a browser waits for a busy machine; twice is a failure
+BROWSER := $(PYTEST) -m "browser or package"
 INSTALL := python -m pip install -q --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile -q --upgrade --python-platform x86_64-manylinux_2_28 \
 	--custom-compile-command "make lock" pyproject.toml
@@ -30,7 +32,7 @@ run: $(VENV)/.run  ## open the console on port 8501 (PORT=... for another)
 
 test: test-fast  ## all tests, the fast ones first
 	$(PYTEST) $(PARALLEL) -m "slow and not browser and not package"
-	$(PYTEST) -m "browser or package"
+	$(BROWSER) || $(BROWSER) --last-failed --last-failed-no-failures none
 
 test-fast: $(VENV)/.dev  ## all but the slow, the browser's and the wheel's tests
 	$(PYTEST) $(PARALLEL) -m "not slow and not browser and not package"

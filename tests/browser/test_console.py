@@ -12,6 +12,7 @@ from tests.browser.conftest import at_rest, upload
 
 pytestmark = pytest.mark.browser
 
+ROOT = Path(__file__).resolve().parents[2]
 PAPER = "/tune?set=paper_swebench&catalog=paper_five_published&tau=0.24"
 PLOT = "[data-testid=stPlotlyChart] .js-plotly-plot"
 
@@ -99,6 +100,47 @@ def test_each_press_of_back_leads_one_page_back(page):
         arrived(name)
     page.go_forward()
     arrived("Inspect")
+
+
+@pytest.mark.parametrize(
+    ("told", "entries"),
+    [
+        (["/a?x=1", "/a?y=2"], ["/"]),
+        (["press page", "/a?x=1", "press link", "/b"], ["/", "/a", "/a?x=1"]),
+        (["press link", "/a?x=1", "/b"], ["/", "/a?x=1"]),
+        (["press link", "/a?y=2", "/b?y=2", "/b?y=2&z=3"], ["/", "/a"]),
+        (["press page", "/a?y=2", "/b?y=2"], ["/", "/a"]),
+    ],
+    ids=[
+        "what a page tells by itself",
+        "what was pressed on a page",
+        "what a page tells after a link was pressed",
+        "a link's parameters before its page",
+        "a button's parameters before its page",
+    ],
+)
+def test_an_entry_of_the_history_is_what_was_pressed(page, told, entries):
+    page.goto("/_stcore/health")
+    code = (ROOT / "hydra_core/console/components/back_button.js").read_text(encoding="utf-8")
+    page.evaluate(
+        """async ([code, told]) => {
+          history.replaceState({}, '', '/');
+          history.pushState({}, '', '/a');
+          const component = await import(`data:text/javascript,${encodeURIComponent(code)}`);
+          component.default();
+          const link = Object.assign(document.createElement('a'), {href: '/b'});
+          document.body.append(link);
+          for (const one of told) {
+            if (!one.startsWith('press')) { history.pushState({}, '', one); continue; }
+            const on = one.endsWith('link') ? link : document.body;
+            on.dispatchEvent(new Event('pointerdown', {bubbles: true}));
+          }
+        }""",
+        [code, told],
+    )
+    for entry in reversed(entries):
+        page.evaluate("new Promise(r => { addEventListener('popstate', r); history.back(); })")
+        assert page.evaluate("location.pathname + location.search") == entry
 
 
 def test_state_survives_a_page_change(page):

@@ -1,34 +1,33 @@
 // A page that is opened completes its own address, and Streamlit makes each address an entry of the
-// history. Back would then lead to the address without parameters, which is completed at once: the
-// operator stays where they are. So what merely completes the address of a page takes its entry's
-// place, and so does the page that a former address leads to.
+// history. Back would then lead to the address before, which is completed at once: the operator
+// stays where they are. So what a page tells about itself before anything on it was pressed takes
+// its entry's place, and so does the page that a former address leads to. A link that is pressed
+// leads away: what the page still tells then is no entry either, however slow the console is.
 
 export default function () {
   if (window.hydraPushState) return; // once a tab
   const push = (window.hydraPushState = history.pushState.bind(history));
-  let opened = true; // since then, nobody has pressed anything
+  let pressed = ""; // since the page was opened: nothing, a "link", or something on the "page"
+  let left = ""; // the address that a link was pressed on, where it has changed since
 
   history.pushState = (state, title, url) => {
     const now = new URL(location.href);
     const then = new URL(url ?? now, now);
-    const same = now.pathname === then.pathname;
-    // a new page's parameters may come before its path: the entry they made becomes the page's
-    const early = !same && then.search !== "" && then.search === now.search;
-    if (early || (opened && (!same || completes(now.searchParams, then.searchParams)))) {
-      if (!same) opened = true;
-      history.replaceState(state, title, url);
-      return;
+    if (now.pathname === then.pathname) {
+      if (pressed === "page") return push(state, title, url);
+      if (pressed === "link") left ||= now.href;
+      return history.replaceState(state, title, url);
     }
-    push(state, title, url);
-    if (!same) opened = true;
+    // a new page's parameters may come before its path: the entry they made becomes the page's
+    const early = then.search !== "" && then.search === now.search;
+    if (early && left) history.replaceState(state, title, left);
+    if (!pressed || (early && pressed === "page")) history.replaceState(state, title, url);
+    else push(state, title, url);
+    opened();
   };
-  const pressed = () => (opened = false);
-  window.addEventListener("pointerdown", pressed, true);
-  window.addEventListener("keydown", pressed, true);
-  window.addEventListener("popstate", () => (opened = true), true);
-}
-
-/** Whether an address keeps every parameter of the one before. */
-function completes(before, after) {
-  return [...before].every(([name, value]) => after.get(name) === value);
+  const opened = () => (pressed = left = "");
+  const press = (event) => (pressed = event.target?.closest?.("a[href]") ? "link" : "page");
+  for (const event of ["pointerdown", "keydown", "click"])
+    window.addEventListener(event, press, true);
+  window.addEventListener("popstate", opened, true);
 }
