@@ -27,6 +27,7 @@ WRITTEN: Final[Mapping[str, str]] = {
     "comma": "comma: 1,234 is 1.234",
     "point": "point: 1,234 is 1234",
     "cents": "cents: 5 is $0.05",
+    "1/1000": "1/1000: costs of 1,000 answers, 5 is $0.005",
     "percent,comma": "percent,comma: 83,5 is 0.835",
     "cents,comma": "cents,comma: 1,234 is $0.01234",
 }

@@ -142,6 +142,34 @@ def test_a_price_of_tokens_is_no_cost(tmp_path, column):
         read_table([path], parse_map([f"cost_usd={column}"]))
 
 
+@pytest.mark.parametrize(
+    ("column", "count"),
+    [
+        *(("cost/1000", 1_000), ("cost per 1000", 1_000), ("cost (per 1k)", 1_000)),
+        *(("cost_per_1,000 queries", 1_000), ("cost per 100 calls", 100), ("$/M", 1_000_000)),
+    ],
+)
+def test_a_cost_of_many_answers_is_refused_until_its_number_is_said(tmp_path, column, count):
+    header = HEADER.replace("cost_usd", f'"{column}"')
+    path, mapping = table(tmp_path, ["q,Hi,a,1,30"], header), parse_map([f"cost_usd={column}"])
+    with pytest.raises(EvalSetError) as refused:
+        read_table([path], mapping)
+    option = f"{column}=1/{count}"
+    assert f"is the cost of {count:,}, not of one answer" in str(refused.value)
+    assert f"--read {shlex.quote(option)}" in str(refused.value)
+    draft = read_table([path], mapping, notations=parse_notations([option]))
+    np.testing.assert_allclose(draft.cost_usd, [[30 / count]], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "column", ["cost per query", "cost (per 1)", "cost / 1", "meta/70b cost", "cost/call"]
+)
+def test_a_cost_of_one_answer_is_no_cost_of_many(tmp_path, column):
+    header = HEADER.replace("cost_usd", column)
+    path = table(tmp_path, ["q,Hi,a,1,30"], header)
+    assert read_table([path], parse_map([f"cost_usd={column}"])).cost_usd[0, 0] == 30
+
+
 @pytest.mark.parametrize("name", ["x.json", "x.jsonl"])
 def test_an_object_with_a_key_twice_is_refused(tmp_path, name):
     row = '{"id": 1, "prompt": "Hi", "model": "m", "quality": 1, "quality": 0, "cost": 1}'

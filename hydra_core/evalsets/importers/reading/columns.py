@@ -83,10 +83,8 @@ class Columns:
             frame: The column beside FILE and LINE.
         """
         cells, notation = frame[column].astype(object), self._notation(column, measure)
-        if measure is Measure.COST and _PRICE.search(column.replace("_", " ")):
-            remedy = "map what each answer cost; prices of tokens belong in the catalog"
-            problem = "is a price of tokens, not what each answer cost"
-            self.issues.problem(Problem(f"column {column!r}", problem, remedy))
+        if measure is Measure.COST:
+            self._require_of_one(column)
         if notation.unknown and measure in _ASSUMED:
             unit = f"({notation.unknown}) is no known unit"
             self.notes.append(f"{column} was read {_ASSUMED[measure]}: {unit}")
@@ -121,6 +119,20 @@ class Columns:
             return replace(header, decimal=decimal)
         divisor = self.form.scale if self.form.scale != 1 else header.divisor
         return Notation(decimal, divisor, self.form.words)
+
+    def _require_of_one(self, column: str) -> None:
+        """Refuse a cost that its header calls the price of tokens, or of many of anything."""
+        header = column.replace("_", " ")
+        count = max(map(_count, _MANY.finditer(header)), default=1)
+        if _PRICE.search(header):
+            problem = "is a price of tokens, not what each answer cost"
+            remedy = "map what each answer cost; prices of tokens belong in the catalog"
+        elif count > 1 and column not in self.notations:
+            problem = f"is the cost of {count:,}, not of one answer"
+            remedy = f"of {count:,} answers, {self._how(f'1/{count}')}; else map what each cost"
+        else:
+            return
+        self.issues.problem(Problem(f"column {column!r}", problem, _quoted(remedy, column)))
 
     def _note_words(self, column: str, cells: pd.Series) -> None:
         counts = cells.str.strip().str.lower().value_counts()
@@ -235,7 +247,7 @@ class Columns:
         shown = ", ".join(map(repr, cells[:_SHOWN]))
         place = f"first in {first[FILE]} line {first[LINE]}"
         message = f"{len(bad):,} of {total:,} cells {fault.message}, {place} ({shown})"
-        remedy = _OPTION.sub(lambda match: quote(f"{column}={match[1]}"), fault.remedy)
+        remedy = _quoted(fault.remedy, column)
         self.issues.problem(Problem(f"column {column!r}", message, remedy))
 
 
@@ -259,12 +271,19 @@ _ASSUMED = {
     Measure.SECONDS: "in seconds",
     Measure.COUNT: "as a number of tokens",
 }
-#: Such as "$/1M tokens", "usd per 1k" and "cost per token".
+#: Such as "$/1M tokens" and "cost per token".
 _PRICE = re.compile(
-    r"(?:\bper|/)\s*(?:1(?:[,.]?000){0,2})?\s*(?:(?:[km]|thousand|million)\b|[km]?[\s-]*"
-    r"(?:tok|(?:input|output|prompt|completion)\b))",
+    r"(?:\bper|/)\s*(?:1(?:[,.]?000){0,2})?\s*(?:[km]|thousand|million)?[\s-]*"
+    r"(?:tok|(?:input|output|prompt|completion)\b)",
     re.IGNORECASE,
 )
+#: Such as "cost/1000", "usd per 1k" and "cost per thousand queries".
+_MANY = re.compile(
+    r"(?:\bper|/)\s*(?P<number>1(?:0{1,6}|(?:[., ]000){1,2})?)?\s*"
+    r"(?P<times>k|m|thousand|million)?(?![^\W_])",
+    re.IGNORECASE,
+)
+_TIMES = {"": 1, "k": 1000, "thousand": 1000, "m": 1_000_000, "million": 1_000_000}
 _NAMES = {",": "comma", ".": "point"}
 _NOT_NUMBERS = {
     Measure.QUALITY: "are not numbers",
@@ -304,6 +323,17 @@ def _scale_remedy(values: pd.Series, form: Form) -> str:
     best = f"{highest:.0f}"
     how = form.to_read.replace("HOW", f"1/{best}")
     return f"say which value means 1; where {best} is the best, {how}"
+
+
+def _count(match: re.Match[str]) -> int:
+    """How many a cost is of, by its header."""
+    number = re.sub("[., ]", "", match["number"] or "1")
+    return int(number) * _TIMES[(match["times"] or "").lower()]
+
+
+def _quoted(remedy: str, column: str) -> str:
+    """A remedy with the column's name in its option, as a shell takes it."""
+    return _OPTION.sub(lambda match: quote(f"{column}={match[1]}"), remedy)
 
 
 def _share(cell: str) -> str:
