@@ -167,6 +167,31 @@ def test_inspect_logs_are_read_in_both_forms(tmp_path, kind):
     }
 
 
+@pytest.mark.parametrize("kind", ["eval", "json"])
+@pytest.mark.parametrize("status", ["error", "cancelled", "started", ""])
+def test_an_inspect_run_that_did_not_finish_is_named_and_its_scores_are_kept(
+    tmp_path, kind, status
+):
+    log, path = {**inspect_log(inspect_samples()[:3]), "status": status}, tmp_path / f"log.{kind}"
+    if kind == "eval":
+        zipped_log(path, log)
+    else:
+        path.write_text(json.dumps(log))
+    draft = read_harness([path])
+    assert outcomes(draft) == {
+        ("arith:1", "openai/gpt-5"): 0.5,
+        ("arith:b", "openai/gpt-5"): 1.0,
+    }
+    said = f"the run did not finish (status {status or 'started'}): the 3 samples"
+    assert f"{path.name}: {said}" in " ".join(draft.report.warnings)
+
+
+def test_an_inspect_run_that_finished_is_not_named(tmp_path):
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(inspect_log(inspect_samples())))
+    assert "did not finish" not in " ".join(read_harness([path]).report.warnings)
+
+
 def test_a_damaged_inspect_log_is_refused(tmp_path):
     whole = zipped_log(tmp_path / "log.eval", inspect_log(inspect_samples()))
     (tmp_path / "cut.eval").write_bytes(whole.read_bytes()[:300])

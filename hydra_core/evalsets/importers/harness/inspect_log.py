@@ -35,6 +35,12 @@ def _read(file: TableFile, reading: Reading) -> Iterator[Scored]:
     facts = header.get("eval")
     model = text(facts.get("model")) if isinstance(facts, Mapping) else ""
     task = text(facts.get("task")) if isinstance(facts, Mapping) else ""
+    status = text(header.get("status")) or "started"  # a log that was cut short has none
+    if status != "success":
+        reading.traffic.warnings.append(
+            f"{file.name}: the run did not finish (status {status}): the {len(samples):,} samples "
+            "that the log holds were read, others are missing"
+        )
     for line, sample in enumerate(samples, 1):
         reading.budget.take_rows(1, file.name)
         query_id = (
