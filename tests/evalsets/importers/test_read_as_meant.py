@@ -11,6 +11,7 @@ from hydra_core.evalsets.importers.harness.adapters import read_harness
 from hydra_core.evalsets.importers.headers import unit_of
 from hydra_core.evalsets.importers.mapping import parse_map
 from hydra_core.evalsets.importers.reading.bounded import Budget
+from hydra_core.evalsets.importers.reading.issues import Issues
 from hydra_core.evalsets.importers.reading.notation import Measure, parse_notations
 from hydra_core.evalsets.importers.table import read_table
 from hydra_core.evalsets.importers.traffic.langfuse import read_langfuse
@@ -152,11 +153,18 @@ def test_decimal_commas_of_a_log_are_read_where_the_file_proves_them(tmp_path):
     rows = [f"00{n};0,01{n};1.00{n};100;{times};Question {n}\n" for n in (1, 2)]
     votes = write(tmp_path, "votes.csv", "request_id;quality\n001;0,5\n002;1\n")
     log = write(tmp_path, "spend.csv", head + "".join(rows))
-    draft = read_spend_logs(rows_of([log], Budget()), [votes])
+    unread = Issues()
+    draft = read_spend_logs(rows_of([log], Budget(), unread), [votes], unread=unread)
     assert draft.queries["query_id"].tolist() == ["001", "002"]
     assert draft.quality[:, 0].tolist() == [0.5, 1.0]
     assert draft.cost_usd[:, 0].tolist() == [0.011, 0.012]
     assert draft.extras["input_tokens"][:, 0].tolist() == [1001, 1002]
+    said = {one for one in draft.report.warnings if " was read with " in one}
+    assert said == {
+        "quality was read with a decimal comma, such as 0,5",
+        "spend was read with a decimal comma, such as 0,011",
+        "prompt_tokens was read with a point between thousands, such as 1.001",
+    }
 
 
 def test_points_of_a_log_stay_points(tmp_path):
@@ -280,6 +288,31 @@ def test_cached_tokens_of_spans_are_part_of_the_input(tmp_path, attributes, toke
     draft = read_spans([jsonl(tmp_path, "s.jsonl", [span(0, attributes)])])
     found = [draft.extras[f"{name}_tokens"][0, 0] for name in ("input", "cached_input")]
     assert tuple(found) == tokens
+
+
+@pytest.mark.parametrize(
+    ("base", "tail"), [("gen_ai.prompt", ""), ("llm.input_messages", ".message")]
+)
+def test_the_last_message_is_that_of_the_highest_number(tmp_path, base, tail):
+    said = [(0, "system", "be brief"), (1, "user", "first"), (10, "user", "last")]
+    one = span(0, {})
+    del one["attributes"]["gen_ai.input.messages"]
+    for number, role, content in said:
+        one["attributes"][f"{base}.{number}{tail}.role"] = role
+        one["attributes"][f"{base}.{number}{tail}.content"] = content
+    queries = read_spans([jsonl(tmp_path, "s.jsonl", [one])]).queries
+    assert (queries["text"].tolist(), queries["turn"].tolist()) == (["last"], [2])
+
+
+def test_every_part_of_a_message_is_read_whatever_its_number(tmp_path):
+    base = "llm.input_messages.0.message"
+    one = span(0, {f"{base}.role": "user"})
+    del one["attributes"]["gen_ai.input.messages"]
+    for number in (0, 2):
+        part = f"{base}.contents.{number}.message_content"
+        one["attributes"] |= {f"{part}.type": "text", f"{part}.text": f"part {number}"}
+    (asked,) = read_spans([jsonl(tmp_path, "s.jsonl", [one])]).queries["text"]
+    assert asked.split() == ["part", "0", "part", "2"]
 
 
 def test_the_messages_of_the_ai_sdk_are_read(tmp_path):

@@ -18,9 +18,14 @@ class _Kind:
 
 
 class Issues:
-    """Collects what is wrong with single rows of one or several files."""
+    """Collects what is wrong with single rows of one or several files.
+
+    Attributes:
+        notes: What was read otherwise than it stands, in words.
+    """
 
     def __init__(self) -> None:
+        self.notes: list[str] = []
         self._kinds: dict[tuple[str, str], _Kind] = {}
         self._problems: list[Problem] = []
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,8 @@ def rows_of(files: Sequence[TableFile], budget: Budget, bad: Issues | None = Non
 
     Args:
         budget: What the import may still read.
-        bad: Where rows that cannot be read are counted; without it they are refused.
+        bad: Where rows that cannot be read are counted and decimal commas are noted; without it
+            such rows are refused.
 
     Raises:
         EvalSetError: A file cannot be read, is damaged, or is over the budget.
@@ -45,7 +46,7 @@ def rows_of(files: Sequence[TableFile], budget: Budget, bad: Issues | None = Non
                 budget.take_rows(1, file.name)
                 yield (file.name, line), found
         else:
-            yield from _table(file, budget, bad)
+            yield from _table(file, budget, bad, issues.notes)
         if bad is None:
             issues.raise_any(file.name)
 
@@ -57,17 +58,28 @@ def _listed(file: TableFile, budget: Budget) -> Iterator[Row]:
         yield (file.name, place), row
 
 
-def _table(file: TableFile, budget: Budget, bad: Issues | None) -> Iterator[Row]:
+def _table(file: TableFile, budget: Budget, bad: Issues | None, notes: list[str]) -> Iterator[Row]:
     columns = columns_of(file)
     frame, _ = read_columns(file, columns, budget, bad=bad)
     short = [
         name for name in columns if len(frame) and frame[name].str.len().max() <= _NUMBER_CHARS
     ]
     for name, cells in with_decimal_points({c: frame[c].tolist() for c in short}).items():
+        notes += _decimal_comma(name, frame[name], cells)
         frame[name] = cells
     for row in frame.to_dict("records"):
         place = (file.name, int(row.pop(LINE)))
         yield place, {str(name): cell for name, cell in row.items()}
+
+
+def _decimal_comma(name: str, written: Iterable[str], read: Iterable[str]) -> list[str]:
+    """The note on a column whose cells were read otherwise than they stand; else nothing."""
+    changed = [cell for cell, plain in zip(written, read, strict=True) if cell.strip() != plain]
+    if not changed:
+        return []
+    marks = ((",", "with a decimal comma"), (".", "with a point between thousands"))
+    how = [words for mark, words in marks if any(mark in cell for cell in changed)]
+    return [f"{name} was read {' and '.join(how)}, such as {changed[0].strip()}"]
 
 
 def decoded(value: object) -> Any:  # noqa: ANN401 (JSON)

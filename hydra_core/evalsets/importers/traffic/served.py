@@ -82,7 +82,7 @@ class Traffic:
     """Served requests as they are read, and what was skipped, by reason.
 
     Attributes:
-        unread: Rows of the files that could not be read at all.
+        unread: Rows of the files that could not be read at all, and notes on the others.
         labels: Quality of each label that feedback may be given as.
         models: Every model that was met, whether or not its rows were taken.
         scores: The scores that may be the quality.
@@ -162,7 +162,7 @@ class Traffic:
         require_range([row.feedback.value for row in kept], scale, source)
         estimated = _priced(kept, prices)
         draft = assemble(_frames(kept), source, scale=scale)
-        warnings = [*self.warnings, *draft.report.warnings]
+        warnings = [*self.unread.notes, *self.warnings, *draft.report.warnings]
         warnings += [remedy] if (remedy := self.labels.remedy()) else []
         if estimated:
             warnings += _without_cached_price(kept, prices)
