@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -49,7 +50,6 @@ _WRITTEN: Final = (
     "llm.token_count.prompt_details.cache_write",
 )
 _COST: Final = ("llm.cost.total", "gen_ai.usage.cost", "operation.cost")
-_MOST: Final = 1_000
 _MOST_NAMES: Final = 50_000
 _DEPTH: Final = 10
 _PREFIX: Final = "attributes."
@@ -107,11 +107,10 @@ def read_spans(
 
 
 def _spans(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    resources = objects(row["resourceSpans"]) if "resourceSpans" in row else [row]
     if "resourceSpans" not in row and "scopeSpans" not in row:
         yield row
         return
-    for resource in resources:
+    for resource in objects(row.get("resourceSpans", [row])):
         for scope in objects(resource.get("scopeSpans")):
             yield from objects(scope.get("spans"))
 
@@ -268,29 +267,39 @@ def _stored(span: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[objec
 
 
 def _numbered(facts: Mapping[str, Any], base: str, tail: str) -> list[dict[str, Any]]:
-    """Messages whose fields are attributes: `llm.input_messages.0.message.content`."""
-    messages = []
+    """Messages whose fields are attributes: `llm.input_messages.0.message.content`.
+
+    Where a number is left out an answer without words stands, so that the user messages around it
+    do not become one.
+    """
+    messages: list[dict[str, Any]] = []
     inside = {name: value for name, value in facts.items() if ".contents." in name}
-    for at in range(_MOST):
-        place = f"{base}.{at}{tail}"
-        if f"{place}.role" not in facts:
-            break
+    before = -1
+    for at, numbered in _places(facts, base, rf"{re.escape(tail)}\.role$").items():
+        place = f"{numbered}{tail}"
         content = decoded(facts.get(f"{place}.content"))
         parts = content if isinstance(content, list) else facts.get(f"{place}.content")
+        messages += [{"role": "assistant", "content": ""}] if at > before + 1 else []
         messages.append(
             {"role": facts[f"{place}.role"], "content": parts or _pieces(inside, place)}
         )
+        before = at
     return messages
+
+
+def _places(facts: Mapping[str, Any], base: str, tail: str) -> dict[int, str]:
+    """Number -> `base.NUMBER` of the attributes that go on with `tail`, by number."""
+    numbered = re.compile(rf"({re.escape(base)}\.([0-9]{{1,9}})){tail}")
+    found = {int(match[2]): match[1] for name in facts if (match := numbered.match(name))}
+    return dict(sorted(found.items()))
 
 
 def _pieces(facts: Mapping[str, Any], place: str) -> list[dict[str, Any]]:
     """The parts of one message: `message.contents.0.message_content.text`."""
     parts = []
-    for at in range(_MOST):
-        base = f"{place}.contents.{at}.message_content"
-        own = {name[len(base) + 1 :]: v for name, v in facts.items() if name.startswith(f"{base}.")}
-        if not own:
-            break
+    for part in _places(facts, f"{place}.contents", r"\.message_content\.").values():
+        base = f"{part}.message_content."
+        own = {name[len(base) :]: v for name, v in facts.items() if name.startswith(base)}
         image = any(name.startswith("image") for name in own)
         kind = "image" if image else text(own.get("type"))
         parts.append({"type": kind, "text": own.get("text")})
