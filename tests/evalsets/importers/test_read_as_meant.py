@@ -237,6 +237,28 @@ def test_cached_tokens_are_found_in_every_form_of_usage(tmp_path, usage):
     assert tokens == [50000, 300, 48000]
 
 
+@pytest.mark.parametrize("latency", [None, 2.4, 2400])
+def test_the_times_of_langfuses_api_are_the_latency_where_none_is_written(tmp_path, latency):
+    times = {"startTime": "2026-06-08T12:00:35.000Z", "endTime": "2026-06-08T12:00:37.400Z"}
+    rows = [generation(0, latency=latency, **times), generation(1, latency=None, **times)]
+    draft = read_langfuse([jsonl(tmp_path, "o.jsonl", rows)], [scores(tmp_path, 2)])
+    assert draft.extras["latency_s"][:, 0].tolist() == [2.4, 2.4]
+
+
+def test_a_cost_of_zero_is_not_known_unless_the_model_is_a_free_one(tmp_path):
+    free = "meta/llama-3.3:free"
+    rows = [
+        generation(0),
+        generation(1, total_cost=0),
+        generation(2, total_cost=0, provided_model_name=free),
+    ]
+    draft = read_langfuse([jsonl(tmp_path, "o.jsonl", rows)], [scores(tmp_path, 3)])
+    cost = {model: draft.cost_usd[:, at] for at, model in enumerate(draft.models)}
+    assert [cost["gpt-5.4"][0], cost[free][2]] == [0.02, 0.0]
+    assert math.isnan(cost["gpt-5.4"][1])
+    assert "1 requests have a cost of 0" in " ".join(draft.report.warnings)
+
+
 def test_the_columns_of_langfuses_pages_hold_tokens(tmp_path):
     head = "id,traceId,type,model,promptTokens,completionTokens,totalTokens,totalCost,input\n"
     path = write(tmp_path, "o.csv", head + "o0,t0,GENERATION,gpt-4o,100,20,120,0.01,hi\n")

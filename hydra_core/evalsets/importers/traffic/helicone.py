@@ -50,15 +50,13 @@ def read_helicone(
     Raises:
         EvalSetError: Nothing is left, with the reasons, or a file is damaged.
     """
-    traffic = Traffic(labels=Labels(labels or {}))
+    traffic = Traffic(labels=Labels(labels or {}), zero_is_unknown=True)
     rows: list[tuple[Served, dict[str, Feedback]]] = []
-    free = 0
     for place, row in rows_of(files, Budget(), traffic.unread):
         query_id, reason = identifier(row.get("request_id")), _no_answer(row)
         if reason:
             traffic.skip(reason, query_id)
         else:
-            free += number(row.get("cost")) == 0.0
             rows.append((_served(place, query_id, row), dict(_scores(row, traffic.labels))))
     traffic.scores = sorted({name for _, scores in rows for name in scores})
     if not isinstance(models, AskNames):
@@ -66,11 +64,6 @@ def read_helicone(
     for served, scores in rows:
         rated = scores.get(score) if score else next(iter(scores.values()), None)
         traffic.add(replace(served, feedback=rated or Feedback()))
-    if free:
-        traffic.warnings.append(
-            f"{free} requests have a cost of 0, which Helicone writes where it has no price: it "
-            "was read as not known"
-        )
     return traffic.draft("Helicone", models or {}, prices or PriceCard(), scale=scale)
 
 
@@ -95,7 +88,7 @@ def _served(place: tuple[str, int], query_id: str, row: Mapping[str, Any]) -> Se
         asked_in(row.get("request_body")),
         next(filter(None, (text(row.get(name)) for name in _NAMES)), ""),
         Feedback(),
-        number(row.get("cost")) or math.nan,
+        number(row.get("cost")),
         read if alone and read > 0 else math.nan,
         written,
         number(row.get("delay_ms")) / 1000.0,

@@ -3,7 +3,8 @@
 A score belongs to a generation by its observation_id, else by its trace_id (then the whole trace
 was judged, and its last generation carries the score). The value of a categorical or text score is
 a placeholder: what its label is worth is for the operator to say. Latency is in seconds; exports
-that wrote milliseconds are known by the times beside it.
+that wrote milliseconds are known by the times beside it, which are the latency where none is
+written. A cost of 0 means that Langfuse had no price.
 """
 
 from __future__ import annotations
@@ -63,14 +64,14 @@ def read_langfuse(
         EvalSetError: Several scores and none chosen, labels without a quality, nothing left (with
             the reasons), damage.
     """
-    budget, traffic = Budget(), Traffic(labels=Labels(labels or {}))
+    budget, traffic = Budget(), Traffic(labels=Labels(labels or {}), zero_is_unknown=True)
     choose = not isinstance(models, AskNames)
     by_observation, by_trace = _scores(scores, score, budget, traffic, choose=choose)
     last: dict[str, Served] = {}
-    latencies: list[tuple[float, float]] = []
+    between: dict[tuple[str, int], float] = {}
     rows: list[Served] = []
-    for place, row in rows_of(observations, budget, traffic.unread):
-        facts = _snake(row)
+    for place, found in rows_of(observations, budget, traffic.unread):
+        facts = _snake(found)
         query_id, trace = identifier(facts.get("id")), identifier(facts.get("trace_id"))
         if text(facts.get("type")).upper() != "GENERATION":
             traffic.skip("no generation (a span or an event)", query_id)
@@ -79,8 +80,7 @@ def read_langfuse(
             traffic.skip("the request failed", query_id)
             continue
         served = _served(place, facts, by_observation.get(query_id, Feedback()))
-        between = seconds_between(facts.get("start_time"), facts.get("end_time"))
-        latencies.append((served.latency_s, between))
+        between[place] = seconds_between(facts.get("start_time"), facts.get("end_time"))
         if served.feedback.absent and trace in by_trace:
             before = last.get(trace)
             if before is not None:
@@ -88,9 +88,11 @@ def read_langfuse(
             last[trace] = replace(served, feedback=by_trace[trace])
         else:
             rows.append(served)
-    divisor = _milliseconds(latencies, traffic)
-    for served in [*rows, *last.values()]:
-        traffic.add(replace(served, latency_s=served.latency_s / divisor))
+    rows += last.values()
+    divisor = _milliseconds([(row.latency_s, between[row.place]) for row in rows], traffic)
+    for row in rows:
+        written = row.latency_s / divisor
+        traffic.add(replace(row, latency_s=between[row.place] if math.isnan(written) else written))
     return traffic.draft("Langfuse", models or {}, PriceCard(), scale=scale)
 
 

@@ -86,6 +86,8 @@ class Traffic:
         labels: Quality of each label that feedback may be given as.
         models: Every model that was met, whether or not its rows were taken.
         scores: The scores that may be the quality.
+        zero_is_unknown: Whether the source writes a cost of 0 where it has no price as well; then
+            only OpenRouter's free models keep it.
     """
 
     rows: list[Served] = field(default_factory=list)
@@ -94,6 +96,8 @@ class Traffic:
     warnings: list[str] = field(default_factory=list)
     models: set[str] = field(default_factory=set)
     scores: list[str] = field(default_factory=list)
+    zero_is_unknown: bool = False
+    _zeros: int = 0
     _shown: dict[str, list[str]] = field(default_factory=dict)
     _counts: dict[str, int] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
@@ -116,7 +120,10 @@ class Traffic:
             self.skip("id of an earlier row", row.query_id)
         else:
             self._seen.add(row.query_id)
-            self.rows.append(replace(row, feedback=Feedback(quality)))
+            unknown = self.zero_is_unknown and row.cost_usd == 0 and not row.model.endswith(":free")
+            self._zeros += unknown
+            cost_usd = math.nan if unknown else row.cost_usd
+            self.rows.append(replace(row, feedback=Feedback(quality), cost_usd=cost_usd))
 
     def quality(self, row: Served) -> float:
         """The quality of a row, NaN where it has none; its model counts as met."""
@@ -163,6 +170,11 @@ class Traffic:
         estimated = _priced(kept, prices)
         draft = assemble(_frames(kept), source, scale=scale)
         warnings = [*self.unread.notes, *self.warnings, *draft.report.warnings]
+        if self._zeros:
+            warnings.append(
+                f"{self._zeros:,} requests have a cost of 0, which also stands where no price "
+                "is known: it was read as not known"
+            )
         warnings += [remedy] if (remedy := self.labels.remedy()) else []
         if estimated:
             warnings += _without_cached_price(kept, prices)
