@@ -19,6 +19,7 @@ _FIGURES: Final[Mapping[str, tuple[str, ...]]] = {
     "quality": (
         *("is correct", "correct", "quality", "score", "accuracy", "acc", "passed", "pass"),
         *("resolved", "solved", "success", "rating", "grade", "exact match", "pass@1", "result"),
+        *("richtig", "korrekt", "correcto"),
     ),
     "input_tokens": ("input tokens", "prompt tokens", "tokens in", "in tokens", "tokens input"),
     "output_tokens": (
@@ -30,7 +31,7 @@ _FIGURES: Final[Mapping[str, tuple[str, ...]]] = {
     "latency_s": ("latency", "duration", "seconds", "latency s", "latency ms", "time"),
     "cost_usd": (
         *("total cost", "cost usd", "cost", "price", "spend", "usd", "eur", "$", "€", "£"),
-        *("cents", "cost cents", "¢"),
+        *("cents", "cost cents", "¢", "kosten", "coût", "coste", "costo"),
     ),
 }
 _FIGURE_OF: Final = {name: figure for figure, names in _FIGURES.items() for name in names}

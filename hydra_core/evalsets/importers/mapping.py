@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -27,40 +28,52 @@ _NATIVE = (
     ("native_tokens_prompt", "tokens_prompt"),
     ("native_tokens_completion", "tokens_completion"),
 )
+#: Without the accents of their letters, which `_plain` takes off.
 _KNOWN_NAMES: Mapping[str, tuple[str, ...]] = {
     "query_id": (
         *("query_id", "id", "qid", "instance_id", "question_id", "global_index", "task_id"),
         *("prompt_id", "sample_id", "request_id", "ticket", "ticket_id", "case", "case_id"),
         *("item", "item_id", "doc_id", "key", "uid", "uuid", "no", "nr", "number", "row"),
+        *("nummer", "numero"),
     ),
     "text": (
         *("text", "prompt", "question", "query", "problem_statement", "message", "input"),
         *("origin_query", "instruction", "user_message", "messages"),
+        *("frage", "anfrage", "nachricht", "pregunta", "consulta", "mensaje"),
     ),
-    "language": ("language", "lang", "locale"),
+    "language": ("language", "lang", "locale", "sprache", "langue", "idioma"),
     "has_image": ("has_image", "image", "vision"),
     "conversation_id": ("conversation_id", "conversation", "session_id", "thread_id"),
     "turn": ("turn", "turn_index", "turn_number"),
     "context": (),  # other people's columns of that name hold something else
-    "group": ("group", "category", "task", "dataset", "repo", "eval_name", "team", "topic"),
+    "group": (
+        *("group", "category", "task", "dataset", "repo", "eval_name", "team", "topic"),
+        *("kategorie", "categorie", "categoria", "thema"),
+    ),
     "cluster": ("cluster",),
     "needs": (),  # other people's columns of that name hold something else
     "require": (),
-    "model": ("model", "model_id", "model_name", "llm", "llm_selected"),
+    "model": (
+        *("model", "model_id", "model_name", "llm", "llm_selected"),
+        *("modell", "modele", "modelo"),
+    ),
     "quality": (
         *("quality", "score", "resolved", "correct", "is_correct", "passed", "pass"),
         *("pass1", "accuracy", "success", "solved", "rating", "judge_score"),
+        *("richtig", "korrekt", "correcte", "correcto", "correcta"),
     ),
     "cost_usd": (
         *("cost_usd", "cost", "usd", "total_cost", "inference_cost", "price", "cost_cents"),
         *("cost_in_usd", "cost_in_cents", "price_usd", "spend", "cost_in", "cost_in_dollars"),
         *("cost_per_query", "cost_per_request", "cost_per_call", "cost_per_message"),
+        *("kosten", "cout", "couts", "coste", "costes", "costo"),
     ),
     "latency_s": (
         *("latency_s", "latency", "seconds", "duration_s"),
         *("latency_ms", "latencyms", "duration_ms", "durationms", "duration", "response_time"),
         *("latency_us", "latency_ns", "duration_us", "duration_ns", "elapsed", "elapsed_ms"),
         *("latency_seconds", "duration_seconds", "response_time_ms", "latency_minutes"),
+        *("latenz", "latence", "latencia", "dauer", "duree", "duracion"),
     ),
     "tokens": ("tokens", "total_tokens", "num_tokens"),
     "input_tokens": ("input_tokens", "prompt_tokens", "tokens_in", "num_input_tokens", *_NATIVE[0]),
@@ -300,7 +313,7 @@ def _plain(column: str) -> str:
     column = column.rpartition(f"{EACH}.")[2]
     bare = re.sub(r"\s*[(\[][^()\[\]]*[)\]]\s*$", "", column)
     words = re.sub(r"[\s.-]+", "_", (bare or column).lower().replace("#", " no").strip())
-    return re.sub(r"[^a-z0-9_]", "", words).strip("_")
+    return re.sub(r"[^a-z0-9_]", "", unicodedata.normalize("NFD", words)).strip("_")
 
 
 def parse_map(pairs: Sequence[str]) -> TableMapping:

@@ -388,3 +388,27 @@ def test_the_remedy_for_points_between_thousands_of_tokens_is_right(tmp_path):
         read_table([path])
     draft = read_table([path], notations=parse_notations(["tokens=comma"]))
     assert draft.extras["tokens"][:, 0].tolist() == [1234, 999]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Nr.;Frage;Antwort;Modell;richtig;Kosten",
+        "Nr.;question;réponse;modèle;correct;coût",
+        "id;pregunta;respuesta;modelo;correcto;coste",
+    ],
+)
+def test_headers_in_other_languages_are_suggested(tmp_path, header):
+    path = write(tmp_path, "a.csv", f"{header}\n7;Hi;Ho;gpt-4o;1;0,25\n8;Ha;He;gpt-4o;0;0,5\n")
+    draft = read_table([path])
+    assert draft.queries["query_id"].tolist() == ["7", "8"]
+    assert draft.queries["text"].tolist() == ["Hi", "Ha"]
+    assert draft.models == ("gpt-4o",)
+    assert (draft.quality[:, 0].tolist(), draft.cost_usd[:, 0].tolist()) == ([1, 0], [0.25, 0.5])
+
+
+@pytest.mark.parametrize(("right", "cost"), [("richtig", "Kosten"), ("correct", "coût")])
+def test_headers_of_models_in_other_languages_are_suggested(tmp_path, right, cost):
+    header = f"id,prompt,GPT-4o {right},GPT-4o {cost} ($)"
+    draft = read_table([write(tmp_path, "a.csv", f"{header}\n7,Hi,1,0.25\n")], ids={"GPT-4o": "g"})
+    assert (draft.models, draft.quality[0, 0], draft.cost_usd[0, 0]) == (("g",), 1, 0.25)
