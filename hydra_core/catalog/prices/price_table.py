@@ -63,6 +63,7 @@ _RETIRED: Final = re.compile(
 )
 _PROVIDER: Final = re.compile(r"provider|vendor", re.IGNORECASE)
 _DAY: Final = re.compile(r"date|as of|price[ _-]?date", re.IGNORECASE)
+_POINTED: Final = re.compile(r"([0-9]{1,2})\.([0-9]{1,2})\.([0-9]{4})")
 #: What a price is of, in a heading or behind a number: per 1K tokens, /MTok, (1M), per 10,000.
 _PER: Final = re.compile(
     r"(?P<mark>\bper\b|/|[(\[])\s*(?P<number>[0-9][0-9,.]*)?\s*"
@@ -196,6 +197,12 @@ def _tokens(cell: str) -> int | None:
     return int(number) if number == int(number) and 0 < number <= 10**9 else None
 
 
+def _date(cell: str) -> date | None:
+    """A date such as 2027-03-31, or 31.03.2027: with points the day always comes first."""
+    match = _POINTED.fullmatch(cell.strip())
+    return day(cell if match is None else f"{match[3]}-{match[2]:0>2}-{match[1]:0>2}")
+
+
 def _answer(cell: str) -> bool | None:
     return _ANSWERS.get(cell.lower())
 
@@ -208,8 +215,8 @@ _READERS: Final[dict[str, tuple[re.Pattern[str], Callable[[str], Any], str]]] = 
     "tools": (_TOOLS, _answer, "write yes or no"),
     "retired": (
         _RETIRED,
-        lambda cell: day(cell) or _answer(cell),
-        "write a date, such as 2027-03-31, or yes or no",
+        lambda cell: _date(cell) or _answer(cell),
+        "write a date, such as 2027-03-31 or 31.03.2027, or yes or no",
     ),
 }
 
@@ -224,7 +231,7 @@ def _quote(
     if not name:
         raise SkipEntry("no id or no prices")
     provider = next((c for heading, c in cells.items() if _PROVIDER.fullmatch(heading)), "")
-    taken = next((day(c) for heading, c in cells.items() if _DAY.fullmatch(heading)), None)
+    taken = next((_date(c) for heading, c in cells.items() if _DAY.fullmatch(heading)), None)
     cached = prices["cached"]
     return PriceQuote(
         source=PriceSource.TABLE,

@@ -96,6 +96,13 @@ def test_what_a_row_says_beside_prices_is_kept(heading, cells, window, vision, t
     assert (quote.input_usd_per_mtok, quote.output_usd_per_mtok) == (1, 2)
 
 
+@pytest.mark.parametrize("cell", ["01.10.2026", "1.10.2026", "2026-10-01"])
+def test_a_day_before_its_month_is_read_where_points_part_them(cell):
+    text = f"model,input,output,Retirement,Date\na,1,2,{cell},{cell}\n"
+    (quote,) = read_prices(text, "prices.csv", as_of=DAY).quotes
+    assert quote.retired_on == quote.as_of == date(2026, 10, 1)
+
+
 @pytest.mark.parametrize(
     ("heading", "cell"),
     [
@@ -104,6 +111,8 @@ def test_what_a_row_says_beside_prices_is_kept(heading, cells, window, vision, t
             ("Vision", "partly"),
             ("Tools", "beta"),
             ("Retired", "next spring"),
+            ("Retired", "01/10/2026"),
+            ("Retired", "10.13.2026"),
         ),
         *(("Context", "128.000"), ("Context", "1.5"), ("Tools", "x")),
     ],
