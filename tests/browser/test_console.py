@@ -143,6 +143,25 @@ def test_an_entry_of_the_history_is_what_was_pressed(page, told, entries):
         assert page.evaluate("location.pathname + location.search") == entry
 
 
+def test_back_passes_over_an_entry_that_completes_itself(page):
+    page.goto("/_stcore/health")
+    code = (ROOT / "hydra_core/console/components/back_button.js").read_text(encoding="utf-8")
+    page.evaluate(
+        """async (code) => {
+          history.replaceState({}, '', '/');
+          for (const url of ['/a', '/a?x=1']) history.pushState({}, '', url);
+          const component = await import(`data:text/javascript,${encodeURIComponent(code)}`);
+          component.default();
+          addEventListener('popstate', () => {
+            if (location.pathname === '/a') history.pushState({}, '', '/a?x=1');
+          });
+          history.back();
+        }""",
+        code,
+    )
+    page.wait_for_function("location.pathname + location.search === '/'")
+
+
 def test_state_survives_a_page_change(page):
     open_tune(page)
     page.get_by_role("spinbutton", name="Threshold τ").fill("0.5")

@@ -3,14 +3,20 @@
 // stays where they are. So what a page tells about itself before anything on it was pressed takes
 // its entry's place, and so does the page that a former address leads to. A link that is pressed
 // leads away: what the page still tells then is no entry either, however slow the console is.
+// A browser that is busy runs this late. An entry that was made before, and that Back leads to and
+// the page completes to the address that Back left, is passed over.
 
 export default function () {
   if (window.hydraPushState) return; // once a tab
   const push = (window.hydraPushState = history.pushState.bind(history));
+  const replace = history.replaceState.bind(history);
+  let here = location.href;
   let pressed = ""; // since the page was opened: nothing, a "link", or something on the "page"
   let left = ""; // the address that a link was pressed on, where it has changed since
+  let back = ""; // the address that Back or Forward has just left
 
-  history.pushState = (state, title, url) => {
+  const opened = () => (pressed = left = back = "");
+  const told = (state, title, url) => {
     const now = new URL(location.href);
     const then = new URL(url ?? now, now);
     if (now.pathname === then.pathname) {
@@ -20,14 +26,30 @@ export default function () {
     }
     // a new page's parameters may come before its path: the entry they made becomes the page's
     const early = then.search !== "" && then.search === now.search;
-    if (early && left) history.replaceState(state, title, left);
-    if (!pressed || (early && pressed === "page")) history.replaceState(state, title, url);
+    if (early && left) replace(state, title, left);
+    if (!pressed || (early && pressed === "page")) replace(state, title, url);
     else push(state, title, url);
     opened();
   };
-  const opened = () => (pressed = left = "");
+  history.pushState = (...address) => {
+    told(...address);
+    here = location.href;
+  };
+  history.replaceState = (...address) => {
+    replace(...address);
+    const completed = here !== location.href;
+    here = location.href;
+    if (completed && !pressed && here === back) history.back();
+  };
   const press = (event) => (pressed = event.target?.closest?.("a[href]") ? "link" : "page");
   for (const event of ["pointerdown", "keydown", "click"])
     window.addEventListener(event, press, true);
-  window.addEventListener("popstate", opened, true);
+  window.addEventListener(
+    "popstate",
+    () => {
+      opened();
+      [back, here] = [here, location.href];
+    },
+    true,
+  );
 }
