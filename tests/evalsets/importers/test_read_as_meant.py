@@ -180,12 +180,31 @@ def test_percentages_of_feedback_are_shares(tmp_path):
     assert draft.quality[:, 0].tolist() == [0.5, 1.0]
 
 
-def test_feedback_under_another_name_is_named_with_the_columns(tmp_path):
-    votes = write(tmp_path, "votes.csv", "request_id,rating\nr0,1\n")
-    with pytest.raises(
-        EvalSetError, match="column 'quality': is missing.*columns: request_id, rating"
-    ):
+@pytest.mark.parametrize("header", ["id,score", "id,rating", "request_id,score", "id,quality"])
+def test_feedback_under_another_name_is_read_where_one_column_fits(tmp_path, header):
+    votes = write(tmp_path, "votes.csv", f"{header}\nr0,1\nr1,0\n")
+    draft = read_spend_logs(((("f", n), spend(n)) for n in (0, 1)), [votes])
+    assert draft.quality[:, 0].tolist() == [1, 0]
+    names = dict(zip(header.split(","), ("request_id", "quality"), strict=True))
+    said = {one for one in draft.report.warnings if " was read as " in one}
+    assert said == {f"{name} was read as {wanted}" for name, wanted in names.items()
+                    if name != wanted}  # fmt: skip
+
+
+@pytest.mark.parametrize("header", ["request_id,score,rating", "request_id,stars,note"])
+def test_feedback_without_one_column_that_fits_is_named_with_its_columns(tmp_path, header):
+    votes = write(tmp_path, "votes.csv", f"{header}\nr0,1,1\n")
+    listed = header.replace(",", ", ")
+    with pytest.raises(EvalSetError, match=f"column 'quality': is missing.*columns: {listed}"):
         read_spend_logs([(("f", 1), spend(0))], [votes])
+
+
+def test_a_spend_log_may_call_its_request_id_id(tmp_path):
+    votes = write(tmp_path, "votes.csv", "request_id,quality\nr0,1\n")
+    row = spend(0)
+    row["id"] = row.pop("request_id")
+    draft = read_spend_logs([(("f", 1), row)], [votes])
+    assert (draft.queries["query_id"].tolist(), draft.quality[0, 0]) == (["r0"], 1)
 
 
 def generation(number, **changes):

@@ -35,6 +35,8 @@ _COLUMNS = (
     *("spend", "prompt_tokens", "completion_tokens", "status", "cache_hit", "metadata"),
     *("startTime", "endTime"),
 )
+#: What feedback has to hold -> its other names, read where exactly one of them is there.
+_FEEDBACK = {"request_id": ("id",), "quality": ("score", "rating")}
 _NEEDED = ("request_id", "model", "startTime")
 _TABLE = "LiteLLM_SpendLogs"
 #: Calls that a model answers with text; LiteLLM logs embeddings, files and look-ups as well.
@@ -62,7 +64,7 @@ def read_spend_logs(
 
     Args:
         rows: From `rows_of` (files) or `spend_log_rows` (PostgreSQL).
-        feedback: Tables or JSONL with request_id and quality.
+        feedback: Tables or JSONL with request_id (or id) and quality (or score, or rating).
         models: Model id -> name in the log.
         scale: The quality that means 1.
         labels: Label -> quality, where feedback is given in words.
@@ -74,7 +76,7 @@ def read_spend_logs(
     traffic = Traffic(unread=unread or Issues(), labels=Labels(labels or {}))
     votes = _votes(feedback, traffic)
     for place, row in rows:
-        query_id = identifier(row.get("request_id"))
+        query_id = identifier(row.get("request_id", row.get("id")))
         reason = _no_answer(row)
         if reason:
             traffic.skip(reason, query_id)
@@ -163,17 +165,21 @@ def _votes(files: Sequence[TableFile], traffic: Traffic) -> dict[str, Feedback]:
     """Request id -> feedback; of several for one request the last of the files."""
     votes: dict[str, Feedback] = {}
     differing = set()
+    renamed: dict[str, str] = {}
     for place, row in rows_of(files, Budget(), traffic.unread):
-        missing = [name for name in ("request_id", "quality") if name not in row]
+        columns = {name: _column(row, name) for name in _FEEDBACK}
+        missing = [name for name, column in columns.items() if not column]
         if missing:
             remedy = f"give the column with it this name; columns: {', '.join(list(row)[:20])}"
             problems = [Problem(f"column {name!r}", "is missing", remedy) for name in missing]
             raise EvalSetError(place[0], problems)
-        query_id = identifier(row["request_id"])
-        vote = traffic.labels.read(row["quality"])
+        renamed |= {name: column for name, column in columns.items() if name != column}
+        query_id = identifier(row[columns["request_id"]])
+        vote = traffic.labels.read(row[columns["quality"]])
         if votes.setdefault(query_id, vote) != vote:
             differing.add(query_id)
         votes[query_id] = vote
+    traffic.warnings += [f"{column} was read as {name}" for name, column in renamed.items()]
     if differing:
         some = ", ".join(sorted(differing)[:3])
         traffic.warnings.append(
@@ -181,3 +187,9 @@ def _votes(files: Sequence[TableFile], traffic: Traffic) -> dict[str, Feedback]:
             "counts"
         )
     return votes
+
+
+def _column(row: Mapping[str, Any], name: str) -> str:
+    """The column of feedback that holds this, '' where none or more than one may."""
+    others = [other for other in _FEEDBACK[name] if other in row]
+    return name if name in row else others[0] if len(others) == 1 else ""
