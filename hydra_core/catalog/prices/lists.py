@@ -20,6 +20,7 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from hydra_core.base.errors import CatalogError, Problem
+from hydra_core.base.reading.json_keys import TwiceError, unique_keys
 from hydra_core.catalog.prices.price_table import price_table
 from hydra_core.catalog.prices.quotes import (
     Dropped,
@@ -256,27 +257,12 @@ def _json(text: str, filename: str) -> Any:  # noqa: ANN401
             parse_float=Decimal,
             parse_int=Decimal,
             parse_constant=lambda word: None,  # NaN and Infinity are not prices
-            object_pairs_hook=_once,
+            object_pairs_hook=unique_keys,
         )
-    except _Twice as error:
-        raise _refused(
-            filename, f"says two things of {str(error)!r}", "keep the entry that holds"
-        ) from error
+    except TwiceError as error:
+        raise _refused(filename, str(error), "keep the one that holds") from error
     except (ValueError, ArithmeticError, RecursionError) as error:
         raise _refused(filename, f"is not valid JSON: {error}") from error
-
-
-class _Twice(ValueError):
-    """A key that stands twice in one object, with different values."""
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found and found[key] != value:
-            raise _Twice(key)
-        found[key] = value
-    return found
 
 
 def _refused(filename: str, message: str, remedy: str = "") -> CatalogError:

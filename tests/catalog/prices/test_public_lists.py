@@ -88,7 +88,7 @@ def test_entries_that_differ_in_the_cached_price_alone_are_asked_for():
 def test_a_list_with_two_prices_under_one_key_is_refused():
     one, other = json.dumps(CHAT), json.dumps(CHAT | {"input_cost_per_token": 3e-06})
     text = '{"gpt-4o": %s, "gpt-4o": %s}'
-    with pytest.raises(CatalogError, match="says two things of 'gpt-4o'"):
+    with pytest.raises(CatalogError, match="the key 'gpt-4o' occurs twice"):
         parse_listed(text % (one, other), "list.json", ["gpt-4o"], as_of=date(2026, 1, 1))
     given = parse_listed(text % (one, one), "list.json", ["gpt-4o"], as_of=date(2026, 1, 1))
     assert given["gpt-4o"].price.input_usd_per_mtok == 2.5

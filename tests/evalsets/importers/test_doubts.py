@@ -231,3 +231,11 @@ def test_a_request_without_input_tokens_was_not_counted(tmp_path):
     np.testing.assert_array_equal(draft.extras["input_tokens"][:, 0], [np.nan, 40, np.nan])
     np.testing.assert_array_equal(draft.extras["output_tokens"][:, 0], [np.nan, 0, np.nan])
     assert warned(draft, "1 outcomes state 0 input tokens")
+
+
+@pytest.mark.parametrize("name", ["x.json", "x.jsonl"])
+def test_a_key_that_says_one_thing_twice_is_read(tmp_path, name):
+    row = '{"id": 1, "prompt": "Hi", "model": "m", "quality": 1, "quality": 1, "cost": 1}'
+    path = tmp_path / name
+    path.write_text(f"[{row}]" if name == "x.json" else f"{row}\n")
+    assert read_table([path]).quality.tolist() == [[1]]

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import io
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
 from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.reading.json_keys import TwiceError, unique_keys
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile, open_plain
 
 #: Bytes one JSON document may hold after decompression.
@@ -82,21 +82,9 @@ def parsed(text: str) -> Any:  # noqa: ANN401
     """A JSON document.
 
     Raises:
-        ValueError: It is damaged, or an object has a key twice.
+        ValueError: It is damaged, or an object has a key twice with different values.
     """
-    return json.loads(text, object_pairs_hook=_unique)
-
-
-class TwiceError(ValueError):
-    """An object has a key twice; the message names it."""
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise TwiceError(f"the key {twice!r} occurs twice in one object")
-    return found
+    return json.loads(text, object_pairs_hook=unique_keys)
 
 
 def objects(value: object) -> list[Mapping[str, Any]]:

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from pandas.api.extensions import ExtensionArray
 
 from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.reading.json_keys import TwiceError
 from hydra_core.evalsets.format import read_arrow
 from hydra_core.evalsets.importers.reading.bounded import (
     MAX_BYTES,
@@ -31,7 +32,6 @@ from hydra_core.evalsets.importers.reading.bounded import (
 from hydra_core.evalsets.importers.reading.issues import Issues
 from hydra_core.evalsets.importers.reading.json_document import (
     EACH,
-    TwiceError,
     each,
     list_of_objects,
     parsed,
