@@ -175,9 +175,8 @@ def _propose_entries(path: Path, missing: Sequence[str]) -> None:
         if quote is None and like:
             remedy += f", or --list-entry {model}=ENTRY; it has {', '.join(like)}"
         if quote is not None:
-            prices = f"{quote.input_usd_per_mtok:f} in, {quote.output_usd_per_mtok:f} out"
             option = f"--list-entry {quote_word(f'{model}={quote.entry}')}"
-            remedy = f"it has {quote.entry!r} ({prices}); if that is the same, add {option}"
+            remedy = f"it has {quote.entry!r} ({quote.in_words}); if that is the same, add {option}"
         reason = unread.get(plain_name(model))
         lacking = (
             f"its entry was left out: {reason}" if reason else "the list has no entry of that name"

@@ -133,15 +133,9 @@ def _several(model: str, hits: Sequence[PriceQuote]) -> Problem:
     remedy = f"say which yourself (on the command line --price {model}=INPUT,OUTPUT)"
     if len(by_entry) == len(hits):
         remedy = f"say which one, on the command line --list-entry {model}={hits[0].entry}"
-    prices = (f"{entry} {_priced(hit)}" for entry, hit in list(by_entry.items())[:_SHOWN])
+    prices = (f"{entry} {hit.in_words}" for entry, hit in list(by_entry.items())[:_SHOWN])
     more = f" and {len(by_entry) - _SHOWN} more" if len(by_entry) > _SHOWN else ""
     return Problem(model, f"is listed at several prices ({'; '.join(prices)}{more})", remedy)
-
-
-def _priced(quote: PriceQuote) -> str:
-    cached = quote.cached_input_usd_per_mtok
-    warm = "" if cached is None else f", {cached:f} cached"
-    return f"{quote.input_usd_per_mtok:f} in, {quote.output_usd_per_mtok:f} out{warm}"
 
 
 def _from_list(quote: PriceQuote, as_of: date) -> GivenPrice:

@@ -92,6 +92,13 @@ class PriceQuote:
         return f"{self.provider}/{self.id}" if by_provider else self.id
 
     @property
+    def in_words(self) -> str:
+        """Its prices, such as `2.5 in, 10 out, 1.25 cached`."""
+        cached = self.cached_input_usd_per_mtok
+        warm = "" if cached is None else f", {cached:f} cached"
+        return f"{self.input_usd_per_mtok:f} in, {self.output_usd_per_mtok:f} out{warm}"
+
+    @property
     def price(self) -> ListPrice:
         """The price with those of long requests, as far as the list's are prices."""
         cached = self.cached_input_usd_per_mtok

@@ -105,8 +105,7 @@ def _given(text: str, name: str, stamp: str, loaded: EvalSet) -> dict[str, Given
     near = proposed_entries(text, name, lacking, date.today())
     taken = {}
     for model, quote in near.items():
-        prices = f"{quote.input_usd_per_mtok:f} in, {quote.output_usd_per_mtok:f} out"
-        label = literal(f"{model}: take the price of {quote.entry} ({prices})")
+        label = literal(f"{model}: take the price of {quote.entry} ({quote.in_words})")
         if st.checkbox(label, key=f"make_catalog.near.{stamp}.{model}"):
             taken[model] = quote.entry
     if not taken:
