@@ -12,7 +12,7 @@ _CODES: Final = (
     *("IDR", "VND", "AED", "SAR"),
 )
 #: Sign or code in lower case -> the currency's code.
-SIGNS: Final[Mapping[str, str]] = {
+CURRENCIES: Final[Mapping[str, str]] = {
     **{code.lower(): code for code in _CODES},
     "$": "USD",
     "us$": "USD",
@@ -43,7 +43,7 @@ FOREIGN: Final = re.compile(
         if sign[0].isalpha()
         else re.escape(sign)
         for sign, code in sorted(
-            {**SIGNS, "kr": "SEK", "s$": "SGD"}.items(), key=lambda one: -len(one[0])
+            {**CURRENCIES, "kr": "SEK", "s$": "SGD"}.items(), key=lambda one: -len(one[0])
         )
         if code != "USD"
     ),

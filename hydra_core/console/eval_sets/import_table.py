@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
+from hydra_core.base.currencies import CURRENCIES
 from hydra_core.base.errors import HydraError
 from hydra_core.catalog.identifiers import look_alikes, proposed_ids
 from hydra_core.console import tables, widgets
@@ -30,7 +31,7 @@ from hydra_core.console.widgets import literal
 from hydra_core.evalsets.importers.draft import About, ImportReport
 from hydra_core.evalsets.importers.mapping import TableMapping, suggest_mapping
 from hydra_core.evalsets.importers.reading.bounded import TableFile
-from hydra_core.evalsets.importers.reading.notation import SIGNS, Notation
+from hydra_core.evalsets.importers.reading.notation import Notation
 from hydra_core.evalsets.importers.reading.tables import columns_of
 from hydra_core.evalsets.importers.table import (
     AsRead,
@@ -51,7 +52,7 @@ _REQUIRED = ("query_id", "text", "model", "quality")
 _ROW_LONG, _ROW_WIDE = "A query and a model", "A query, with columns for each model"
 #: Rows that are looked at before the import reads all, and those that are shown.
 _LOOKED_AT, _SHOWN = 1_000, 5
-_CURRENCIES = sorted(set(SIGNS.values()) - {"USD", "cents"})
+_CURRENCIES = sorted(set(CURRENCIES.values()) - {"USD"})
 
 
 def table_source(uploads: Sequence[UploadedFile]) -> tuple[Runner, str] | None:

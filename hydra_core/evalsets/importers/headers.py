@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from hydra_core.base.currencies import CURRENCIES
 from hydra_core.evalsets.importers.reading.json_document import EACH
 from hydra_core.evalsets.importers.reading.notation import SIGNS, Measure, Notation
 
@@ -67,11 +68,7 @@ _WHOLE: Final = re.compile(rf"\s*(?:{_NAME})\s*\??\s*", re.IGNORECASE)
 _PARTS: Final = {"milli": 1e3, "micro": 1e6, "nano": 1e9}
 _SHORT: Final = {"m": 1e3, "u": 1e6, "µ": 1e6, "μ": 1e6, "n": 1e9}
 _UNITS: Final[Mapping[str, Notation]] = {
-    **{
-        sign: Notation(currency=money)
-        for sign, money in SIGNS.items()
-        if money not in ("USD", "cents")
-    },
+    **{sign: Notation(currency=money) for sign, money in CURRENCIES.items() if money != "USD"},
     **dict.fromkeys(("%", "percent", "percentage", "pct"), Notation(divisor=100.0)),
     **dict.fromkeys(("cents", "cent", "ct", "¢", "uscents", "usdcents"), Notation(divisor=100.0)),
     **{

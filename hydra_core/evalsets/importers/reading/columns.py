@@ -10,6 +10,7 @@ from shlex import quote
 
 import pandas as pd
 
+from hydra_core.base.currencies import CURRENCIES
 from hydra_core.base.errors import Problem
 from hydra_core.evalsets.importers.reading.cells import (
     FILE,
@@ -22,7 +23,6 @@ from hydra_core.evalsets.importers.reading.cells import (
 )
 from hydra_core.evalsets.importers.reading.issues import Issues
 from hydra_core.evalsets.importers.reading.notation import (
-    SIGNS,
     Digits,
     Measure,
     Notation,
@@ -155,7 +155,7 @@ class Columns:
         faults = [
             _Fault(~texts.isin(list(values)), _NOT_NUMBERS[measure], self._remedy(bad, reader))
         ]
-        signs = {digits.sign for digits in known.values()} & set(SIGNS.values()) - {"cents"}
+        signs = {digits.sign for digits in known.values()} & set(CURRENCIES.values())
         self.converted |= signs & self.rates.keys() - {"USD"}
         for sign in sorted(signs - self.rates.keys()):
             self.unrated.add(sign)

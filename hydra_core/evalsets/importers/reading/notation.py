@@ -14,7 +14,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Final
 
-from hydra_core.base.currencies import SIGNS as CURRENCIES
+from hydra_core.base.currencies import CURRENCIES
 from hydra_core.base.errors import EvalSetError, Problem
 
 
@@ -107,7 +107,7 @@ class Reader:
 
 #: Signs of time behind a number, and how many are a second.
 _TIMES: Final[Mapping[str, int]] = {"s": 1, "sec": 1, "ms": 1000}
-#: Signs of money, and the currency of each.
+#: Signs of money, and the currency of each; cents are of a USD.
 SIGNS: Final[Mapping[str, str]] = {
     **CURRENCIES,
     **dict.fromkeys(("¢", "ct", "cent", "cents"), "cents"),
