@@ -1,4 +1,4 @@
-"""Reads price lists: LiteLLM's, OpenRouter's and models.dev's, and one's own table.
+"""Reads price lists: LiteLLM's and its proxy's, OpenRouter's and models.dev's, and one's own table.
 
 Their units differ: LiteLLM states USD per token as a number (2.75e-07), OpenRouter USD per token as
 text ("0.000000275"), models.dev USD per million tokens (0.275). All are converted in decimal
@@ -116,8 +116,12 @@ def _recognised(
     data: Any,  # noqa: ANN401
     filename: str,
 ) -> tuple[PriceSource, Callable[[Any, date], _Entries]]:
-    if isinstance(data, dict) and isinstance(data.get("data"), list):
+    listed = data.get("data") if is_map(data) else None
+    rows = [one for one in listed if is_map(one)] if isinstance(listed, list) else []
+    if any("pricing" in row for row in rows):
         return PriceSource.OPENROUTER, _openrouter_entries
+    if any("model_info" in row for row in rows):
+        return PriceSource.LITELLM, _proxy_entries
     values = [value for value in data.values() if isinstance(value, dict)] if is_map(data) else []
     if any(isinstance(value.get("models"), dict) for value in values):
         return PriceSource.MODELS_DEV, _models_dev_entries
@@ -126,8 +130,9 @@ def _recognised(
     raise _refused(
         filename,
         "is none of the price lists that are read here",
-        "give LiteLLM's model_prices_and_context_window.json, the answer of OpenRouter's "
-        "/api/v1/models, models.dev's api.json or a model's TOML file, or a table as .csv",
+        "give LiteLLM's model_prices_and_context_window.json, the answer of its proxy's "
+        "/model/info or of OpenRouter's /api/v1/models, models.dev's api.json or a model's TOML "
+        "file, or a table as .csv",
     )
 
 
@@ -137,7 +142,21 @@ def _litellm_entries(data: Mapping[str, Any], as_of: date) -> _Entries:
             yield name, partial(_litellm, name, entry, as_of)
 
 
+def _proxy_entries(data: Mapping[str, Any], as_of: date) -> _Entries:
+    """The models of a LiteLLM proxy, by the names it serves them under."""
+    for row in data["data"]:
+        info = row.get("model_info") if is_map(row) else None
+        if is_map(info):
+            params = row.get("litellm_params")
+            known = {key: value for key, value in info.items() if value is not None}
+            name = word(row.get("model_name"))
+            entry = {**params, **known} if is_map(params) else known
+            yield name, partial(_litellm, name, entry, as_of)
+
+
 def _litellm(name: str, entry: Mapping[str, Any], as_of: date) -> PriceQuote:
+    if not name:
+        raise SkipEntry("no id or no prices")
     if entry.get("mode") not in ("chat", "completion", "responses", None):
         raise SkipEntry("not a chat model")
     entry = base_prices(entry)

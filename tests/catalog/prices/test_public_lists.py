@@ -92,3 +92,30 @@ def test_a_list_with_two_prices_under_one_key_is_refused():
         parse_listed(text % (one, other), "list.json", ["gpt-4o"], as_of=date(2026, 1, 1))
     given = parse_listed(text % (one, one), "list.json", ["gpt-4o"], as_of=date(2026, 1, 1))
     assert given["gpt-4o"].price.input_usd_per_mtok == 2.5
+
+
+def deployment(name, info, **params):
+    return {"model_name": name, "litellm_params": params, "model_info": info}
+
+
+def test_the_models_of_a_litellm_proxy_are_read_by_their_own_names():
+    own = {"id": "7f", "mode": "chat", "input_cost_per_token": None, "output_cost_per_token": None}
+    listed = {
+        "data": [
+            deployment("gpt-4o", {**CHAT, "max_input_tokens": 128_000}, model="azure/gpt-4o"),
+            deployment("house", own, input_cost_per_token=1e-06, output_cost_per_token="0.000002"),
+            deployment("ada", {**CHAT, "mode": "embedding"}),
+        ]
+    }
+    given = read(listed)
+    assert (given.price.input_usd_per_mtok, given.price.output_usd_per_mtok) == (2.5, 10)
+    assert (given.listed.context_window, given.note) == (128_000, "LiteLLM: gpt-4o")
+    house = read(listed, model="house").price
+    assert (house.input_usd_per_mtok, house.output_usd_per_mtok) == (1, 2)
+    with pytest.raises(KeyError):
+        read(listed, model="ada")
+
+
+def test_a_list_of_objects_without_prices_is_of_no_known_list():
+    with pytest.raises(CatalogError, match="is none of the price lists"):
+        read({"data": [{"id": "gpt-4o", "object": "model"}]})
