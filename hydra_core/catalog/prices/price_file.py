@@ -28,7 +28,9 @@ from hydra_core.catalog.schema import read_catalog_text
 _SHOWN: Final = 4
 _UNITS: Final = ("usd_per_1m_tokens", "usd_per_mtok")
 _REMEDY: Final = "give the price in USD per million tokens, above 0"
-_DATED: Final = re.compile(r"-(?:20\d{2}-?\d{2}-?\d{2}|latest)$")
+_DATED: Final = re.compile(r"[-@](?:20\d{2}-?\d{2}-?\d{2}|latest)$")
+#: What Bedrock puts around a name: us.anthropic.claude-haiku-4-5-20251001-v1:0.
+_BEDROCK: Final = re.compile(r"^(?:[a-z]+[0-9]*\.)+(?=[a-z])|-v[0-9]+:[0-9]+(?::\w+)?$")
 _FORM: Final = "write models: {gpt-4o: {input: 2.5, output: 10}}"
 _MONTH: Final = re.compile(r"(\d{4})-(0[1-9]|1[0-2])")
 
@@ -145,16 +147,17 @@ def _from_list(quote: PriceQuote, as_of: date) -> GivenPrice:
 def near_entries(models: Sequence[str], quotes: Iterable[PriceQuote]) -> dict[str, PriceQuote]:
     """For each of these models the list's entry that may be its price; to be confirmed.
 
-    Names agree but for what stands before the last slash, case, the marks ``. _ - :``, and a date
-    behind one of them. The entry that is closest in spelling is proposed.
+    Names agree but for what stands before the last slash, case, the marks ``. _ - :``, a date
+    behind one of them, what Bedrock puts around them, and the order of their words. The entry that
+    is closest in spelling is proposed.
     """
     by_name: dict[str, list[PriceQuote]] = {}
     for quote in quotes:
-        for name in {plain_name(quote.id), _undated(quote.id)}:
+        for name in set(_spellings(quote.id)):
             by_name.setdefault(name, []).append(quote)
     proposed = {}
     for model in models:
-        near = by_name.get(plain_name(model)) or by_name.get(_undated(model), [])
+        near = next((by_name[name] for name in _spellings(model) if name in by_name), [])
         if near:
             proposed[model] = min(near, key=lambda q: (-_closeness(model, q.id), len(q.id), q.id))
     return proposed
@@ -164,8 +167,12 @@ def _closeness(one: str, other: str) -> float:
     return difflib.SequenceMatcher(None, one.casefold(), other.casefold()).ratio()
 
 
-def _undated(model: str) -> str:
-    return _DATED.sub("", plain_name(model))
+def _spellings(model: str) -> tuple[str, str, str]:
+    """A name folded ever further; numbers keep their order, so that gpt-4-5 is not gpt-5-4."""
+    bare = _BEDROCK.sub("", model.strip().rsplit("/", 1)[-1].casefold())
+    undated = _DATED.sub("", plain_name(bare))
+    words = sorted(undated.split("-"), key=lambda word: "" if word.isdigit() else word)
+    return plain_name(model), undated, "-".join(words)
 
 
 def _prices(root: Section) -> dict[str, GivenPrice]:

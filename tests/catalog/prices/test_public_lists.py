@@ -8,7 +8,8 @@ import pytest
 
 from hydra_core.base.errors import CatalogError
 from hydra_core.base.list_price import LongPromptPrice
-from hydra_core.catalog.prices.price_file import parse_listed
+from hydra_core.catalog.prices.lists import read_prices
+from hydra_core.catalog.prices.price_file import near_entries, parse_listed
 
 CHAT = {
     "litellm_provider": "openai",
@@ -119,3 +120,30 @@ def test_the_models_of_a_litellm_proxy_are_read_by_their_own_names():
 def test_a_list_of_objects_without_prices_is_of_no_known_list():
     with pytest.raises(CatalogError, match="is none of the price lists"):
         read({"data": [{"id": "gpt-4o", "object": "model"}]})
+
+
+@pytest.mark.parametrize(
+    ("model", "entry"),
+    [
+        ("claude-4-5-haiku", "claude-haiku-4-5"),
+        ("claude-haiku-4.5", "anthropic.claude-haiku-4-5-20251001-v1:0"),
+        ("claude-haiku-4-5", "bedrock/us.anthropic.claude-haiku-4-5-20251001-v1:0"),
+        ("anthropic.claude-haiku-4-5-20251001-v1:0", "claude-haiku-4-5"),
+        ("claude-haiku-4-5", "vertex_ai/claude-haiku-4-5@20251001"),
+        ("llama3-1-70b-instruct", "meta.llama3-1-70b-instruct-v1:0"),
+        ("gpt-5-4", None),
+        ("claude-haiku-5-4", None),
+        ("haiku-4-5", None),
+    ],
+)
+def test_a_name_in_another_order_or_of_bedrock_is_proposed(model, entry):
+    listed = {entry or "claude-haiku-4-5": CHAT, "gpt-4.5": CHAT, "qwen2.5-72b": CHAT}
+    quotes = read_prices(json.dumps(listed), "list.json", as_of=date(2026, 1, 1)).quotes
+    proposed = {name: quote.id for name, quote in near_entries([model], quotes).items()}
+    assert proposed == ({model: entry} if entry else {})
+
+
+def test_the_entry_of_the_same_spelling_comes_before_one_in_another_order():
+    listed = {"claude-haiku-4-5": CHAT, "claude-4.5-haiku": CHAT}
+    quotes = read_prices(json.dumps(listed), "list.json", as_of=date(2026, 1, 1)).quotes
+    assert near_entries(["claude-4-5-haiku"], quotes)["claude-4-5-haiku"].id == "claude-4.5-haiku"
