@@ -17,7 +17,7 @@ from hydra_core.base.errors import OutcomeModelError, Problem
 from hydra_core.base.intervals import Interval
 from hydra_core.base.types import FloatArray, IntArray, Progress
 from hydra_core.choosing.heads import TREES, Choice, choose, fit, grouped_parts
-from hydra_core.choosing.lift import POINTS, Lift, lift_of, recommendation
+from hydra_core.choosing.lift import Lift, lift_of, recommendation
 from hydra_core.choosing.material import Material
 from hydra_core.choosing.sources.cell_findings import findings_of
 from hydra_core.choosing.sources.few_outcomes import (
@@ -29,7 +29,6 @@ from hydra_core.choosing.sources.few_outcomes import (
     join_logged,
 )
 from hydra_core.choosing.sources.grader_check import GraderCheck, grader_check
-from hydra_core.choosing.sources.heads import rank_predictions
 from hydra_core.choosing.sources.newcomers import Newcomer
 from hydra_core.choosing.sources.outcomes import groups_of
 from hydra_core.outcome_model.model import OutcomeHeads
@@ -237,7 +236,7 @@ def _learn(
     if curve and material.compared:
         steps = _curve(replace(material, logged=None), chosen, part, prices, before, seed, step)
     recommend, reason = recommendation(lift)
-    check = _checked(material, predicted, lift, real=real)
+    check = _checked(material, lift, real=real)
     if check is not None:
         recommend, reason = check.applied(recommend, reason)
     if not material.compared:
@@ -261,20 +260,17 @@ def _learn(
     )
 
 
-def _checked(
-    material: Material, predicted: Predicted, lift: Lift | None, *, real: bool
-) -> GraderCheck | None:
+def _checked(material: Material, lift: Lift | None, *, real: bool) -> GraderCheck | None:
     groups = groups_of(material)
     if groups is None or lift is None:
         return None
-    found = rank_predictions(material, predicted)
-    outcomes = found.ranked.outcomes
+    rows = material.complete
     return grader_check(
         groups,
-        outcomes.quality,
-        outcomes.cost_usd,
-        found.at(np.asarray(POINTS) / 100),
-        outcomes.clusters,
+        material.quality[rows],
+        material.cost_usd[rows],
+        lift.choice,
+        material.clusters[rows],
         findings=findings_of(material.evalset, material.models),
         groups_are_traffic=real,
     )

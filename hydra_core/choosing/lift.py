@@ -32,12 +32,14 @@ class Lift:
         band: Over a grid of the cost range, with an interval that holds at all points at once.
         value_usd: (p,) the V of each position of the band.
         contributions: (n,) what each query adds to the mean.
+        choice: (n, len(POINTS)) the routes that the mean is of.
     """
 
     mean: Interval
     band: CurveBand
     value_usd: FloatArray
     contributions: FloatArray
+    choice: ChoiceArray
 
     def at(self, percent: int) -> Interval:
         """Lift at one of `POINTS`, with the interval that holds at all points at once."""
@@ -114,7 +116,7 @@ def lift_of_choices(
     band = lift_band(quality, cost_usd, choice, at, clusters, rng=rng)
     fixed = choice[:, [GRID.index(point) for point in POINTS]]
     added = differences_to_hull(quality, cost_usd, fixed, hull).mean(axis=1)
-    return Lift(mean_interval(added, clusters), band, at, added)
+    return Lift(mean_interval(added, clusters), band, at, added, fixed)
 
 
 def differences_to_hull(

@@ -228,7 +228,7 @@ def _text(made: InitialCatalog, out: Path) -> str:
     lines = [
         f"{out}: {len(made.catalog.models)} models, tau {policy.tau:g}, cost order "
         f"{policy.cost_basis.value}; profiles from {made.trained_on:,} queries",
-        *(f"assumed: {text}" for text in made.assumptions),
+        *(f"note: {text}" for text in made.assumptions),
         *(f"warning: {text}" for text in made.warnings),
     ]
     for one in made.under_hull:

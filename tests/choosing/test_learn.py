@@ -55,6 +55,10 @@ def test_groups_are_told_apart(learned):
     assert names == {"easy", "hard"}
 
 
+def test_the_lift_that_is_split_by_groups_is_the_lift(learned):
+    assert learned.check.total.value == pytest.approx(learned.lift.mean.value, abs=1e-12)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_shuffled_outcomes_are_not_recommended(material, seed):

@@ -216,7 +216,7 @@ def judged_rung(
             groups,
             outcomes.quality,
             outcomes.cost_usd,
-            found.at(np.asarray(POINTS) / 100),
+            lift.choice,
             outcomes.clusters,
             findings=findings,
             groups_are_traffic=groups_are_traffic,
