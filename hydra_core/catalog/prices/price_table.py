@@ -153,17 +153,17 @@ def price_table(
         found, wrong = _prices(row, priced)
         problems += wrong
         prices = {name: found.get(column or "") for name, column in columns.items()}
-        facts, wrong = _facts(row)
+        facts, wrong = _facts(row, as_of)
         problems += wrong
         facts["tiers"] = _tier_prices(_tiers(headings), found, prices)
         read.append((row.cells[model].strip(), prices, facts, row))
     if problems:
         raise CatalogError(filename, problems)
     for name, prices, facts, row in read:
-        yield name, partial(_quote, name, prices, facts, row.cells, as_of)
+        yield name, partial(_quote, name, prices, facts, row.cells)
 
 
-def _facts(row: _Row) -> tuple[dict[str, Any], list[Problem]]:
+def _facts(row: _Row, as_of: date) -> tuple[dict[str, Any], list[Problem]]:
     """What the row says beside prices, as fields of a quote; and the cells that are not read."""
     found: dict[str, Any] = {}
     problems = []
@@ -186,6 +186,7 @@ def _facts(row: _Row) -> tuple[dict[str, Any], list[Problem]]:
         "tools": found.get("tools"),
         "deprecated": retired is True,
         "retired_on": retired if isinstance(retired, date) else None,
+        "as_of": found.get("day", as_of),
     }, problems
 
 
@@ -213,6 +214,7 @@ _READERS: Final[dict[str, tuple[re.Pattern[str], Callable[[str], Any], str]]] = 
     "vision": (_VISION, _answer, "write yes or no"),
     "modalities": (_MODALITIES, lambda cell: "image" in cell.lower(), ""),
     "tools": (_TOOLS, _answer, "write yes or no"),
+    "day": (_DAY, _date, "write a date, such as 2027-03-31 or 31.03.2027"),
     "retired": (
         _RETIRED,
         lambda cell: _date(cell) or _answer(cell),
@@ -226,12 +228,10 @@ def _quote(
     prices: dict[str, Decimal | None],
     facts: dict[str, Any],
     cells: dict[str, str],
-    as_of: date,
 ) -> PriceQuote:
     if not name:
         raise SkipEntry("no id or no prices")
     provider = next((c for heading, c in cells.items() if _PROVIDER.fullmatch(heading)), "")
-    taken = next((_date(c) for heading, c in cells.items() if _DAY.fullmatch(heading)), None)
     cached = prices["cached"]
     return PriceQuote(
         source=PriceSource.TABLE,
@@ -240,7 +240,6 @@ def _quote(
         input_usd_per_mtok=listed_price(prices["input"], Decimal(1)),
         output_usd_per_mtok=listed_price(prices["output"], Decimal(1)),
         cached_input_usd_per_mtok=None if cached is None else listed_price(cached, Decimal(1)),
-        as_of=taken or as_of,
         **facts,
     )
 

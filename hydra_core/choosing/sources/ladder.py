@@ -224,7 +224,7 @@ def _recommended(
         said = f"Use {TITLES[yaml.kind].lower()}: {_gain(yaml)} over the best fixed mix."
         if heads is None:
             return yaml.kind, f"{said} Success heads are not learned yet."
-        return yaml.kind, f"{said} Success heads add {more}." if more else said
+        return yaml.kind, f"{said} Success heads change that by {more}." if more else said
     blocked = [one for one in rungs if one.check is not None and not one.check.may_recommend]
     if blocked:
         return None, blocked[-1].reason

@@ -113,6 +113,7 @@ def test_a_day_before_its_month_is_read_where_points_part_them(cell):
             ("Retired", "next spring"),
             ("Retired", "01/10/2026"),
             ("Retired", "10.13.2026"),
+            ("Date", "01/10/2026"),
         ),
         *(("Context", "128.000"), ("Context", "1.5"), ("Tools", "x")),
     ],

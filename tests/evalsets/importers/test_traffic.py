@@ -61,7 +61,7 @@ def test_our_own_log_gives_rated_answers_with_text(tmp_path):
     assert draft.queries["conversation_id"].tolist() == ["c"]
     assert skipped(draft) == {
         "no feedback": 1,
-        "no message was stored": 1,
+        "no message was stored (serve with --log-text)": 1,
         "no model answered": 1,
     }
 

@@ -48,7 +48,8 @@ def read_decision_log(
         text = row["text"] if isinstance(row["text"], str) else ""
         context = row["context"] if isinstance(row["context"], str) else ""
         conversation = row["conversation_id"]
-        asked = Asked(text, int(row["turn"]), context, problem="" if text.strip() else NO_MESSAGE)
+        problem = "" if text.strip() else f"{NO_MESSAGE} (serve with --log-text)"
+        asked = Asked(text, int(row["turn"]), context, problem=problem)
         traffic.add(
             Served(
                 (folder.name, line),
