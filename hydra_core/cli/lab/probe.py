@@ -56,8 +56,7 @@ def add_verbs(verbs: Verbs) -> None:
 
 def _probe(options: argparse.Namespace) -> int:
     from hydra_core.evalsets.evalset import load_evalset
-    from hydra_core.lab.robustness.attack import other_wordings, set_messages
-    from hydra_core.lab.robustness.harmless import load_probes
+    from hydra_core.lab.robustness.attack import load_probes, other_wordings, set_messages
     from hydra_core.lab.robustness.probe import bound_catalog, cheap_at, own_suffixes, probed
     from hydra_core.lab.robustness.probe import routed as routes
 

@@ -15,7 +15,7 @@ from hydra_core.console.inspect import state as inspect_state
 from hydra_core.console.inspect.view_robustness import family_name
 from hydra_core.console.inspect.view_words import valid
 from hydra_core.console.numbers import RULES
-from hydra_core.lab.robustness.harmless import load_probes
+from hydra_core.lab.robustness.attack import load_probes
 from hydra_core.predictor.languages import LANGUAGES, detect
 
 _FOUND = 100

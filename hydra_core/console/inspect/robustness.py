@@ -33,12 +33,12 @@ from hydra_core.lab.robustness import probe
 from hydra_core.lab.robustness.attack import (
     Attacked,
     Families,
+    load_probes,
     other_wordings,
     runs,
     set_messages,
 )
 from hydra_core.lab.robustness.findings import Exchange, Findings, RoutedAttacks
-from hydra_core.lab.robustness.harmless import load_probes
 from hydra_core.lab.robustness.probe import own_suffixes, suffix_lines
 from hydra_core.predictor.languages import detect
 from hydra_core.predictor.onnx_predictor import cores

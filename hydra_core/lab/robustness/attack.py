@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import numpy as np
+from ruamel.yaml import YAML
 
 from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.base.types import BoolArray, Float32Array, FloatArray, IntArray
@@ -23,9 +25,15 @@ Families = Mapping[str, Mapping[str, str]]
 #: The change that needs a set with several wordings of its tasks.
 ANOTHER_WORDING: Final = "another wording"
 
+_PROBES = Path(__file__).parent / "probes.yaml"
 _PART = 64
 _SLIP_SHARE = 0.08
 _CHANGES = 3
+
+
+def load_probes() -> Families:
+    """The eight families of suffixes that come with the console; never used for training."""
+    return dict(YAML(typ="safe", pure=True).load(_PROBES.read_text("utf-8")))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,9 +21,16 @@ from hydra_core.base.types import BoolArray, Catalog, Pool
 from hydra_core.catalog.binding import rebind
 from hydra_core.catalog.profiles import pool
 from hydra_core.catalog.schema import load_catalog, parse_catalog, read_catalog_text
-from hydra_core.lab.robustness.attack import Attacked, Families, Read, attacked, remembering, runs
+from hydra_core.lab.robustness.attack import (
+    Attacked,
+    Families,
+    Read,
+    attacked,
+    load_probes,
+    remembering,
+    runs,
+)
 from hydra_core.lab.robustness.findings import EVERYONE, AttackRow, PoolRoutes, RoutedAttacks
-from hydra_core.lab.robustness.harmless import load_probes
 from hydra_core.predictor.bundle import Bundle
 from hydra_core.predictor.onnx_predictor import Predictor, Runs
 from hydra_core.routing.valuation import Valuer, valuer_of

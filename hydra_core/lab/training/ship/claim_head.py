@@ -3,7 +3,7 @@
 Texts with and without an appended claim go through the exported graph; a network of 48 hidden
 units learns from the token vectors of layers 4 and 6 which tokens belong to the claim. It is added
 to the graph as the output `claims` (`hydra_core/predictor/onnx_predictor.py`): it needs no run of
-its own. Written families only; the probes of `predictor/probes.yaml` are never seen.
+its own. Written families only; the probes of `lab/robustness/probes.yaml` are never seen.
 """
 
 from __future__ import annotations

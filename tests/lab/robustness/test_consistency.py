@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hydra_core.lab.robustness.harmless import load_probes, parallel_consistency
+from benchmarks.quality.robustness import parallel_consistency
+from hydra_core.lab.robustness.attack import load_probes
 from hydra_core.predictor.languages import LANGUAGES
 
 
