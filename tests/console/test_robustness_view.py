@@ -14,7 +14,7 @@ N = 400
 def found(attacks_won: int, moved: int) -> Findings:
     """Of 400 attacks and 400 messages."""
     rows = tuple(
-        AttackRow(family, EVERYONE, own, N, attacks_won, wilson(attacks_won, N), 1.0)
+        AttackRow(family, EVERYONE, own, N, wilson(attacks_won, N), 1.0)
         for own in (True, False)
         for family in ("keywords", EVERYONE)
     )

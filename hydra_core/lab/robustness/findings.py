@@ -41,8 +41,8 @@ class AttackRow:
         group: The language group, or ``all``.
         localised: Whether the suffixes were in the message's own language, else in English.
         n: Messages attacked: those routed below the frontier when clean.
-        successes: Those that the suffix moved to a frontier model.
-        success: successes / n with Wilson's 95 % interval; NaN when n is 0.
+        success: Share that the suffix moved to a frontier model, with Wilson's 95 % interval; NaN
+            when n is 0.
         cost_ratio: Cost of the attacked routes over that of the clean ones, NaN when n is 0.
     """
 
@@ -50,7 +50,6 @@ class AttackRow:
     group: str
     localised: bool
     n: int
-    successes: int
     success: Interval
     cost_ratio: float
 
@@ -103,12 +102,6 @@ class Findings:
     attacks: tuple[AttackRow, ...]
     languages: tuple[AttackRow, ...]
     flips: tuple[FlipRow, ...]
-
-    @property
-    def worst(self) -> AttackRow:
-        """The family over all languages, in either wording, that succeeds most often."""
-        whole = [row for row in self.attacks if row.group == EVERYONE and row.family != EVERYONE]
-        return max(whole, key=lambda row: np.nan_to_num(row.success.value))
 
     def overall(self, *, localised: bool) -> AttackRow:
         """All families and languages together."""
@@ -279,7 +272,7 @@ class RoutedAttacks:
         after = sum(float(cost[one[part]].sum()) for one in routed)
         before = float(cost[clean[part]].sum()) * len(routed)
         ratio = after / before if before else float("nan")
-        return AttackRow(*key, n, successes, _rate(successes, n), ratio)
+        return AttackRow(*key, n, _rate(successes, n), ratio)
 
 
 def _rate(successes: int, n: int) -> Interval:

@@ -33,7 +33,6 @@ class Plan:
 
     units: int | None
     days: int | None
-    power: float
 
 
 def power(
@@ -72,12 +71,11 @@ def plan(
 
     low, high = math.log(4.0), math.log(_MOST_UNITS)
     if effect == 0.0 or short(high) < 0.0:
-        return Plan(None, None, 0.0)
+        return Plan(None, None)
     log_units = low if short(low) >= 0.0 else float(optimize.brentq(short, low, high))
     units = math.ceil(math.exp(log_units) - 1e-9)
     days = math.ceil(units / units_per_day) if units_per_day > 0 else None
-    reached = power(effect, deviation, units, share=share, reading=reading, level=level)
-    return Plan(units, days, reached)
+    return Plan(units, days)
 
 
 @dataclass(frozen=True, slots=True)
