@@ -9,18 +9,18 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import platform
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from hydra_core.base.build_info import VERSION, commit
 from hydra_core.base.errors import HydraError, MismatchError, ProblemsError, RoutingError
 from hydra_core.cli import (
     audit,
-    canary,
     collect,
     console,
-    dependence,
     evaluate,
     fit,
     flight,
@@ -31,19 +31,17 @@ from hydra_core.cli import (
     large_sets,
     learn,
     promise,
-    rebind,
     releases,
     report,
     route,
     score,
+    second_catalog,
     serve,
-    shadow,
     validate,
-    version,
 )
-from hydra_core.cli.lab import ablate, evaluate_predictor, label, probe, recalibrate
-from hydra_core.cli.options import EXIT_CODES
-from hydra_core.cli.output import CannotRunError, say
+from hydra_core.cli.lab import label, predictor, probe
+from hydra_core.cli.options import EXIT_CODES, verb
+from hydra_core.cli.output import CannotRunError, print_json, say
 from hydra_core.cli.workspace import require_account
 
 #: In the order of --help: a group of verbs ('' for none), its help, and the modules that hold them.
@@ -54,13 +52,19 @@ _VERBS: Final = (
         "make an eval set of other files",
         (import_tables, import_benchmarks, import_logs),
     ),
-    ("", "", (collect, score, dependence, init, evaluate, fit, learn, promise)),
+    ("", "", (collect, score, init, evaluate, fit, learn, promise)),
     ("report", "write an evaluation, portability or ablation report", (report,)),
-    ("", "", (releases, route, validate, rebind, serve, canary, shadow, flight, large_sets)),
+    ("", "", (releases, route, validate, serve, second_catalog, flight, large_sets)),
     ("audit", "check the record of who changed what", (audit,)),
-    ("lab", "make and check predictors", (label, evaluate_predictor, recalibrate, probe, ablate)),
-    ("", "", (version,)),
+    ("lab", "make and check predictors", (label, predictor, probe)),
 )
+_VERSION = """\
+Says which version runs, the commit it was built from, and the version of Python.
+
+examples:
+  hydra-router version
+  hydra-router version --json
+"""
 #: The input is fine, the place to write to is not.
 _DISK: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 
@@ -83,6 +87,7 @@ def build_parser() -> argparse.ArgumentParser:
             )
         for module in modules:
             module.add_verbs(holder)
+    verb(verbs, "version", _version, "say which version runs", _VERSION)
     return parser
 
 
@@ -120,6 +125,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say("stopped")
         return 130
     return code
+
+
+def _version(options: argparse.Namespace) -> int:
+    facts = {"version": VERSION, "commit": commit(), "python": platform.python_version()}
+    if options.json:
+        print_json(facts)
+    else:
+        print(f"hydra-router {VERSION} (commit {facts['commit']}, Python {facts['python']})")
+    return 0
 
 
 def _discard_output() -> None:

@@ -1,4 +1,4 @@
-"""The verbs score and score-texts, and the scores that other verbs need."""
+"""The verbs score, score-texts and dependence, and the scores that other verbs need."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _CHUNK = 256
 _LINE_BYTES = 16 << 20
+_GROUPS_SHOWN = 5
 _SCORE = """\
 Scores every query of an eval set with a predictor bundle. Progress on stderr. A run that was
 stopped goes on where it was; scores that are there already are kept.
@@ -38,16 +39,33 @@ same order, and "truncated": true where a part of the message was not read.
 example:
   echo '{"id": 1, "text": "Why does this loop never end?"}' | hydra-router score-texts
 """
+_DEPENDENCE = """\
+Looks for queries that belong together although the set does not say so: the same text, ids that
+differ by a language or an attempt, texts that mean nearly the same (by the vectors of a bundle that
+has scored the set). They are printed with examples; --accept declares them as clusters, --decline
+keeps them apart. The answer is kept in the set. Until there is one, every result says that the
+question is open.
+
+examples:
+  hydra-router dependence mine
+  hydra-router dependence mine --accept
+"""
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add score and score-texts."""
+    """Add score, score-texts and dependence."""
     short = "score an eval set with a predictor bundle"
     parser = verb(verbs, "score", _score, short, _SCORE, "SCORE")
     evalset_argument(parser)
     bundle_option(parser)
     short = "score messages from standard input (JSONL)"
     bundle_option(verb(verbs, "score-texts", _score_texts, short, _SCORE_TEXTS))
+    short = "look for queries that depend on each other"
+    parser = verb(verbs, "dependence", _dependence, short, _DEPENDENCE)
+    evalset_argument(parser)
+    answers = parser.add_mutually_exclusive_group()
+    answers.add_argument("--accept", action="store_true", help="declare them as clusters")
+    answers.add_argument("--decline", action="store_true", help="count them as independent")
 
 
 def _score(options: argparse.Namespace) -> int:
@@ -204,3 +222,32 @@ def _score_chunk(predictor: Predictor, chunk: list[dict[str, Any]]) -> None:
         more = {"truncated": True} if truncated else {}
         print_json({"id": entry["id"], **named, **more}, indent=None)
     sys.stdout.flush()
+
+
+def _dependence(options: argparse.Namespace) -> int:
+    """Keep the answer if one is given or none is needed."""
+    from hydra_core.evalsets.evalset import load_evalset
+    from hydra_core.evalsets.suspects import answer, look
+
+    evalset = load_evalset(existing(options.evalset))
+    with progress_bar(evalset.name) as step:
+        suspects = look(evalset, step)
+    answered = options.accept or options.decline or not suspects.groups
+    if answered:
+        path, accepted = evalset.path, options.accept
+        evalset = changes(path).write(path, lambda: answer(evalset, suspects, accepted=accepted))
+    state = evalset.dependence.answer if answered and evalset.dependence else "open"
+    ids = evalset.queries["query_id"]
+    groups = [ids.iloc[rows].tolist() for rows in suspects.groups]
+    if options.json:
+        counts = {"queries": suspects.queries, "vectors": suspects.vectors}
+        print_json({"answer": state, "groups": groups, **counts})
+        return 0
+    print(suspects)
+    for members in groups[:_GROUPS_SHOWN]:
+        more = ["..."] if len(members) > _GROUPS_SHOWN else []
+        print("  " + ", ".join([*members[:_GROUPS_SHOWN], *more]))
+    if not suspects.vectors:
+        say("note: texts were not compared by meaning; score the set first for that")
+    print(f"answer: {state}" if answered else "give --accept or --decline to settle it")
+    return 0

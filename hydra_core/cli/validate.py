@@ -1,14 +1,21 @@
-"""The verb validate: every check that a catalog, eval set, bundle or outcome model can fail."""
+"""The verbs validate and rebind: check an artifact; move catalogs to another predictor bundle."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from hydra_core.base.digests import SHA256
 from hydra_core.base.errors import CatalogError, HydraError, Problem, ProblemsError
-from hydra_core.cli.options import Verbs, verb
+from hydra_core.cli.options import Verbs, bundle_option, verb
 from hydra_core.cli.output import print_json, say
-from hydra_core.cli.workspace import find_any
+from hydra_core.cli.score import open_predictor, scored
+from hydra_core.cli.workspace import CATALOG, EVALSET, existing, find_any
+
+if TYPE_CHECKING:
+    from hydra_core.base.types import Band
+    from hydra_core.predictor.bundle import Bundle
 
 _VALIDATE = """\
 Checks a catalog (YAML file), an eval set, a predictor bundle or an outcome model (folders) and
@@ -18,6 +25,17 @@ examples:
   hydra-router validate mine
   hydra-router validate workspace/catalogs/mine.yaml --json
 """
+_REBIND = """\
+Recomputes catalogs on the score bands of a predictor bundle: `predictor` and `bands` are replaced,
+derived capabilities follow when the catalog is loaded, everything else stays as it is, comments
+included. Tune tau anew afterwards. With --from-evalset the bands are the 5th to 95th percentile of
+that set's own requirements (scored first where they are not) instead of the bundle's.
+
+examples:
+  hydra-router rebind mine
+  hydra-router rebind pool.yaml --bundle bundles/compact-2
+  hydra-router rebind mine --from-evalset mine
+"""
 _KINDS = {
     "evalset.yaml": "eval set",
     "bundle.yaml": "bundle",
@@ -26,11 +44,20 @@ _KINDS = {
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add validate."""
+    """Add validate and rebind."""
     short = "check a catalog, an eval set, a bundle or an outcome model"
     parser = verb(verbs, "validate", _validate, short, _VALIDATE)
     help_text = "name in the workspace, or a file or folder"
     parser.add_argument("file", metavar="FILE", help=help_text)
+    short = "move catalogs to another predictor bundle"
+    parser = verb(verbs, "rebind", _rebind, short, _REBIND, "REBIND")
+    help_text = "names in the workspace, or YAML files"
+    parser.add_argument(
+        "catalogs", type=CATALOG.place, nargs="+", metavar="CATALOG", help=help_text
+    )
+    help_text = "bands from this set's requirements"
+    parser.add_argument("--from-evalset", type=EVALSET.find, metavar="SET", help=help_text)
+    bundle_option(parser)
 
 
 def _validate(options: argparse.Namespace) -> int:
@@ -132,3 +159,40 @@ def _check_evalset(folder: Path) -> str:
     for fingerprint in fingerprints:
         load_scores(evalset, fingerprint)
     return f"{evalset.n} queries, {len(evalset.models)} models, {len(fingerprints)} sets of scores"
+
+
+def _bands(options: argparse.Namespace, bundle: Bundle) -> tuple[Band, ...]:
+    """The bundle's bands, or those of an eval set's requirements by it."""
+    if options.from_evalset is None:
+        return bundle.bands
+    from hydra_core.evalsets.evalset import load_evalset
+    from hydra_core.predictor.score_bands import score_bands
+
+    evalset = load_evalset(existing(options.from_evalset))
+    return score_bands(scored(evalset, open_predictor(options.bundle)))
+
+
+def _rebind(options: argparse.Namespace) -> int:
+    from hydra_core.catalog.binding import rebind as rebound
+    from hydra_core.catalog.schema import parse_catalog, read_catalog_text
+    from hydra_core.export.release import write_release
+    from hydra_core.predictor.bundle import load_bundle
+
+    bundle = load_bundle(None if options.bundle is None else existing(options.bundle))
+    bands = dict(zip(bundle.dimensions, _bands(options, bundle), strict=True))
+    done: dict[Path, str] = {}
+    for path in options.catalogs:
+        text = read_catalog_text(existing(path))
+        catalog = parse_catalog(text, path.name)
+        if not SHA256.fullmatch(catalog.predictor_fingerprint):
+            say(f"{path}: left alone, it is bound to the named profiles {catalog.predictor!r}")
+            continue
+        done[path] = rebound(text, bundle.name, bundle.fingerprint, bands)
+    for path, text in done.items():  # nothing is written unless every catalog could be moved
+        write_release(path, text)
+    if options.json:
+        print_json({"fingerprint": bundle.fingerprint, "rebound": [str(path) for path in done]})
+    else:
+        for path in done:
+            print(f"{path}: bound to {bundle.name} ({bundle.fingerprint[:12]}); tune tau anew")
+    return 0

@@ -1,0 +1,227 @@
+"""The verbs lab evaluate-predictor and lab recalibrate: a bundle against labels and ratings."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.cli.options import Verbs, bundle_option, verb
+from hydra_core.cli.output import CannotRunError, print_json, progress_bar, say, table
+from hydra_core.cli.score import open_predictor
+from hydra_core.cli.workspace import EVALSET, existing, shown
+
+if TYPE_CHECKING:
+    from hydra_core.lab.audit.recalibrate import Recalibration, ScriptPart
+
+_PARTS = ("before", "after", "bias_before", "bias_after")
+_EVALUATE_PREDICTOR = """\
+Measures a predictor bundle on labelled messages: one JSON object a line with "id", "text", "lang"
+and the label of each dimension in [0, 1].
+
+examples:
+  hydra-router lab evaluate-predictor labelled.jsonl --json
+  hydra-router lab evaluate-predictor labelled.jsonl --bundle bundles/compact-2
+"""
+_RECALIBRATE = """\
+Fits one monotone curve per dimension from a bundle's scores to human ratings. Shows the error
+before and after on messages that the curve was not fitted on (cross-fitted, translations kept
+together). Writes a copy of the bundle that scores through the curves, with score bands and a
+fingerprint of its own. Move catalogs to it with `rebind`, and tune tau anew.
+
+Messages of a writing system (latin, cjk, cyrillic, arabic, other) get a curve of their own in a
+dimension where at least 40 of them are rated (translations count once) and their cross-fitted error
+is more than 2 % lower with it than with the common curve, the whole 95 % interval of the difference
+included. The second table says which did.
+
+RATINGS.csv is what Eval sets > Label quality exports: query_id, rater, and a column per dimension
+with ratings from 1 to 5.
+
+examples:
+  hydra-router lab recalibrate ratings.csv --evalset mine --dry-run
+  hydra-router lab recalibrate ratings.csv --evalset mine --out bundles/recalibrated
+"""
+
+
+def add_verbs(verbs: Verbs) -> None:
+    """Add lab evaluate-predictor and lab recalibrate."""
+    short = "measure a bundle on labelled messages"
+    parser = verb(verbs, "evaluate-predictor", _evaluate, short, _EVALUATE_PREDICTOR)
+    parser.add_argument("labelled", type=Path, metavar="LABELLED.jsonl")
+    parser.add_argument(
+        "--resamples", type=int, default=1000, metavar="N", help="bootstrap, 0: no intervals"
+    )
+    bundle_option(parser)
+    short = "bring a bundle's scores onto the scale of human ratings"
+    parser = verb(verbs, "recalibrate", _recalibrate, short, _RECALIBRATE, "WRITE")
+    parser.add_argument("ratings", type=Path, metavar="RATINGS.csv")
+    help_text = "scored already; name in the workspace, or a folder"
+    parser.add_argument(
+        "--evalset", type=EVALSET.find, required=True, metavar="SET", help=help_text
+    )
+    bundle_option(parser)
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder of the new bundle")
+    parser.add_argument("--dry-run", action="store_true", help="show before and after only")
+
+
+def _evaluate(options: argparse.Namespace) -> int:
+    import numpy as np
+
+    from hydra_core.lab.evaluate import report
+    from hydra_core.predictor.languages import group_of
+
+    path = existing(options.labelled)
+    predictor = open_predictor(options.bundle)
+    messages = _labelled(path, predictor.bundle.dimensions)
+    with progress_bar(path.name) as step:
+        scored = predictor.predict_batches(
+            messages["text"], progress=step, turns=[int(turn) for turn in messages["turn"]]
+        )
+    labels = np.column_stack([messages[name] for name in predictor.bundle.dimensions])
+    languages = messages["lang"]
+    by = {"groups": [group_of(code) for code in languages], "languages": languages}
+    result = report(predictor.bundle, scored.requirements, labels, by, resamples=options.resamples)
+    if options.json:
+        print_json(result)
+    else:
+        print(_metrics_text(result, predictor.bundle.dimensions))
+    return 0
+
+
+def _labelled(path: Path, dimensions: Sequence[str]) -> dict[str, list[Any]]:
+    """Columns text, lang, turn and one per dimension of a JSONL file.
+
+    Raises:
+        EvalSetError: Every line with a problem is counted, the first ones are named.
+    """
+    from hydra_core.evalsets.importers.reading.bounded import Budget
+    from hydra_core.evalsets.importers.reading.issues import Issues
+    from hydra_core.evalsets.importers.reading.tables import json_objects
+
+    issues = Issues()
+    columns: dict[str, list[Any]] = {name: [] for name in ("text", "lang", "turn", *dimensions)}
+    for number, entry in json_objects(path, Budget(), issues):
+        row = {"turn": 1, **entry}
+        for name in ("text", "lang"):
+            if not isinstance(row.get(name), str):
+                issues.add(f"{name} must be text", number)
+        if isinstance(row["turn"], bool) or not isinstance(row["turn"], int) or row["turn"] < 1:
+            issues.add("turn must be a whole number from 1", number)
+        for name in dimensions:
+            value = row.get(name)
+            if (
+                isinstance(value, bool)
+                or not isinstance(value, (int, float))
+                or not 0 <= value <= 1
+            ):
+                issues.add(f"{name} must be a number in [0, 1]", number)
+        for name, column in columns.items():
+            column.append(row.get(name))
+    issues.raise_any(path.name)
+    if not columns["text"]:
+        raise EvalSetError(path.name, [Problem("", "there are no messages")])
+    return columns
+
+
+def _metrics_text(result: Mapping[str, Any], dimensions: Sequence[str]) -> str:
+    """Metrics by dimension, then Pearson and MAE by language group."""
+    names = ("pearson", "spearman", "mae", "rmse", "accuracy", "alpha")
+    rows = [
+        [name, *(_number(result[name][d]) for d in dimensions), _number(result["mean"][name])]
+        for name in names
+    ]
+    parts = [
+        [part, str(one["n"]), _number(one["mean"]["pearson"]), _number(one["mean"]["mae"])]
+        for part, one in result["groups"].items()
+    ]
+    bundle = result["bundle"]
+    return "\n".join(
+        [
+            f"{result['n']} messages, bundle {bundle['name']} {bundle['version']}",
+            "",
+            table(["metric", *dimensions, "mean"], rows),
+            "",
+            table(["group", "n", "pearson", "mae"], parts),
+        ]
+    )
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+def _recalibrate(options: argparse.Namespace) -> int:
+    import numpy as np
+
+    from hydra_core.evalsets.evalset import load_evalset
+    from hydra_core.evalsets.score_files import load_scores
+    from hydra_core.lab.audit.recalibrate import recalibrate, scripts_of, write_recalibrated
+    from hydra_core.lab.audit.tables import from_csv, mean_ratings
+
+    if options.out is None and not options.dry_run:
+        raise CannotRunError("recalibrate needs --out DIR, or --dry-run")
+    bundle = open_predictor(options.bundle).bundle
+    evalset = load_evalset(existing(options.evalset))
+    scores = load_scores(evalset, bundle.fingerprint)
+    if scores is None:
+        name = shown(options.evalset)
+        raise CannotRunError(
+            f"{name} is not scored with this bundle; first: hydra-router score {name}"
+        )
+    rows = from_csv(existing(options.ratings), bundle.dimensions, evalset.query_ids)
+    places, human = mean_ratings(rows, evalset.query_ids)
+    groups = evalset.clusters_at(places)
+    scripts = scripts_of(evalset)
+    rated = None if scripts is None else [scripts[place] for place in places]
+    rng = np.random.default_rng(11)
+    found = recalibrate(scores[places], human, groups=groups, scripts=rated, rng=rng)
+    if options.json:
+        print_json(_errors_json(found, bundle.dimensions))
+    else:
+        _print_errors(found, bundle.dimensions)
+    if not options.dry_run:
+        note = f"{len(places)} rated messages of {evalset.name}"
+        new = write_recalibrated(
+            bundle, found.curves, scores, options.out, note=note, scripts=scripts
+        )
+        say(f"{options.out}: {new.name} {new.version} ({new.fingerprint[:12]}); now rebind")
+    return 0
+
+
+def _figures(row: Recalibration | ScriptPart, k: int) -> dict[str, float]:
+    return {part: float(getattr(row, part)[k]) for part in _PARTS}
+
+
+def _errors_json(found: Recalibration, dimensions: Sequence[str]) -> dict[str, object]:
+    return {
+        name: {
+            **_figures(found, k),
+            "by_script": {
+                part.script: {"n": part.n, "curve": part.curve(k), **_figures(part, k)}
+                for part in found.parts
+            },
+        }
+        for k, name in enumerate(dimensions)
+    }
+
+
+def _print_errors(found: Recalibration, dimensions: Sequence[str]) -> None:
+    heads = ["error", "recalibrated", "bias", "recalibrated"]
+    rows = [[name, *_shown(found, k)] for k, name in enumerate(dimensions)]
+    print(table(["dimension", *heads], rows))
+    if not found.parts:
+        say("the set has no texts, so no writing systems: one curve a dimension for all messages")
+        return
+    rows = [
+        [name, part.script, f"{part.n:,}", *_shown(part, k), part.curve(k)]
+        for k, name in enumerate(dimensions)
+        for part in found.parts
+    ]
+    print()
+    print(table(["dimension", "writing", "rated", *heads, "curve"], rows))
+
+
+def _shown(row: Recalibration | ScriptPart, k: int) -> list[str]:
+    return [f"{value:+.3f}" for value in _figures(row, k).values()]
