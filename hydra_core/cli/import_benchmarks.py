@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 from hydra_core.base.errors import EvalSetError, Problem
@@ -74,18 +75,14 @@ def add_verbs(sources: Verbs) -> None:
         "--problems", type=Path, metavar="PROBLEMS.json", help="without: no texts, no costs"
     )
     _options(parser)
-    short = "LLMRouterBench result files"
-    parser = verb(sources, "llmrouterbench", _llmrouterbench, short, _LLMROUTERBENCH, "IMPORT")
-    parser.add_argument("files", type=Path, nargs="+", metavar="FILE_OR_DIR")
-    _options(parser)
-    short = "RouterArena cached results"
-    parser = verb(sources, "routerarena", _routerarena, short, _ROUTERARENA, "IMPORT")
-    parser.add_argument("files", type=Path, nargs="+", metavar="FILE.jsonl")
-    _options(parser)
-    short = "RouteLLM evaluation responses"
-    parser = verb(sources, "routellm", _routellm, short, _ROUTELLM, "IMPORT")
-    parser.add_argument("files", type=Path, nargs="+", metavar="FILE.csv")
-    _options(parser)
+    for name, short, long, files in (
+        ("llmrouterbench", "LLMRouterBench result files", _LLMROUTERBENCH, "FILE_OR_DIR"),
+        ("routerarena", "RouterArena cached results", _ROUTERARENA, "FILE.jsonl"),
+        ("routellm", "RouteLLM evaluation responses", _ROUTELLM, "FILE.csv"),
+    ):
+        parser = verb(sources, name, partial(_records, name), short, long, "IMPORT")
+        parser.add_argument("files", type=Path, nargs="+", metavar=files)
+        _options(parser)
     short = "results of lm-eval, Inspect, promptfoo, HELM, EvalPlus, LLMRouter"
     parser = verb(sources, "harness", _harness, short, _HARNESS, "IMPORT")
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE_OR_DIR")
@@ -128,34 +125,23 @@ def _livecodebench(options: argparse.Namespace) -> int:
     return write(draft, options, f"LiveCodeBench leaderboard, {options.performances.name}")
 
 
-def _llmrouterbench(options: argparse.Namespace) -> int:
+def _records(name: str, options: argparse.Namespace) -> int:
     from hydra_core.evalsets.importers.llmrouterbench import read_llmrouterbench, result_files
     from hydra_core.evalsets.importers.price_card import parse_prices
-
-    files = [file for path in options.files for file in result_files(existing(path))]
-    models, prices = pairs(options.model), parse_prices(options.price)
-    need_out(options)
-    return write(read_llmrouterbench(files, models, prices), options, "LLMRouterBench results")
-
-
-def _routerarena(options: argparse.Namespace) -> int:
-    from hydra_core.evalsets.importers.price_card import parse_prices
+    from hydra_core.evalsets.importers.routellm import read_routellm
     from hydra_core.evalsets.importers.routerarena import read_routerarena
 
     files = [existing(path) for path in options.files]
+    if name == "llmrouterbench":
+        files = [file for path in files for file in result_files(path)]
     models, prices = pairs(options.model), parse_prices(options.price)
     need_out(options)
-    return write(read_routerarena(files, models, prices), options, "RouterArena cached results")
-
-
-def _routellm(options: argparse.Namespace) -> int:
-    from hydra_core.evalsets.importers.price_card import parse_prices
-    from hydra_core.evalsets.importers.routellm import read_routellm
-
-    files = [existing(path) for path in options.files]
-    models, prices = pairs(options.model), parse_prices(options.price)
-    need_out(options)
-    return write(read_routellm(files, models, prices), options, "RouteLLM evaluation responses")
+    read, origin = {
+        "llmrouterbench": (read_llmrouterbench, "LLMRouterBench results"),
+        "routerarena": (read_routerarena, "RouterArena cached results"),
+        "routellm": (read_routellm, "RouteLLM evaluation responses"),
+    }[name]
+    return write(read(files, models, prices), options, origin)
 
 
 def _harness(options: argparse.Namespace) -> int:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import secrets
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from hydra_core.base.digests import text_sha256
 from hydra_core.decision_log.records import DecisionRecord
-from hydra_core.routing.query import Query
 from hydra_core.server.chat import ChatRequest
 from hydra_core.server.deciding import NAMED, Decided, Result, vetoed_choice
 from hydra_core.server.live import Serving
@@ -25,20 +24,14 @@ def record_of(decided: Decided, result: Result, *, text: bool) -> DecisionRecord
     Args:
         text: Whether the message itself may be in it.
     """
-    decision, serving, query = decided.decision, decided.serving, decided.request.query
+    decision, serving = decided.decision, decided.serving
     fell_back = bool(result.served) and result.served != decided.model
     place, valued = decision.pool.ids.index(decided.model), decision.valuation
     return DecisionRecord(
         decision_id=decided.id,
         at=decided.at,
-        catalog=serving.catalog.name,
-        catalog_digest=serving.catalog.digest,
-        revision=serving.revision,
-        policy_digest=serving.policy_digest,
         rule=decided.rule,
         knob=decided.knob,
-        conversation_id=query.conversation_id,
-        turn=query.turn,
         dimensions=decision.dimensions,
         requirements=tuple(decision.requirements.tolist()) if decision.scored else None,
         candidates=decision.pool.ids,
@@ -54,9 +47,6 @@ def record_of(decided: Decided, result: Result, *, text: bool) -> DecisionRecord
         propensities=None if fell_back else decided.propensities,
         keep_probability=1.0 if decision.cause.keeps else 0.0,
         status=result.status,
-        text_sha256=text_sha256(query.text),
-        text=query.text if text else None,
-        context=query.context or None if text else None,
         input_tokens=result.input_tokens,
         output_tokens=result.output_tokens,
         cached_tokens=result.cached_tokens,
@@ -65,22 +55,11 @@ def record_of(decided: Decided, result: Result, *, text: bool) -> DecisionRecord
         decide_ms=decided.decide_ms,
         distance=None if decision.reading is None else decision.reading.distance,
         arm=decided.arm,
-        predictor=serving.catalog.predictor_fingerprint,
-        has_image=query.has_image,
-        needs_tools=query.needs_tools,
-        context_tokens=query.window_tokens,
-        allow=_listed(serving, query.allow),
-        deny=_listed(serving, query.deny) or (),
         usage=result.usage,
         about_usd=result.about_usd,
         upstream_status=result.upstream_status,
-        caller=decided.request.caller,
-        team=decided.request.team,
-        harness_tokens=query.harness_tokens,
-        stalled=query.stalled,
-        needs=tuple(sorted(query.needs)),
-        require=_tags(query),
         vetoed=vetoed_choice(decided.decision),
+        **_asked(serving, decided.request, text=text),
     )
 
 
@@ -92,18 +71,12 @@ def refusal_record(
     Args:
         text: Whether the message itself may be in it.
     """
-    query, policy = request.query, serving.catalog.policy
+    policy = serving.catalog.policy
     return DecisionRecord(
         decision_id=secrets.token_hex(12),
         at=at,
-        catalog=serving.catalog.name,
-        catalog_digest=serving.catalog.digest,
-        revision=serving.revision,
-        policy_digest=serving.policy_digest,
         rule=NAMED if request.model != AUTO else policy.rule.value,
         knob=policy.knob,
-        conversation_id=query.conversation_id,
-        turn=query.turn,
         dimensions=serving.catalog.dimensions,
         requirements=None,
         candidates=(),
@@ -118,27 +91,37 @@ def refusal_record(
         propensities=None,
         keep_probability=0.0,
         status="refused",
-        text_sha256=text_sha256(query.text),
-        text=query.text if text else None,
-        context=query.context or None if text else None,
-        predictor=serving.catalog.predictor_fingerprint,
-        has_image=query.has_image,
-        needs_tools=query.needs_tools,
-        context_tokens=query.window_tokens,
-        allow=_listed(serving, query.allow),
-        deny=_listed(serving, query.deny) or (),
         refusal=why[:1_000],
-        caller=request.caller,
-        team=request.team,
-        harness_tokens=query.harness_tokens,
-        stalled=query.stalled,
-        needs=tuple(sorted(query.needs)),
-        require=_tags(query),
+        **_asked(serving, request, text=text),
     )
 
 
-def _tags(query: Query) -> tuple[str, ...]:
-    return tuple(tag[:_LONGEST_TAG] for tag in sorted(query.require)[:_MOST_TAGS])
+def _asked(serving: Serving, request: ChatRequest, *, text: bool) -> dict[str, Any]:
+    """The fields that say who asked what, of which catalog."""
+    query, catalog = request.query, serving.catalog
+    return {
+        "catalog": catalog.name,
+        "catalog_digest": catalog.digest,
+        "revision": serving.revision,
+        "policy_digest": serving.policy_digest,
+        "conversation_id": query.conversation_id,
+        "turn": query.turn,
+        "text_sha256": text_sha256(query.text),
+        "text": query.text if text else None,
+        "context": query.context or None if text else None,
+        "predictor": catalog.predictor_fingerprint,
+        "has_image": query.has_image,
+        "needs_tools": query.needs_tools,
+        "context_tokens": query.window_tokens,
+        "allow": _listed(serving, query.allow),
+        "deny": _listed(serving, query.deny) or (),
+        "caller": request.caller,
+        "team": request.team,
+        "harness_tokens": query.harness_tokens,
+        "stalled": query.stalled,
+        "needs": tuple(sorted(query.needs)),
+        "require": tuple(tag[:_LONGEST_TAG] for tag in sorted(query.require)[:_MOST_TAGS]),
+    }
 
 
 def _listed(serving: Serving, names: frozenset[str] | None) -> tuple[str, ...] | None:
