@@ -26,8 +26,8 @@ from hydra_core.catalog.editing.evidence_grid import (
 from hydra_core.catalog.profiles import capabilities, compensated_weights, contributions
 from hydra_core.console import cache, drafts, tables, widgets
 from hydra_core.console.cache import CatalogEntry
-from hydra_core.console.catalog.figure_contributions import ContributionsView, contributions_figure
 from hydra_core.console.drafts import Working
+from hydra_core.console.figures.shares import ContributionsView, contributions_figure
 from hydra_core.console.frame import LEARNED, POLICY, link
 from hydra_core.console.widgets import literal
 

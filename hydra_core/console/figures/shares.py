@@ -1,4 +1,4 @@
-"""Traffic by model over the policy's knob, and by model or reason over time."""
+"""Bars and areas by model: traffic over the knob and over time, and what benchmarks add."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ import numpy as np
 import plotly.graph_objects as go
 
 from hydra_core.base.types import FloatArray, IntArray
-from hydra_core.console.figures.theme import Palette, base_layout, drawn, model_colors, plain, tint
+from hydra_core.console.figures.theme import (
+    Palette,
+    base_layout,
+    drawn,
+    model_colors,
+    plain,
+    row_a_model,
+    tint,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,5 +151,49 @@ def timeline_figure(view: TimelineView, colors: Palette, *, height: int = 300) -
             "hovertemplate": "%{y:,}",
         }
         for i, name in enumerate(view.names)
+    ]  # fmt: skip
+    return go.Figure({"data": traces, "layout": layout})
+
+
+@dataclass(frozen=True, slots=True)
+class ContributionsView:
+    """Terms of one dimension's raw capability: `values` (m, B), NaN where there is no rate."""
+
+    models: tuple[str, ...]
+    benchmarks: tuple[str, ...]
+    values: FloatArray
+
+
+def contributions_figure(view: ContributionsView, colors: Palette) -> go.Figure:
+    """One stacked bar per model, one part per benchmark, their sum at the end."""
+    layout = base_layout(colors, height=36 * len(view.models) + 70)
+    row_a_model(layout, view.models, right=170, below=50)
+    layout["xaxis"]["title"] = {**layout["xaxis"]["title"], "text": "Raw capability"}
+    layout |= {
+        "barmode": "stack",
+        "bargap": 0.35,
+        "showlegend": True,
+        "legend": {
+            "x": 1.12, "y": 1, "traceorder": "normal", "itemclick": False,
+            "itemdoubleclick": False, "font": {"size": 13, "color": colors.ink},
+        },
+    }  # fmt: skip
+    totals = np.nansum(view.values, axis=1)
+    layout["annotations"] = [
+        {
+            "x": total, "y": i, "xanchor": "left", "xshift": 6, "showarrow": False,
+            "text": "no rates" if np.isnan(view.values[i]).all() else f"{total:.3f}",
+            "font": {"color": colors.ink, "size": 13},
+        }
+        for i, total in enumerate(totals)
+    ]  # fmt: skip
+    traces = [
+        {
+            "type": "bar", "orientation": "h", "name": plain(benchmark),
+            "x": np.nan_to_num(view.values[:, b]), "y": list(range(len(view.models))),
+            "marker": {"color": colors.models[b % len(colors.models)]},
+            "hovertemplate": f"<b>{plain(benchmark)}</b> %{{x:.4f}}<extra></extra>",
+        }
+        for b, benchmark in enumerate(view.benchmarks)
     ]  # fmt: skip
     return go.Figure({"data": traces, "layout": layout})

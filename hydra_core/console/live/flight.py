@@ -13,10 +13,9 @@ from hydra_core.base.shipped import SAMPLE_DATA
 from hydra_core.console import cache, tables, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.demo import session
-from hydra_core.console.figures.intervals import intervals_figure
+from hydra_core.console.figures.intervals import effect_by_day_figure, intervals_figure
 from hydra_core.console.frame import Head
 from hydra_core.console.live import cache as live_cache
-from hydra_core.console.live.figures import effect_by_day_figure
 from hydra_core.console.live.view_flight import (
     all_teams_frame,
     arm_results,

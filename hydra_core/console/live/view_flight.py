@@ -9,8 +9,7 @@ import pandas as pd
 
 from hydra_core.base.spelling import signed
 from hydra_core.base.types import FloatArray
-from hydra_core.console.figures.intervals import IntervalsView, Series
-from hydra_core.console.live.figures import EffectByDayView
+from hydra_core.console.figures.intervals import EffectByDayView, IntervalsView, Series
 from hydra_core.live.flight.analysis import Alarm, FlightReport, MetricResult, TeamParts
 from hydra_core.live.flight.effects import Effect, Reading
 from hydra_core.live.flight.planning import MetricPlan

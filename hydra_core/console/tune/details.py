@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.spelling import signed, titled, usd
-from hydra_core.base.types import Policy, Rule, Team, TeamBudget
+from hydra_core.base.types import Policy, Rule, Team, TeamBudget, WhenSpent
 from hydra_core.choosing.aims import Aim, AimKind
 from hydra_core.console import cache, drafts, selectors, state, tables, widgets
 from hydra_core.console.access import identity
@@ -25,7 +25,6 @@ from hydra_core.console.state import Pin
 from hydra_core.console.tune import knob as tune_knob
 from hydra_core.console.tune import promised, search_form
 from hydra_core.console.tune.figures import languages_figure
-from hydra_core.console.tune.view_budgets import budget_frame, budget_text
 from hydra_core.console.view_frontier import (
     language_table,
     languages_view,
@@ -36,11 +35,15 @@ from hydra_core.console.widgets import colors, figure, literal
 from hydra_core.replay.conversations import replay_conversations, why_per_query
 from hydra_core.replay.evaluation import Evaluation
 from hydra_core.replay.imported_policies import ImportedPolicies
+from hydra_core.replay.metrics import ConstantPolicy
 from hydra_core.replay.operating_point import CrossFit, InfeasibleError
 from hydra_core.replay.pricing import Prices
+from hydra_core.replay.step_curve import CurvePoint
 from hydra_core.replay.sweep import Sweep
 from hydra_core.store.roles import Action
 
+#: Shares of a team's budget, as it is used up.
+_USED: Final = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 _Option = TypeVar("_Option")
 
 
@@ -438,3 +441,50 @@ def _keep_point(
         drafts.keep_error(error)
         return
     st.session_state[_KEPT] = f"Kept as “{point.name}”; Compare offers it."
+
+
+def budget_frame(sweep: Sweep, knob: float, team: Team, budget: TeamBudget) -> pd.DataFrame:
+    """One row a share of the budget: the setting, quality in percent, its change, USD per query.
+
+    Exact figures of the curve that Tune draws; the cheapest measured model from `cheapest_from`.
+
+    Args:
+        knob: tau or V of a team that has none of its own.
+    """
+    rule = sweep.rule
+    own = team.value_usd if rule is Rule.VALUE else team.tau
+    start = knob if own is None else own
+    first = sweep.curve.at(start).quality
+    cheapest = min(sweep.singles, key=lambda one: sweep.data.pool.cost[one.index])
+    rows = []
+    for used in sorted({*_USED, budget.falls_from, budget.cheapest_from}):
+        now = budget.knob(rule, start, used)
+        at: CurvePoint | ConstantPolicy = sweep.curve.at(now)
+        setting = knob_text(rule, now)
+        if used >= budget.cheapest_from:
+            at, setting = cheapest, f"only {cheapest.model}"
+        rows.append(
+            {
+                "used": 100 * used,
+                "setting": setting,
+                "quality": 100 * at.quality,
+                "change": 100 * (at.quality - first),
+                "cost": at.mean_cost_usd,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def budget_text(frame: pd.DataFrame, budget: TeamBudget) -> str:
+    """What the table says of 80 % of the budget, and what comes after 100 %."""
+    row = frame[frame["used"] == 80.0].iloc[0]
+    then = (
+        "requests are refused with error 429"
+        if budget.when_spent is WhenSpent.REFUSE
+        else "the cheapest model goes on"
+    )
+    change = f"{row['change']:+.1f}".replace("-", "−")
+    return (
+        f"At 80 % of the budget: {row['setting']}, quality {change} points. At 100 % {then} until "
+        f"the next {budget.per.value}."
+    )
