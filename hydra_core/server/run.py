@@ -34,14 +34,13 @@ from hydra_core.server.access.callers import CallerCheck, RateLimit
 from hydra_core.server.access.decision_ids import ids_of
 from hydra_core.server.access.team_budgets import TeamBudgets
 from hydra_core.server.access.tokens import TokenFile, load_tokens
-from hydra_core.server.alerts import Alerts, Webhook, webhook_address
+from hydra_core.server.alerts import Alerts, PromiseWatch, Webhook, webhook_address
 from hydra_core.server.app import application
 from hydra_core.server.canary import Canaries, Canary
 from hydra_core.server.deciding import Decider
 from hydra_core.server.exploration import Exploration
 from hydra_core.server.live import LiveCatalog, Source, WithUpstreams, checked, source_of
 from hydra_core.server.metrics import Metrics
-from hydra_core.server.promise import PromiseWatch
 from hydra_core.server.service import Service
 from hydra_core.server.settings import (
     VARIABLE,

@@ -21,7 +21,7 @@ from hydra_core.routing.conversations.economics import TurnTokens, billed_usd
 from hydra_core.routing.gates import Gate, gate_of
 from hydra_core.routing.query import Query
 from hydra_core.server.access.admission import Admission
-from hydra_core.server.alerts import Alerts
+from hydra_core.server.alerts import Alerts, PromiseWatch
 from hydra_core.server.answers import (
     ClientGoneError,
     StreamedAnswer,
@@ -35,7 +35,6 @@ from hydra_core.server.deciding import Decided, Decider, Result
 from hydra_core.server.live import Serving
 from hydra_core.server.logged import record_of, refusal_record
 from hydra_core.server.metrics import Metrics
-from hydra_core.server.promise import PromiseWatch
 from hydra_core.server.settings import AUTO
 from hydra_core.server.tracing import OnFinish, no_spans
 from hydra_core.server.upstream.asking import Asking, Attempts
