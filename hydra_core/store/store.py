@@ -17,6 +17,8 @@ from hydra_core.catalog.schema import parse_catalog
 from hydra_core.store import tables
 from hydra_core.store.base import (
     Journal,
+    TrailCheck,
+    check_trail,
     checked_line,
     checked_metrics,
     checked_name,
@@ -34,7 +36,6 @@ from hydra_core.store.pins import Notes, OperatingPoints
 from hydra_core.store.ratings import Ratings
 from hydra_core.store.records import AuditEntry, NewerRevisionError, Revision
 from hydra_core.store.roles import Action, Actor, require
-from hydra_core.store.trail import TrailCheck, check_trail
 
 _CHUNK: Final = 500
 
