@@ -241,7 +241,7 @@ def _refit(args: argparse.Namespace) -> int:
 
 
 def _reference(args: argparse.Namespace) -> int:
-    from hydra_core.lab.training.ship.reference import add_reference
+    from hydra_core.lab.training.ship.refit import add_reference
     from hydra_core.lab.training.texts.dataset import read_messages, split
     from hydra_core.predictor.bundle import load_bundle
 
