@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from hydra_core.base.errors import Problem, ProblemsError
 from hydra_core.cli.options import Verbs, verb
@@ -155,7 +155,9 @@ def _serve(options: argparse.Namespace) -> int:
         if options.json:
             print_json(report)
         else:
-            print("\n".join(f"{name}: {value}" for name, value in report.items()))
+            warnings = cast(list[str], report.pop("warnings", []))
+            lines = [f"{name}: {_in_words(value)}" for name, value in report.items()]
+            print("\n".join([*lines, *(f"warning: {one}" for one in warnings)]))
         return 0
     if settings.explore_all:
         say(_cost_of_trying_all(settings))
@@ -184,6 +186,12 @@ def _cost_of_trying_all(settings: Settings) -> str:
     if usd is None:
         return f"{said}; no request of the last 24 hours in the log has known tokens"
     return f"{said}; on the last 24 hours' traffic it would have cost ${share * usd:.2f} more"
+
+
+def _in_words(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_in_words(one)}" for name, one in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _check_numbers(options: argparse.Namespace) -> None:

@@ -385,11 +385,20 @@ def test_a_point_is_no_decimal_mark_beside_commas(tmp_path):
 
 @pytest.mark.parametrize(
     ("cell", "remedy"),
-    [("$5", "use a plain number such as 0.5"), ("almost", "0.5, or true or false")],
+    [
+        ("$5", "use a plain number such as 0.5"),
+        ("almost", "or true or false; leave the cell empty"),
+    ],
 )
 def test_the_remedy_fits_what_the_cell_holds(tmp_path, cell, remedy):
     path = write(tmp_path, "x.csv", HEADER + row("a", quality=f'"{cell}"'))
     with pytest.raises(EvalSetError, match=remedy):
+        read_table([path])
+
+
+def test_rows_above_the_headings_are_named(tmp_path):
+    path = write(tmp_path, "x.csv", "Results of March,,,,\n,,,,\n" + HEADER + row("a"))
+    with pytest.raises(EvalSetError, match="line 1: has 1 of 5 headings: Results of March"):
         read_table([path])
 
 

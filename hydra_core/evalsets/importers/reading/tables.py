@@ -72,7 +72,12 @@ def columns_of(file: TableFile) -> list[str]:
             columns = _names_of(found for _, found in objects)
             issues.raise_any(file.name)
         else:
-            columns = _header(_csv_reader(text, kind, file.name))[0]
+            columns, line = _header(_csv_reader(text, kind, file.name))
+            named = [name for name in columns if name.strip()]
+            if len(named) < 2 <= len(columns):
+                found = f"has {len(named)} of {len(columns)} headings: {', '.join(named)}"
+                remedy = "delete the rows above the headings"
+                raise EvalSetError(file.name, [Problem(f"line {line}", found, remedy)])
     return _checked(columns, file.name)
 
 
