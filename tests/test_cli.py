@@ -1,17 +1,21 @@
 """The command line: names, keys and exit codes that others script against."""
 
+import copy
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from contextlib import closing
+from datetime import date
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from hydra_core.base.types import DIMENSIONS
 from hydra_core.catalog import load_catalog
@@ -88,6 +92,18 @@ def test_evaluate_tells_the_costs_of_cheap_models_apart(run):
     lines = {line.split()[0]: line for line in out.splitlines() if line.strip()}
     assert "0.000342" in lines["gpt-3.5-turbo-0125"]
     assert "0.000386" in lines["llama-3-70b-instruct"]
+
+
+def test_what_goes_to_a_model_without_outcomes_is_said_to_be_a_bound(run, world, tmp_path):
+    document = yaml.safe_load((world / "pool.yaml").read_text())
+    cheap = next(one for one in document["models"] if one["id"] == "gpt-5-mini")
+    cheap = copy.deepcopy(cheap) | {"id": "newcomer", "input_usd_per_mtok": 0.002}
+    cheap["price_date"] = date(2026, 1, 2)
+    document["models"].append(cheap)
+    (tmp_path / "pool.yaml").write_text(yaml.safe_dump(document))
+    _, out, err = run("evaluate", world / "set", "--catalog", tmp_path / "pool.yaml", "--tau", "9")
+    row = next(line for line in out.splitlines() if line.startswith("router  "))
+    assert "≥ 0/3  ≥ 0.0 %" in row, err
 
 
 def test_evaluate_agrees_with_the_frontier_at_every_tau(run, world):
@@ -167,6 +183,8 @@ def test_route_prints_the_model_and_explains_it(run, world):
     code, explained, _ = run("route", *common, "--explain", stdin="fix the bug\n")
     assert code == 0
     assert all(word in explained for word in ("needs:", "gpt-5-mini", "shortfall", plain.strip()))
+    _, explained, _ = run("route", "Hi", "--catalog", "mixed_2024", "--explain")
+    assert re.search(r" 0\.000[1-9]\d\d ", explained)  # a cheap model costs something
     code, out, _ = run("route", *common, "--json", stdin="fix the bug\n")
     receipt = json.loads(out)
     assert (code, receipt["model"]) == (0, plain.strip())

@@ -272,12 +272,13 @@ def _text(evaluation: Evaluation) -> str:
     known = evaluation.constants
     singles = {one: known[one] for one in data.pool.ids if one in known}
     policies = {**singles, "oracle": evaluation.oracle, "router": router}
+    least = " ≥" if router.unknown else ""
     header = ["", "resolved", "quality", "USD/query", "USD/resolved", "CS"]
     ranges = "; ".join(
         f"{name} {percent(one.value)} [{percent(one.lo)}, {percent(one.hi)}]"
         for name, one in (
-            ("quality", router.quality),
-            ("QR", router.qr),
+            (f"quality{least}", router.quality),
+            (f"QR{least}", router.qr),
             ("CS", router.cs),
             ("misroute", router.misroute),
         )
@@ -339,12 +340,13 @@ def _conversations(evaluation: Evaluation) -> list[str]:
 
 
 def _row(name: str, one: PolicyMetrics) -> list[str]:
+    least, most = ("≥ ", "≤ ") if one.unknown else ("", "")
     return [
         name,
-        f"{one.resolved}/{one.n}",
-        percent(one.quality.value),
+        f"{least}{one.resolved}/{one.n}",
+        f"{least}{percent(one.quality.value)}",
         usd(one.mean_cost_usd.value)[1:],
-        usd(one.per_resolved_usd.value)[1:] if one.resolved else "-",
+        f"{most}{usd(one.per_resolved_usd.value)[1:]}" if one.resolved else "-",
         percent(one.cs.value),
     ]
 

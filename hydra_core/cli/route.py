@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from hydra_core.base.errors import Problem, ProblemsError, RoutingError
+from hydra_core.base.spelling import usd
 from hydra_core.cli.evaluate import checked_tau
 from hydra_core.cli.options import Verbs, bundle_option, catalog_option, tau_option, verb
 from hydra_core.cli.output import print_json, say, stdin, table, utf8_stdin
@@ -163,7 +164,7 @@ def _explanation(decision: Decision, catalog: Catalog) -> str:
     rows = [
         [
             one.model,
-            f"{one.cost:.3f}",
+            usd(one.cost)[1:],
             *(f"{deficit:.3f}" for deficit in one.deficits),
             f"{one.shortfall:.3f}",
             one.fate.value,
@@ -199,7 +200,7 @@ def _valued(decision: Decision, catalog: Catalog) -> str:
         i = decision.pool.ids.index(one.model)
         ends = valued.range_of(i)
         between = "unknown" if ends is None else f"{100 * ends[0]:.0f} to {100 * ends[1]:.0f} %"
-        success, cost = f"{100 * valued.success[i]:.1f} %", f"{valued.cost_usd[i]:.5f}"
+        success, cost = f"{100 * valued.success[i]:.1f} %", usd(float(valued.cost_usd[i]))[1:]
         rows.append([one.model, success, between, cost, one.fate.value])
         reasons.append(f"  {one.model}: {one.reason}")
     neighbours = [
