@@ -138,12 +138,15 @@ def _fit(options: argparse.Namespace, catalog: Catalog, text: str, evalset: Eval
 
 
 def _compare(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) -> Ladder:
+    import numpy as np
+
+    from hydra_core.choosing.learn import learn
     from hydra_core.choosing.material import gather
     from hydra_core.choosing.sources.catalog_blocks import prices_of, start_of
-    from hydra_core.choosing.sources.ladder import ladder
-    from hydra_core.choosing.sources.rungs import Start
+    from hydra_core.choosing.sources.ladder import ladder_of_replay
     from hydra_core.cli.score import vectors_for
     from hydra_core.evalsets.score_files import messages_of
+    from hydra_core.outcome_model.raw import Predicted
     from hydra_core.replay.replay import align_catalog
 
     scores = scores_for(evalset, catalog, options.bundle)
@@ -158,19 +161,28 @@ def _compare(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) ->
         raise OutcomeModelError(
             evalset.name, [Problem(f"model {n!r}", message, remedy) for n in material.logged_only]
         )
-    start = start_of(catalog, data)
-    order = [data.pool.ids.index(name) for name in material.models]
-    moved = Start(
-        start.bands,
-        data.pool.capabilities[order],
-        start.stored_weights,
-        data.pool.cost[order],
-    )
-    with progress_bar(f"{evalset.name}: sources", unit=" sources") as step:
-        return ladder(
+    with progress_bar(f"{evalset.name}: success heads", unit=" steps") as step:
+        learned = learn(
             material,
-            moved,
-            prices=prices_of(catalog, material.models),
+            prices_of(catalog, material.models),
+            folds=options.folds,
+            seed=options.seed,
+            curve=False,
+            progress=step,
+        )
+    known = data.with_outcomes
+    place = {row: at for at, row in enumerate(material.rows.tolist())}
+    cells = np.ix_(
+        [place[row] for row in known.rows.tolist()],
+        [material.models.index(name) for name in known.pool.ids],
+    )
+    found = learned.predicted
+    with progress_bar(f"{evalset.name}: sources", unit=" sources") as step:
+        return ladder_of_replay(
+            data,
+            evalset,
+            start_of(catalog, data),
+            predicted=Predicted(found.success[cells], found.cost_usd[cells]),
             groups_are_traffic=options.groups_are_traffic,
             folds=options.folds,
             seed=options.seed,

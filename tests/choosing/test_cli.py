@@ -137,11 +137,17 @@ def test_out_needs_a_kind(tmp_path):
 
 
 @pytest.mark.slow
-def test_without_a_kind_all_sources_are_compared():
-    code, text, err = run("fit", SET, "--catalog", CATALOG, "--folds", 2)
+def test_without_a_kind_all_sources_are_compared_by_the_figures_that_each_has(fitted, tmp_path):
+    options = ("--catalog", CATALOG, "--folds", 2, "--json")
+    code, text, err = run("fit", SET, *options)
     assert code == 0, err
-    for title in ("Benchmark profiles", "Fitted profiles", "Success profiles", "Success heads"):
-        assert title in text
+    found = {one["kind"]: one["lift"]["mean"] for one in json.loads(text)["sources"]}
+    assert list(found) == ["benchmarks", "profiles", "success", "heads"]
+    for kind, (_, answer) in fitted.items():
+        assert found[kind] == answer["lift"]["mean"]
+    code, text, err = run("learn", SET, *options, "--out", tmp_path / "learned")
+    assert code == 0, err
+    assert found["heads"] == pytest.approx(json.loads(text)["lift"]["mean"], abs=1e-9)
 
 
 def test_a_promise_is_calibrated_on_predictions_that_have_not_seen_the_query():

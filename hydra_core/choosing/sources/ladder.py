@@ -211,17 +211,22 @@ def _ladder(rungs: tuple[Rung, ...], findings: tuple[Finding, ...]) -> Ladder:
     )
 
 
+def _inside(title: str) -> str:
+    """A title as it stands inside a sentence."""
+    return title[0].lower() + title[1:]
+
+
 def _recommended(
     rungs: tuple[Rung, ...], yaml: Rung | None, heads: Rung | None, add: Interval | None
 ) -> tuple[Kind | None, str]:
     more = "" if add is None else add.scaled(100.0).text("points")
     if heads is not None and heads.recommend and add is not None and add.lo > 0:
-        over = "the fixed mix" if yaml is None else TITLES[yaml.kind].lower()
+        over = "the fixed mix" if yaml is None else _inside(TITLES[yaml.kind])
         return Kind.HEADS, (
             f"Use success heads: {more} over {over}. A new model then needs outcomes or a rate."
         )
     if yaml is not None:
-        said = f"Use {TITLES[yaml.kind].lower()}: {_gain(yaml)} over the best fixed mix."
+        said = f"Use {_inside(TITLES[yaml.kind])}: {_gain(yaml)} over the best fixed mix."
         if heads is None:
             return yaml.kind, f"{said} Success heads are not learned yet."
         return yaml.kind, f"{said} Success heads change that by {more}." if more else said
