@@ -18,7 +18,7 @@ from hydra_core.evalsets.evalset import load_evalset, save_evalset
 from hydra_core.evalsets.score_files import TextFacts, load_text_facts, save_scores
 from hydra_core.outcome_model.format import load_outcome_model
 from hydra_core.predictor.bundle import load_bundle
-from hydra_core.predictor.surface import surface_counts
+from hydra_core.predictor.signals import surface_counts
 from tests.predictor.tiny_bundle import WIDTH, graph, make_bundle, tokenizer
 
 MODELS = ("gpt-5-mini", "gpt-5", "gpt-5.2")

@@ -35,7 +35,7 @@ from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.outcome_model.features import Messages
 from hydra_core.outcome_model.format import load_outcome_model
 from hydra_core.predictor.onnx_predictor import default_predictor
-from hydra_core.predictor.surface import surface_counts
+from hydra_core.predictor.signals import surface_counts
 from hydra_core.replay.significance import mean_interval
 from hydra_core.replay.sweep import sweep_by_value
 from hydra_core.server.run import build

@@ -22,7 +22,7 @@ from hydra_core.choosing.write import write_outcome_model
 from hydra_core.evalsets.evalset import save_evalset
 from hydra_core.outcome_model.features import Messages
 from hydra_core.outcome_model.format import load_outcome_model
-from hydra_core.predictor.surface import surface_counts
+from hydra_core.predictor.signals import surface_counts
 from hydra_core.replay.frontier import frontier
 from hydra_core.routing.matcher import choose, returns_on_upgrading, value_shortfall
 

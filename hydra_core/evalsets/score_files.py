@@ -1,7 +1,7 @@
 """The file of one bundle's scores in an eval set's folder, and what lies in it beside them.
 
 `scores/<fingerprint>.parquet` holds query_id, one column per dimension and, from a bundle with text
-vectors, `text.vector` (half precision) and `text.<count>` (`hydra_core/predictor/surface.py`): all
+vectors, `text.vector` (half precision) and `text.<count>` (`hydra_core/predictor/signals.py`): all
 that success heads read of a message, so a set without texts can be learned on. A set that is to be
 small holds the vectors' coordinates along their principal directions, which lie in the metadata.
 The file is tied to the messages by a digest there: scores of other messages are never used.
@@ -28,7 +28,7 @@ from hydra_core.base.whole_file import whole_file
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.evalsets.format import read_arrow
 from hydra_core.outcome_model.features import Messages
-from hydra_core.predictor.surface import COUNTS, CountArray
+from hydra_core.predictor.signals import COUNTS, CountArray
 
 HalfArray = npt.NDArray[np.float16]
 

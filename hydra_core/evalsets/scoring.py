@@ -32,7 +32,7 @@ from hydra_core.evalsets.score_files import (
     texts_digest,
     unwritable,
 )
-from hydra_core.predictor.surface import COUNTS, surface_counts
+from hydra_core.predictor.signals import COUNTS, surface_counts
 
 #: Queries between two writes to disk.
 CHUNK: Final = 256

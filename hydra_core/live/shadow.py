@@ -25,7 +25,7 @@ from hydra_core.live.traffic import Traffic, share
 from hydra_core.outcome_model.features import Messages
 from hydra_core.outcome_model.raw import Predicted
 from hydra_core.predictor.onnx_predictor import Prediction
-from hydra_core.predictor.surface import surface_counts
+from hydra_core.predictor.signals import surface_counts
 from hydra_core.routing.gates import gate_of
 from hydra_core.routing.matcher import choose, shortfall, value_shortfall
 from hydra_core.routing.query import Query

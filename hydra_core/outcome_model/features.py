@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hydra_core.base.types import Float32Array, FloatArray
-from hydra_core.predictor.surface import COUNTS, CountArray
+from hydra_core.predictor.signals import COUNTS, CountArray
 
 #: What can be read, in this order of columns; a model reads some of them.
 BLOCKS: Final = ("requirements", "length", "words", "vectors")

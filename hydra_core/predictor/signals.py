@@ -11,12 +11,20 @@ characters cost. Any Python string is accepted: NUL, lone surrogates, emoji, non
 
 The form of the prefix is part of what a model was trained on: changing a rule here means training
 a new bundle.
+
+What can be counted in a message is read of the same characters. Success heads read these counts
+beside the text vector; the number of characters is that of the whole message.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
 
 HEAD_CHARS = 3_000
 TAIL_CHARS = 1_000
@@ -27,6 +35,15 @@ _TURN_BINS = (8, 4, 2)
 #: A message with less than this many English letters (about eight words) is short.
 _SHORT_LETTERS = 40.0
 _SHORT_LOOK = 400
+
+#: What is counted, in this order.
+COUNTS: Final = ("chars", "words", "lines", "digits", "marks", "capitals")
+
+CountArray = npt.NDArray[np.int32]
+
+_LARGEST = np.iinfo(np.int32).max
+_DIGITS, _CAPITALS = re.compile(r"\d+"), re.compile(r"[^\W\d_a-z]+")
+_LETTERS = re.compile(r"[\w\s]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,3 +258,22 @@ def signal_prefix(text: str, turn: int = 1) -> str:
     )
     names = [f"T{found.turn_bin}", *(name for name, is_set in flags if is_set)]
     return f"[{' '.join(names)}] "
+
+
+def surface_counts(texts: Sequence[str]) -> CountArray:
+    """(n,) messages -> (n, 6) counts in the order of `COUNTS`."""
+    return np.array([_counts(text) for text in texts], dtype=np.int32).reshape(-1, len(COUNTS))
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    whole = len(text) <= HEAD_CHARS + TAIL_CHARS
+    seen = text if whole else f"{text[:HEAD_CHARS]} {text[-TAIL_CHARS:]}"
+    upper = sum(map(str.isupper, "".join(_CAPITALS.findall(seen))))
+    return (
+        min(len(text), _LARGEST),
+        len(seen.split()),
+        seen.count("\n"),
+        len("".join(_DIGITS.findall(seen))),
+        len(_LETTERS.sub("", seen)),
+        upper,
+    )

@@ -21,7 +21,7 @@ from hydra_core.outcome_model.model import OutcomeModel, PoolHeads
 from hydra_core.outcome_model.raw import Predicted
 from hydra_core.outcome_model.success_profiles import SuccessProfiles, catalog_success_profiles
 from hydra_core.predictor.onnx_predictor import Prediction
-from hydra_core.predictor.surface import surface_counts
+from hydra_core.predictor.signals import surface_counts
 
 _NEIGHBOURS = 5
 _NO_COLUMNS = np.empty(0, dtype=np.float32)

@@ -11,7 +11,7 @@ import pytest
 from hydra_core.base.errors import BundleError
 from hydra_core.predictor.bundle import Bundle, load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor
-from hydra_core.predictor.surface import COUNTS, surface_counts
+from hydra_core.predictor.signals import COUNTS, surface_counts
 from tests.predictor.tiny_bundle import WIDTH, graph, make_bundle, tokenizer
 
 TEXTS = ["fix bug", "write poem", ""]

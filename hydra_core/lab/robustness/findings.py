@@ -20,7 +20,7 @@ from hydra_core.base.types import BoolArray, FloatArray, IntArray, Pool
 from hydra_core.lab.robustness.attack import ANOTHER_WORDING, Attacked, Read
 from hydra_core.outcome_model.features import Messages
 from hydra_core.predictor.languages import GROUPS, group_of
-from hydra_core.predictor.surface import surface_counts
+from hydra_core.predictor.signals import surface_counts
 from hydra_core.replay.significance import wilson
 from hydra_core.routing.matcher import choose, shortfall, value_shortfall
 from hydra_core.routing.valuation import Valuer
