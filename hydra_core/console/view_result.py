@@ -1,11 +1,21 @@
-"""What pages add to a result: its tone, a few words for it, and the terms it needs."""
+"""What pages say of a result: its tone, its terms, and the figures of an operating point."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Final
 
-from hydra_core.base.spelling import signed
+import numpy as np
+import pandas as pd
+
+from hydra_core.base.intervals import COST
+from hydra_core.base.spelling import signed, usd
+from hydra_core.console.numbers import percent
 from hydra_core.replay.band import MIN_MOVED
+from hydra_core.replay.evaluation import Evaluation
+from hydra_core.replay.significance import mean_interval
+from hydra_core.replay.sweep import Sweep
 from hydra_core.replay.verdict import Verdict, VerdictLabel
 
 TAU: Final = (
@@ -54,3 +64,141 @@ def difference(verdict: Verdict) -> str:
         return "–"
     shown = verdict.judged_by.scaled(100.0)
     return f"{signed(shown.value)} points ({shown.bounds(signed)})"
+
+
+class Measure(StrEnum):
+    """What is read off an operating point; also the column of a `step_table`."""
+
+    QR = "qr"
+    QUALITY = "quality"
+    COST = "cost_usd"
+    PER_RESOLVED = "per_resolved_usd"
+    CS = "cs"
+    MISROUTE = "misroute"
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One figure with its 95 % interval, both as text, and what it means.
+
+    `tone` is green or red where what stands in the interval's place is good or bad.
+    """
+
+    measure: Measure
+    label: str
+    value: str
+    interval: str
+    help: str
+    tone: str = ""
+
+
+def tiles(evaluation: Evaluation) -> tuple[Tile, ...]:
+    """The figures at the operating point, in the order they are read."""
+    metrics, data = evaluation.router, evaluation.sweep.data
+    least = " ≥" if data.unmeasured else ""
+    cost, each = metrics.mean_cost_usd, metrics.per_resolved_usd
+    found = (
+        Tile(
+            Measure.QR,
+            f"Quality retention{least}",
+            *percent(metrics.qr),
+            "QR: how much of the best possible quality is kept. Quality of the router divided by "
+            "that of the best choice in hindsight (the oracle).",
+        ),
+        Tile(
+            Measure.QUALITY,
+            f"{'Resolved' if data.binary else 'Mean quality'}{least}",
+            *percent(metrics.quality),
+            f"{metrics.resolved:,} of {metrics.n:,} queries resolved.",
+        ),
+        Tile(
+            Measure.COST,
+            "Cost per query",
+            usd(cost.value),
+            cost.bounds(usd, " – "),
+            "Mean realised cost in USD, "
+            f"from {evaluation.sweep.data.costs or 'the eval set as recorded'}.",
+        ),
+        Tile(
+            Measure.PER_RESOLVED,
+            f"Cost per resolved{' ≤' if data.unmeasured else ''}",
+            usd(each.value) if each.known else "–",
+            each.bounds(usd, " – ") if each.known else each.reason,
+            "What one resolved query costs in USD: mean cost divided by mean quality.",
+        ),
+        Tile(
+            Measure.CS,
+            "Cost savings",
+            *percent(metrics.cs),
+            f"CS: how much less this costs than sending every query to {metrics.baseline}.",
+        ),
+        Tile(
+            Measure.MISROUTE,
+            "Overpaid queries",
+            *percent(metrics.misroute),
+            "Share of all queries that a model cheaper than the chosen one resolved too (misroute "
+            "in the paper). It counts money, not failures: always the cheapest model has 0 %.",
+        ),
+    )
+    return tuple(replace(one, help=f"{one.help} Below: 95 % interval.") for one in found)
+
+
+def mean_seconds(evaluation: Evaluation) -> str | None:
+    """Mean time of an answer where the policy stands; None where the set has no times.
+
+    Queries whose chosen model has no time in the set are left out, and counted.
+    """
+    evalset, data = evaluation.sweep.evalset, evaluation.sweep.data
+    times = evalset.extras.get("latency_s")
+    if times is None:
+        return None
+    columns = {name: i for i, name in enumerate(evalset.models)}
+    chosen = np.array([columns.get(name, -1) for name in data.pool.ids])[evaluation.choice]
+    found = np.where(chosen >= 0, times[data.rows, chosen], np.nan)
+    known = np.isfinite(found)
+    if not known.any():
+        return None
+    clusters = None
+    if data.clusters is not None:
+        clusters = np.unique(data.clusters[known], return_inverse=True)[1]
+    mean = mean_interval(found[known], clusters).clipped(*COST)
+    ends = mean.bounds(lambda seconds: f"{seconds:.3g}", " – ")
+    lost = int((~known).sum())
+    some = f"; {lost:,} queries without a time left out" if lost else ""
+    second_usd = evaluation.sweep.catalog.policy.second_usd
+    priced = f" A second is priced at {usd(second_usd)}." if second_usd else ""
+    return f"{mean.value:.3g} s an answer ({ends}){some}.{priced}"
+
+
+def step_table(sweep: Sweep, baseline: str) -> pd.DataFrame:
+    """The exact figures at each of `sweep.steps`, for a knob that is dragged.
+
+    Args:
+        baseline: Model that savings are measured against.
+
+    Returns:
+        A row a step: `knob`; every `Measure`, in percent but for the costs in USD; `lift`, quality
+        above the best fixed mix at the same cost in percentage points; and `share_0`, ... with the
+        traffic of each model in [0, 1], cheapest first.
+    """
+    knobs, curve = np.asarray(sweep.steps), sweep.curve
+    rows = [curve.row(knob) for knob in sweep.steps]
+    quality, cost = curve.quality[rows], curve.mean_cost_usd[rows]
+    hull = [(one.mean_cost_usd, one.quality) for one in sweep.hull]
+    constant = np.interp(cost, *np.transpose(hull))
+    base = sweep.cost_of(baseline)
+    figures = {
+        Measure.QR.value: 100 * sweep.qr(quality),
+        Measure.QUALITY.value: 100 * quality,
+        Measure.COST.value: cost,
+        Measure.PER_RESOLVED.value: np.divide(
+            cost, quality, out=np.zeros(len(cost)), where=quality > 0
+        ),
+        Measure.CS.value: 100 * (1 - cost / base) if base else np.zeros(len(cost)),
+        Measure.MISROUTE.value: 100 * curve.misroute[rows],
+        "lift": 100 * (quality - constant),
+    }
+    traffic = sweep.step_traffic
+    figures |= {f"share_{i}": traffic[:, i] for i in range(traffic.shape[1])}
+    narrow = {name: values.astype(np.float32) for name, values in figures.items()}
+    return pd.DataFrame({"knob": knobs} | narrow)  # the setting comes back: it keeps every digit

@@ -19,8 +19,7 @@ from hydra_core.console.figures.theme import DARK, LIGHT, Palette, palette
 from hydra_core.console.frame import SETS, Place, link
 from hydra_core.console.inspect.view_words import block, escaped
 from hydra_core.console.tasks import Task
-from hydra_core.console.view_operating_point import tiles
-from hydra_core.console.view_result import TONES
+from hydra_core.console.view_result import TONES, tiles
 from hydra_core.evalsets.folders import EvalSetInfo
 from hydra_core.replay.evaluation import Evaluation
 from hydra_core.replay.metrics import PolicyMetrics

@@ -10,7 +10,7 @@ import pytest
 from hydra_core.base.shipped import CATALOGS, SAMPLE_DATA
 from hydra_core.base.types import Selection
 from hydra_core.catalog import load_catalog
-from hydra_core.console.view_operating_point import Measure, step_table
+from hydra_core.console.view_result import Measure, step_table
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.replay.evaluation import evaluate
 from hydra_core.replay.replay import catalog_scores

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hydra_core.catalog import load_catalog
-from hydra_core.console.view_operating_point import mean_seconds
+from hydra_core.console.view_result import mean_seconds
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.replay.evaluation import evaluate
 from hydra_core.replay.sweep import sweep_own_value

@@ -13,7 +13,7 @@ from hydra_core.base.types import Catalog, Defences, FloatArray, IntArray, Polic
 from hydra_core.catalog.editing.document import CatalogDocument, Data
 from hydra_core.catalog.editing.render import Value
 from hydra_core.catalog.profiles import blended_price, capabilities
-from hydra_core.console.view_operating_point import Measure
+from hydra_core.console.view_result import Measure
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.replay.sweep import Sweep, turning_points
 from hydra_core.replay.what_if import WhatIf

@@ -20,11 +20,11 @@ from hydra_core.console.catalog.view import moved_by_pool, paired_steps
 from hydra_core.console.components.live_knob import Bar, LiveKnob, live_knob
 from hydra_core.console.drafts import Working
 from hydra_core.console.figures.heat import HeatView, heat_figure
+from hydra_core.console.figures.shares import TrafficView, traffic_figure
 from hydra_core.console.figures.theme import model_colors
-from hydra_core.console.figures.traffic import TrafficView, traffic_figure
 from hydra_core.console.numbers import SYMBOLS, knob_text, points, policy_text
 from hydra_core.console.replays import sweep_key
-from hydra_core.console.view_operating_point import Measure, Tile
+from hydra_core.console.view_result import Measure, Tile
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.replay.compare import Comparison

@@ -18,7 +18,7 @@ import streamlit as st
 from hydra_core.base.spelling import signed
 from hydra_core.base.types import Rule
 from hydra_core.console.numbers import SYMBOLS, knob_text
-from hydra_core.console.view_operating_point import Measure, Tile
+from hydra_core.console.view_result import Measure, Tile
 
 _FILES = Path(__file__).parent
 _MOUNT = st.components.v2.component(

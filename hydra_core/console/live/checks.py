@@ -14,7 +14,7 @@ from hydra_core.base.types import Catalog
 from hydra_core.console import cache, tables, widgets
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.figures.intervals import intervals_figure
-from hydra_core.console.figures.traffic import traffic_figure
+from hydra_core.console.figures.shares import traffic_figure
 from hydra_core.console.live import cache as cache_live
 from hydra_core.console.live.traffic import LogView, in_cost_order
 from hydra_core.console.live.view_traffic import (

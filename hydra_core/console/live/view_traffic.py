@@ -12,8 +12,7 @@ import pandas as pd
 from hydra_core.base.spelling import usd
 from hydra_core.base.types import Catalog
 from hydra_core.console.figures.intervals import IntervalsView, Series
-from hydra_core.console.figures.shares import TimelineView
-from hydra_core.console.figures.traffic import TrafficView
+from hydra_core.console.figures.shares import TimelineView, TrafficView
 from hydra_core.console.numbers import percent
 from hydra_core.live.bursts import Burst
 from hydra_core.live.costs import CostAgainst

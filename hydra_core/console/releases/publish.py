@@ -32,7 +32,7 @@ from hydra_core.console.numbers import policy_text
 from hydra_core.console.releases import view
 from hydra_core.console.releases.view import Row, Side
 from hydra_core.console.tune.view_learned import headline
-from hydra_core.console.view_operating_point import Tile
+from hydra_core.console.view_result import Tile
 from hydra_core.console.widgets import literal
 from hydra_core.export import provenance as release_facts
 from hydra_core.export.release import with_policy

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from hydra_core.base.spelling import usd
 from hydra_core.console.numbers import percent
-from hydra_core.console.view_operating_point import Tile
-from hydra_core.console.view_result import difference, short
+from hydra_core.console.view_result import Tile, difference, short
 from hydra_core.replay.evaluation import Evaluation
 from hydra_core.replay.verdict import Verdict
 from hydra_core.replay.what_if import Replayed

@@ -18,7 +18,7 @@ from hydra_core.console.figures.theme import model_colors
 from hydra_core.console.frame import LEARNED, link
 from hydra_core.console.numbers import RULES, SYMBOLS
 from hydra_core.console.view_frontier import XAxis, YAxis
-from hydra_core.console.view_operating_point import Measure, mean_seconds, step_table, tiles
+from hydra_core.console.view_result import Measure, mean_seconds, step_table, tiles
 from hydra_core.console.widgets import literal
 from hydra_core.replay.evaluation import Evaluation
 from hydra_core.replay.operating_point import CrossFit, InfeasibleError
