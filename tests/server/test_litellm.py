@@ -159,13 +159,11 @@ def test_the_real_proxy_routes_a_pool_by_the_plugin_streams_included(tmp_path, u
         assert upstream.seen[0]["body"]["model"] == "other"
 
 
-@pytest.mark.slow
-@needs_litellm
-def test_the_real_proxy_takes_the_classifiers_tier(tmp_path, upstream):
+def takes_the_tier(tmp_path, upstream, classifier):
+    """A proxy whose complexity router asks this classifier sends each message where we would."""
     tiers = [{"name": model, "description": f"routed to {model} by HyDRA"} for model in MODELS]
     router = {
-        "classifier_type": "custom",
-        "classifier_plugin": "hydra_core.server.litellm_plugins.classifier",
+        **classifier,
         "tier_definitions": tiers,
         "tiers": {model: model for model in MODELS},
         "fallback_tier": MODELS[-1],
@@ -179,29 +177,24 @@ def test_the_real_proxy_takes_the_classifiers_tier(tmp_path, upstream):
             answer = httpx.post(f"{url}/v1/chat/completions", json=asked(text), timeout=60)
             assert answer.status_code == 200, answer.text
             assert upstream.seen[-1]["body"]["model"] == routed(text)
+    return True
+
+
+@pytest.mark.slow
+@needs_litellm
+def test_the_real_proxy_takes_the_classifiers_tier(tmp_path, upstream):
+    plugin = "hydra_core.server.litellm_plugins.classifier"
+    classifier = {"classifier_type": "custom", "classifier_plugin": plugin}
+    assert takes_the_tier(tmp_path, upstream, classifier)
 
 
 @pytest.mark.slow
 @needs_litellm
 def test_the_real_proxy_asks_the_service_for_a_tier_by_configuration(tmp_path, upstream, make):
-    tiers = [{"name": model, "description": f"routed to {model} by HyDRA"} for model in MODELS]
-    asked_of = {"api_base": str(make(upstreams="").base_url).rstrip("/"), "api_key": "unused"}
-    router = {
-        "classifier_type": "oss_classifier",
-        "opensource_classifier_config": {**asked_of, "timeout_ms": 20_000},
-        "tier_definitions": tiers,
-        "tiers": {model: model for model in MODELS},
-        "fallback_tier": MODELS[-1],
-    }
-    auto = {"model": "auto_router/complexity_router", "complexity_router_config": router}
-    models = deployments(upstream.url, MODELS)
-    content = {"model_list": [*models, {"model_name": "auto", "litellm_params": auto}]}
-    with proxy(tmp_path, content) as url:
-        for text in (EASY, HARD):
-            upstream.seen.clear()
-            answer = httpx.post(f"{url}/v1/chat/completions", json=asked(text), timeout=60)
-            assert answer.status_code == 200, answer.text
-            assert upstream.seen[-1]["body"]["model"] == routed(text)
+    service = {"api_base": str(make(upstreams="").base_url).rstrip("/"), "api_key": "unused"}
+    config = {**service, "timeout_ms": 20_000}
+    classifier = {"classifier_type": "oss_classifier", "opensource_classifier_config": config}
+    assert takes_the_tier(tmp_path, upstream, classifier)
 
 
 @pytest.mark.slow
