@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from hydra_core.base.types import DIMENSIONS
-from hydra_core.lab.training.texts.lines import read_lines
+from hydra_core.lab.training.texts.dataset import read_lines
 from hydra_core.predictor.languages import LANGUAGES
 
 ROOT = Path(__file__).parents[2]

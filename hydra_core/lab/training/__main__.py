@@ -176,7 +176,7 @@ def _fit(args: argparse.Namespace) -> int:
 
 def _fit_in(args: argparse.Namespace, team: Any) -> None:
     from hydra_core.lab.training.network.recipe import prepare, run
-    from hydra_core.lab.training.texts.lines import read_lines
+    from hydra_core.lab.training.texts.dataset import read_lines
 
     logging.basicConfig(level=logging.INFO if team.rank == 0 else logging.WARNING)
     recipe = _recipe(args)

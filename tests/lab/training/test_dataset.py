@@ -12,13 +12,14 @@ pytest.importorskip("torch", reason="training needs torch: make test-train")
 
 from hydra_core.lab.training.texts.dataset import (
     DataPaths,
+    DatasetError,
     Message,
     SplitPlan,
     near_duplicates,
+    read_lines,
     read_messages,
     split,
 )
-from hydra_core.lab.training.texts.lines import DatasetError, read_lines
 
 PLAN = SplitPlan(test_per_language=8, validation_per_language=4, test_tasks=1, validation_tasks=1)
 

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from hydra_core.lab.training.texts.lines import DatasetError, read_lines
+from hydra_core.base.errors import HydraError
 from hydra_core.routing.conversations.context import LastTurn, last_turn
 from hydra_core.routing.conversations.messages import read_messages as conversation_of
 
@@ -413,3 +413,31 @@ def _place(group: Sequence[Message], room: dict[tuple[str, str], int]) -> Part:
                 room[part, key] -= count
             return part
     return "train"
+
+
+class DatasetError(HydraError):
+    """A data file is missing or a line of it does not hold what it must."""
+
+
+def read_lines(path: Path) -> list[dict[str, object]]:
+    """The objects of a JSONL file, plain or gzipped.
+
+    Raises:
+        DatasetError: no such file, or a line that is not a JSON object.
+    """
+    if not path.is_file():
+        raise DatasetError(f"{path}: no such file")
+    raw = path.read_bytes()
+    text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode("utf-8")
+    rows = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise DatasetError(f"{path}: line {number}: not JSON ({error})") from error
+        if not isinstance(row, dict):
+            raise DatasetError(f"{path}: line {number}: expected an object, got {row!r:.60}")
+        rows.append(row)
+    return rows

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from ruamel.yaml import YAML
 
-from hydra_core.lab.training.texts.lines import read_lines
+from hydra_core.lab.training.texts.dataset import read_lines
 
 FAMILIES = ("keywords", "concerns", "role", "jargon", "assertion")
 UNSEEN = ("authority", "stakes", "effort")
