@@ -19,7 +19,7 @@ from hydra_core.console.inspect import message_input as inspect_input
 from hydra_core.console.inspect import view_conversation as views
 from hydra_core.console.inspect.conversation_input import Memo, get, put
 from hydra_core.console.inspect.figures import lanes_figure
-from hydra_core.console.inspect.message_cost import mean_answers, valuation
+from hydra_core.console.inspect.value_rule import mean_answers, valuation
 from hydra_core.console.inspect.view_conversation import MODE_MEANINGS, MODES
 from hydra_core.console.inspect.view_words import valid
 from hydra_core.console.numbers import policy_text

@@ -15,7 +15,7 @@ from hydra_core.console.inspect import conversation, message, robustness, sample
 from hydra_core.console.inspect import message_input as inspect_input
 from hydra_core.console.inspect import state as inspect_state
 from hydra_core.console.inspect.message import SessionPredictor
-from hydra_core.console.inspect.message_cost import message_costs
+from hydra_core.console.inspect.value_rule import message_costs
 from hydra_core.console.inspect.view import Inspection
 from hydra_core.routing.decision import Cause
 from hydra_core.routing.query import Query
