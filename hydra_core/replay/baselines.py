@@ -76,13 +76,13 @@ def hashed_texts(texts: Sequence[str]) -> Any:  # noqa: ANN401 (a scipy sparse m
 class TextFeatures:
     """TF-IDF and SVD fitted on the training part's hashed texts."""
 
-    def __init__(self, train: Any, *, seed: int, components: int = _COMPONENTS) -> None:  # noqa: ANN401
+    def __init__(self, train: Any, *, seed: int) -> None:  # noqa: ANN401
         from sklearn.decomposition import TruncatedSVD
         from sklearn.feature_extraction.text import TfidfTransformer
 
         self._tfidf = TfidfTransformer(sublinear_tf=True)
         weighted = self._tfidf.fit_transform(train)
-        rank = max(1, min(components, min(weighted.shape) - 1))
+        rank = max(1, min(_COMPONENTS, min(weighted.shape) - 1))
         with np.errstate(divide="ignore", invalid="ignore"):  # texts that are all alike
             self._svd = TruncatedSVD(rank, n_iter=3, random_state=seed).fit(weighted)
 
@@ -107,9 +107,7 @@ class Sample:
 Learner: TypeAlias = Callable[[Sample, Inputs, int], IntArray]
 
 
-def factorise(
-    text: FloatArray, quality: FloatArray, other: FloatArray, *, seed: int, rank: int = _RANK
-) -> FloatArray:
+def factorise(text: FloatArray, quality: FloatArray, other: FloatArray, *, seed: int) -> FloatArray:
     """Predicted quality of other queries: sigmoid((x W) V_m + b_m), by Adam on cross entropy.
 
     Args:
@@ -117,7 +115,6 @@ def factorise(
         quality: (n, m) outcomes in [0, 1].
         other: (k, d) features of the queries to predict.
         seed: Draws the start.
-        rank: Length of a model's vector.
 
     Returns:
         (k, m) in (0, 1).
@@ -126,8 +123,8 @@ def factorise(
     n, m = quality.shape
     share = np.clip(quality.mean(axis=0), 0.5 / n, 1 - 0.5 / n)
     weights = [
-        rng.normal(0, 0.3, (text.shape[1], rank)),
-        rng.normal(0, 0.3, (rank, m)),
+        rng.normal(0, 0.3, (text.shape[1], _RANK)),
+        rng.normal(0, 0.3, (_RANK, m)),
         np.log(share / (1 - share)),
     ]
     first = [np.zeros_like(w) for w in weights]
@@ -318,7 +315,6 @@ def run_baselines(
     texts: Sequence[str],
     *,
     names: Sequence[str] = BASELINES,
-    parts: int = 2,
     cut: Sequence[Fold] | None = None,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
@@ -329,8 +325,7 @@ def run_baselines(
         data: Replayed set.
         texts: (n,) message of each query of `data`.
         names: Which ones, of `BASELINES`.
-        parts: Number of parts; clusters stay whole.
-        cut: The parts themselves, where others were judged on them.
+        cut: The parts, where others were judged on them; default two, clusters whole.
         seed: Draws the parts and every learner's start.
         progress: Called with (done, total) after each learner and part; what it raises stops.
 
@@ -344,7 +339,7 @@ def run_baselines(
             f"no such baseline: {', '.join(unknown)}; there are {', '.join(BASELINES)}"
         )
     rng = np.random.default_rng(seed)
-    cut = folds(data, parts, rng) if cut is None else cut
+    cut = folds(data, 2, rng) if cut is None else cut
     learned = [name for name in names if name != RANDOM_MIX]
     choices = _learned(data, texts, learned, cut, seed, progress) if learned else {}
     if RANDOM_MIX in names:

@@ -117,7 +117,6 @@ def fit_success_profiles(
     outcomes: Outcomes,
     *,
     knots: Sequence[Sequence[float]] | None = None,
-    penalty: float = PENALTY,
 ) -> FittedSuccess:
     """Fit success profiles by ridge regression, in closed form.
 
@@ -127,7 +126,6 @@ def fit_success_profiles(
         outcomes: At least two queries.
         knots: Ascending requirements of each dimension, the last one 1; default `knots_of`.
             [[1.0]] * K fits one slope a dimension.
-        penalty: Of the ridge on standardised columns, times the number of queries.
     """
     curves = Curves.of(knots_of(outcomes.requirements) if knots is None else knots)
     columns = curves.columns(outcomes.requirements)
@@ -138,8 +136,8 @@ def fit_success_profiles(
     wanted = np.concatenate([targets(outcomes.quality), shared], axis=1)
     standard = (columns - centre) / scale
     path = ridge_path(standard, wanted)
-    share = signal_shares(path, standard, wanted, outcomes.clusters, penalty)
-    slopes = share * path.heads(penalty).weights.astype(np.float64) / scale[:, None]
+    share = signal_shares(path, standard, wanted, outcomes.clusters, PENALTY)
+    slopes = share * path.heads(PENALTY).weights.astype(np.float64) / scale[:, None]
     weights = np.concatenate([slopes[:, :1] + slopes[:, 1:-1], slopes[:, -1:]], axis=1)
     mean = np.append(outcomes.quality.mean(axis=0), wanted[:, -1].mean())
     offset = mean - centre @ weights

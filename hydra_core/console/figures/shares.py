@@ -41,11 +41,11 @@ class SharesView:
     bases: tuple[str, ...] = ()
 
 
-def shares_figure(view: SharesView, colors: Palette, *, height: int = 330) -> go.Figure:
+def shares_figure(view: SharesView, colors: Palette) -> go.Figure:
     """Stacked areas of traffic by model over the knob, with a line where the policy stands."""
     by_model = model_colors(view.models, colors)
     grouped = len(set(view.bases)) < len(view.bases)
-    layout = base_layout(colors, height=height)
+    layout = base_layout(colors, height=330)
     at, name = view.selected, f"τ {view.selected:.4g}"
     title = "τ, largest acceptable shortfall"
     layout["xaxis"] |= {"range": [0, view.knob[-1]]}
@@ -126,10 +126,10 @@ class TimelineView:
     counts: IntArray
 
 
-def timeline_figure(view: TimelineView, colors: Palette, *, height: int = 300) -> go.Figure:
+def timeline_figure(view: TimelineView, colors: Palette) -> go.Figure:
     """Stacked bars over time, one colour a name."""
     by_name = model_colors(view.names, colors)
-    layout = base_layout(colors, height=height)
+    layout = base_layout(colors, height=300)
     layout["yaxis"]["title"] = {**layout["yaxis"]["title"], "text": "Decisions"}
     layout["yaxis"] |= {"rangemode": "tozero", "nticks": 6}
     layout["xaxis"] |= {"type": "date", "showgrid": False, "nticks": 8}

@@ -81,11 +81,9 @@ class ReliabilityLine:
     queries: FloatArray
 
 
-def reliability_figure(
-    lines: Sequence[ReliabilityLine], colors: Palette, *, height: int = 400
-) -> go.Figure:
+def reliability_figure(lines: Sequence[ReliabilityLine], colors: Palette) -> go.Figure:
     """Points on the diagonal keep what they promise; below it too much was promised."""
-    layout = base_layout(colors, height=height)
+    layout = base_layout(colors, height=400)
     for axis, title in (("xaxis", "Predicted success"), ("yaxis", "Achieved")):
         layout[axis] |= {"range": [-2, 102], "ticksuffix": " %", "nticks": 6}
         layout[axis]["title"] = {**layout[axis]["title"], "text": title}

@@ -35,7 +35,6 @@ def alpha_interval(
     rng: np.random.Generator,
     clusters: np.ndarray | None = None,
     resamples: int = 1000,
-    level: float = LEVEL,
 ) -> Interval:
     """Alpha with a percentile bootstrap interval, widened to hold the estimate itself.
 
@@ -56,7 +55,7 @@ def alpha_interval(
         return Interval.none(value, "too few ratings")
     counts = rng.multinomial(n, np.full(n, 1.0 / n), size=resamples)
     drawn = _alpha(counts @ sums)
-    lo, hi = np.nanquantile(drawn, tails(level))
+    lo, hi = np.nanquantile(drawn, tails(LEVEL))
     return Interval.holding(value, float(lo), float(hi))
 
 

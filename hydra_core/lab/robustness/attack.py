@@ -94,7 +94,6 @@ def attacked(
     families: Families,
     *,
     rng: np.random.Generator,
-    joint: str = " ",
     wordings: Mapping[str, str] | None = None,
     targets: Callable[[Read], BoolArray] | None = None,
 ) -> Attacked:
@@ -105,7 +104,6 @@ def attacked(
         texts: (n,) messages.
         languages: (n,) their language codes; a family without that language gives its English.
         rng: Which letters are swapped.
-        joint: What stands between message and suffix.
         wordings: Message -> the same request in other words, where there is one.
         targets: Clean messages -> (n,) those to attack; the others stand in every attack as they
             are. None attacks all.
@@ -114,7 +112,7 @@ def attacked(
     aimed = np.ones(len(texts), dtype=bool) if targets is None else targets(clean)
     found = [
         Attack(name, localised, read([
-            text + (joint + suffixes.get(code if localised else "en", suffixes["en"])) * hit
+            text + (" " + suffixes.get(code if localised else "en", suffixes["en"])) * hit
             for text, code, hit in zip(texts, languages, aimed.tolist(), strict=True)
         ]))
         for localised in (True, False)

@@ -15,6 +15,8 @@ from hydra_core.predictor.onnx_predictor import Predictor
 _UNSPACED = r"\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
 #: A run of such a script, or what stands between spaces.
 _WORD = re.compile(rf"([{_UNSPACED}]+)|\S+?(?=[\s{_UNSPACED}]|$)")
+#: Characters that are looked at, and most spans, so most runs.
+_CHARS, _SPANS = 2_000, 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,19 +37,18 @@ class Occlusion:
 
 
 def spans(
-    text: str, most: int = 64, chars: int = 2_000, *, starts: Collection[int] | None = None
+    text: str, most: int = _SPANS, *, starts: Collection[int] | None = None
 ) -> tuple[tuple[int, int], ...]:
-    """Words of the first `chars` characters, neighbours joined until there are at most `most`.
+    """Words of the first 2,000 characters, neighbours joined until there are at most `most`.
 
     Args:
         text: The message.
         most: Most spans.
-        chars: Characters looked at.
         starts: Where a tokenizer begins a piece: what parts scripts without spaces. Without it
             they go by two characters.
     """
     words: list[tuple[int, int]] = []
-    for match in _WORD.finditer(text[:chars]):
+    for match in _WORD.finditer(text[:_CHARS]):
         first, last = match.span()
         cuts: Iterable[int] = ()
         if match[1]:
@@ -65,7 +66,6 @@ def occlude(
     text: str,
     *,
     turn: int = 1,
-    most: int = 64,
     starts: Collection[int] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Occlusion:
@@ -75,11 +75,10 @@ def occlude(
         predictor: A loaded predictor.
         text: The message.
         turn: Its user turn.
-        most: Most spans, so most runs.
         starts: See `spans`.
         progress: Called with (done, total).
     """
-    parts = spans(text, most, starts=starts)
+    parts = spans(text, starts=starts)
     texts = [text, *(text[:start] + text[end:] for start, end in parts)]
     scores = predictor.predict_batches(texts, turns=[turn] * len(texts), progress=progress)
     whole = scores.requirements[0]

@@ -171,13 +171,13 @@ def family_rows(found: RoutedAttacks, taus: Sequence[float]) -> list[tuple[float
     return [(tau, row) for tau in taus for row in found.at(tau).attacks if row.group == EVERYONE]
 
 
-def attack_table(found: RoutedAttacks, taus: Sequence[float] = TAUS) -> str:
+def attack_table(found: RoutedAttacks) -> str:
     """The attacks as a Markdown table, with the figures that `probe` prints."""
     lines = [
         "| tau | family | suffix | n | success | 95 % | cost ratio |",
         "|---:|---|---|---:|---:|---|---:|",
     ]
-    for tau, row in family_rows(found, taus):
+    for tau, row in family_rows(found, TAUS):
         wording = "own language" if row.localised else "English"
         share, ratio = "–", "–"
         interval = ""

@@ -60,14 +60,13 @@ def power(
 
 def plan(
     effect: float, deviation: float, *, wanted: float = 0.80, share: float = 0.5,
-    units_per_day: float, reading: Reading = Reading.ALWAYS, level: float = LEVEL,
+    units_per_day: float, reading: Reading = Reading.ALWAYS,
 ) -> Plan:  # fmt: skip
     """The fewest units with at least the wanted power, and the days they take to come."""
 
     def short(log_units: float) -> float:
         units = math.exp(log_units)
-        found = power(effect, deviation, units, share=share, reading=reading, level=level)
-        return found - wanted
+        return power(effect, deviation, units, share=share, reading=reading) - wanted
 
     low, high = math.log(4.0), math.log(_MOST_UNITS)
     if effect == 0.0 or short(high) < 0.0:

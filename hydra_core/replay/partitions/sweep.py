@@ -146,7 +146,7 @@ def key_of(job: SweepParts, parts: Sequence[Path]) -> str:
     return digest.hexdigest()[:12]
 
 
-def merged(all_tasks: Sequence[Task], taus: FloatArray, level: float = LEVEL) -> Swept:
+def merged(all_tasks: Sequence[Task], taus: FloatArray) -> Swept:
     """The parts' sums as one curve.
 
     Raises:
@@ -165,7 +165,7 @@ def merged(all_tasks: Sequence[Task], taus: FloatArray, level: float = LEVEL) ->
     if np.size(counts):
         for column, name in enumerate(("quality", "mean_cost_usd")):
             drawn = np.asarray(weighted)[column] / counts
-            lo, hi = np.quantile(drawn, tails(level), axis=1)
+            lo, hi = np.quantile(drawn, tails(LEVEL), axis=1)
             value = means[column]
             columns |= {f"{name}_lo": np.minimum(lo, value), f"{name}_hi": np.maximum(hi, value)}
     return Swept(n, pd.DataFrame(columns))
