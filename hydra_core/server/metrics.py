@@ -351,7 +351,7 @@ class RecentKinds:
 def _shifts(
     rows: Sequence[tuple[float, tuple[float, ...]]], now: float
 ) -> dict[str, tuple[float, bool]]:
-    from hydra_core.live.bursts import compared  # scipy, which a start need not wait for
+    from hydra_core.live.drift import compared  # scipy, which a start need not wait for
 
     at = np.array([moment for moment, _ in rows])
     widths = {len(values) for _, values in rows}

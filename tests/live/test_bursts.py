@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hydra_core.console.live.view_traffic import burst_command, burst_text, calibration_text
-from hydra_core.live.bursts import bursts
+from hydra_core.live.drift import bursts
 from hydra_core.live.traffic import calibration
 from hydra_core.server.metrics import RecentKinds
 from tests.live.logs import AT, decision, traffic

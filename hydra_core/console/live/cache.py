@@ -30,9 +30,8 @@ from hydra_core.live.traffic import Traffic, traffic_of
 from hydra_core.replay.replay import catalog_scores
 
 if TYPE_CHECKING:
-    from hydra_core.live.bursts import Burst
     from hydra_core.live.canary import CanaryReport
-    from hydra_core.live.drift import Drift
+    from hydra_core.live.drift import Burst, Drift
     from hydra_core.live.flight.analysis import FlightReport, TeamParts
     from hydra_core.live.flight.effects import Effect, Reading
     from hydra_core.live.regions import Region
@@ -151,7 +150,7 @@ def bursts(key: LogKey, digest: str, _catalog: Catalog) -> tuple[Burst, ...]:
     Raises:
         HydraError: No decision was scored by its predictor.
     """
-    from hydra_core.live.bursts import bursts_of
+    from hydra_core.live.drift import bursts_of
 
     del digest
     return bursts_of(scored_by(traffic(key), _catalog), _catalog.dimensions)
