@@ -11,10 +11,11 @@ import os
 import streamlit as st
 
 from hydra_core.base.addresses import is_forwarded, is_loopback
-from hydra_core.base.errors import AccessError
+from hydra_core.base.errors import AccessError, HydraError
 from hydra_core.base.workspace import workspace_folder
 from hydra_core.console.access import sign_in
 from hydra_core.console.demo import session
+from hydra_core.console.tasks import Task
 from hydra_core.console.widgets import literal
 from hydra_core.store.roles import Action, Actor, Role, Roles, require, roles_of
 
@@ -163,3 +164,23 @@ def _from_this_machine() -> bool:
     address = st.context.ip_address  # None for loopback; no text at all in Streamlit's AppTest
     elsewhere = isinstance(address, str) and not is_loopback(address)
     return not (sign_in.insecure() or is_forwarded(st.context.headers) or elsewhere)
+
+
+def stop_button(task: Task, key: str, *, help: str | None = None) -> None:
+    """Ask it to stop; what another person began takes a publisher.
+
+    Args:
+        help: What becomes of what is done.
+    """
+    own = not task.owner or task.owner == actor().name
+    st.button(
+        "Stop", icon=":material/stop:", key=key, width="stretch", on_click=_stop, args=(task,),
+        disabled=task.cancel.is_set() or not (own or may(Action.MODERATE)), help=help,
+    )  # fmt: skip
+
+
+def _stop(task: Task) -> None:
+    try:
+        task.stop(actor())
+    except HydraError as error:
+        st.toast(literal(str(error)), icon=":material/lock:")

@@ -15,7 +15,6 @@ from hydra_core.console.catalog import add_model, profiles_page
 from hydra_core.console.catalog import dialogs as catalog_dialogs
 from hydra_core.console.catalog import models as models_view
 from hydra_core.console.catalog import policy as catalog_policy
-from hydra_core.console.catalog import status as catalog_status
 from hydra_core.console.catalog import what_if as what_if_view
 from hydra_core.console.components.scripts import cell_typing
 from hydra_core.console.drafts import Working
@@ -112,7 +111,7 @@ def _draft(
     except HydraError as error:
         widgets.problem(error)
         return
-    catalog_status.status_line(working)
+    drafts.status_line(working)
     view = ""
     if views:
         st.session_state.setdefault(key, views[0])

@@ -14,7 +14,7 @@ from hydra_core.base.errors import EvalSetError, HydraError, Problem
 from hydra_core.choosing.new_catalog import covered
 from hydra_core.console import cache, replays, selectors, state, tables, widgets
 from hydra_core.console.access import identity
-from hydra_core.console.access.stopping import stop_button
+from hydra_core.console.access.identity import stop_button
 from hydra_core.console.demo import session
 from hydra_core.console.eval_sets import make_catalog
 from hydra_core.console.eval_sets.import_records import (

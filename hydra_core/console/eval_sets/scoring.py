@@ -9,7 +9,7 @@ import streamlit as st
 from hydra_core.base.errors import HydraError
 from hydra_core.console import cache, replays, widgets
 from hydra_core.console.access import identity
-from hydra_core.console.access.stopping import stop_button
+from hydra_core.console.access.identity import stop_button
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.tasks import Task, Tasks, Write
 from hydra_core.console.widgets import literal

@@ -18,7 +18,7 @@ from hydra_core.base.types import Catalog, Rule
 from hydra_core.catalog.binding import require_bundle
 from hydra_core.console import cache, replays, selectors, state, tables, widgets
 from hydra_core.console.access import identity
-from hydra_core.console.access.stopping import stop_button
+from hydra_core.console.access.identity import stop_button
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.figures.intervals import IntervalsView, intervals_figure
 from hydra_core.console.frame import Head

@@ -9,7 +9,6 @@ import streamlit as st
 from hydra_core.base.errors import HydraError
 from hydra_core.console import drafts, frame, selectors, widgets
 from hydra_core.console.cache import CatalogEntry
-from hydra_core.console.catalog import status as catalog_status
 from hydra_core.console.drafts import Working
 from hydra_core.console.frame import Head, Part
 from hydra_core.console.releases import exports as ship_exports
@@ -42,7 +41,7 @@ def _on_draft(
         except HydraError as error:
             widgets.problem(error)
             return
-        catalog_status.status_line(working, tools=False)
+        drafts.status_line(working, tools=False)
         draw(entry, working)
 
     return part

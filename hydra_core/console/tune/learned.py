@@ -30,7 +30,7 @@ from hydra_core.console import (
     widgets,
 )
 from hydra_core.console.access import identity
-from hydra_core.console.access.stopping import stop_button
+from hydra_core.console.access.identity import stop_button
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.eval_sets import make_catalog
 from hydra_core.console.figures.frontier import frontier_figure

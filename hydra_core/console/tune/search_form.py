@@ -17,7 +17,7 @@ from hydra_core.choosing.policy_search import SearchedPolicy, search_policy
 from hydra_core.choosing.space import Cell, Space, cells_around
 from hydra_core.console import replays, state, tables, widgets
 from hydra_core.console.access import identity
-from hydra_core.console.access.stopping import stop_button
+from hydra_core.console.access.identity import stop_button
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.demo import session
 from hydra_core.console.frame import BY_HAND
