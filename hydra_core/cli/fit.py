@@ -18,7 +18,14 @@ from hydra_core.cli.output import (
     table,
 )
 from hydra_core.cli.score import open_predictor, scores_for
-from hydra_core.cli.workspace import CATALOG, catalog_text, existing, open_catalog, require_account
+from hydra_core.cli.workspace import (
+    CATALOG,
+    catalog_text,
+    existing,
+    open_catalog,
+    require_account,
+    shown,
+)
 
 if TYPE_CHECKING:
     from hydra_core.base.types import Catalog
@@ -80,6 +87,9 @@ def fit(options: argparse.Namespace) -> int:
         print_json({**rung.numbers(), "path": out})
     else:
         print(_rung_text(rung))
+    if options.out is not None:
+        say(f"written to {options.out}")
+        say(f"next: hydra-router evaluate {shown(options.evalset)} --catalog {shown(options.out)}")
     return 0
 
 

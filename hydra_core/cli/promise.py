@@ -128,6 +128,7 @@ def _write(options: argparse.Namespace, made: Promise, rule: Rule) -> None:
     key = "value_usd" if rule.value == "value" else "tau"
     text = catalog_text(options.catalog)
     write_release(options.out, with_promise(text, "catalog", made.promised, (key, knob)))
+    say(f"written to {options.out}")
 
 
 def _text(made: Promise, rule: Rule) -> str:
