@@ -19,9 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.quality.ladder_sets import materials
-from hydra_core.choosing.sources.heads import cross_fit_heads
+from benchmarks.quality.sources import cross_fit_heads, outcomes_of
 from hydra_core.choosing.sources.lift import cross_fit
-from hydra_core.choosing.sources.outcomes import outcomes_of
 from hydra_core.choosing.sources.promise import promise, walk
 from hydra_core.choosing.sources.rungs import Kind, fit_of
 from hydra_core.predictor.onnx_predictor import default_predictor

@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hydra_core.choosing.sources.heads import cross_fit_heads
-from hydra_core.choosing.sources.ladder import ladder
+from benchmarks.quality.sources import cross_fit_heads, ladder
 from hydra_core.choosing.sources.promise import promise, walk
 from hydra_core.choosing.sources.rungs import Kind, fit_of, fit_rung
 from tests.choosing.learning_sets import learnable, material_of

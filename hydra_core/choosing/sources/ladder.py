@@ -11,18 +11,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from hydra_core.base.intervals import Interval
-from hydra_core.base.types import FloatArray, Progress
+from hydra_core.base.types import IntArray, Progress
 from hydra_core.choosing.lift import Lift, ends
-from hydra_core.choosing.material import Material
 from hydra_core.choosing.sources.cell_findings import Finding, findings_of
-from hydra_core.choosing.sources.heads import cross_fit_heads, rank_outcomes
-from hydra_core.choosing.sources.lift import CrossFitted
+from hydra_core.choosing.sources.lift import CrossFitted, Ranked
 from hydra_core.choosing.sources.outcomes import (
     Outcomes,
     groups_at,
-    groups_of,
-    outcomes_of,
     outcomes_of_replay,
 )
 from hydra_core.choosing.sources.rungs import TITLES, Kind, Rung, Start, fit_rung, judged_rung
@@ -30,6 +28,7 @@ from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.outcome_model.raw import Predicted
 from hydra_core.replay.replay import ReplayData
 from hydra_core.replay.significance import mean_interval
+from hydra_core.routing.matcher import cost_order, returns_on_upgrading
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,47 +70,14 @@ class Ladder:
         }
 
 
-def ladder(
-    material: Material,
-    start: Start | None = None,
-    *,
-    prices: FloatArray | None = None,
-    heads: bool = True,
-    groups_are_traffic: bool = False,
-    folds: int = 5,
-    seed: int = 0,
-    progress: Progress | None = None,
-) -> Ladder:
-    """Judge the four sources on one set.
-
-    Args:
-        material: What to learn from.
-        start: The catalog's side of it.
-        prices: (m, 2) USD per million tokens read and written, for heads; None predicts cost as
-            the set has it.
-        heads: Whether to judge heads, which takes most of the time.
-        groups_are_traffic: The operator says that the set's groups are real kinds of traffic.
-        folds, seed: Of the cross-fits.
-        progress: Called with (done, total) sources.
-
-    Raises:
-        ValueError: No complete query, or fewer clusters than folds.
-    """
-
-    def found() -> CrossFitted:
-        return cross_fit_heads(material, prices, folds=folds, seed=seed)
-
-    return _judged(
-        outcomes_of(material),
-        start,
-        groups_of(material),
-        findings_of(material.evalset, material.models),
-        found if heads else None,
-        groups_are_traffic=groups_are_traffic,
-        folds=folds,
-        seed=seed,
-        progress=progress,
-    )
+def rank_outcomes(
+    outcomes: Outcomes, predicted: Predicted, part: IntArray | None = None
+) -> CrossFitted:
+    """Rank queries by cross-fitted predictions, (n, m) in the order of the outcomes' models."""
+    returns = returns_on_upgrading(predicted.success, predicted.cost_usd)
+    ranked = Ranked(outcomes, returns, cost_order(returns, predicted.cost_usd))
+    own = np.zeros(outcomes.n, np.intp) if part is None else part
+    return CrossFitted(ranked, own, predicted=predicted)
 
 
 def ladder_of_replay(
@@ -132,7 +98,7 @@ def ladder_of_replay(
         evalset: The same set.
         start: The catalog's side of it.
         predicted: (n, m) cross-fitted predictions of success heads; None leaves heads out.
-        groups_are_traffic, folds, seed, progress: As in `ladder`.
+        groups_are_traffic, folds, seed, progress: As in `ladder_of`.
 
     Raises:
         ValueError: Fewer clusters than folds.
@@ -143,7 +109,7 @@ def ladder_of_replay(
         assert predicted is not None
         return rank_outcomes(outcomes, predicted)
 
-    return _judged(
+    return ladder_of(
         outcomes,
         start,
         groups_at(evalset, data.rows),
@@ -156,7 +122,7 @@ def ladder_of_replay(
     )
 
 
-def _judged(
+def ladder_of(
     outcomes: Outcomes,
     start: Start | None,
     groups: Sequence[str] | None,
@@ -168,7 +134,21 @@ def _judged(
     seed: int,
     progress: Progress | None,
 ) -> Ladder:
-    """Every source by the same outcomes; `heads` ranks them by success heads."""
+    """Judge the sources by the same outcomes.
+
+    Args:
+        outcomes: Of n queries and m models.
+        start: The catalog's side of it.
+        groups: (n,) group of each query; None without any.
+        findings: Outcomes of the set that look wrong.
+        heads: Ranks the same queries by success heads; None leaves heads out.
+        groups_are_traffic: The operator says that the set's groups are real kinds of traffic.
+        folds, seed: Of the cross-fits.
+        progress: Called with (done, total) sources.
+
+    Raises:
+        ValueError: Fewer clusters than folds.
+    """
     kinds = [kind for kind in Kind if heads is not None or kind is not Kind.HEADS]
     rungs = []
     for number, kind in enumerate(kinds):

@@ -95,31 +95,6 @@ def groups_at(evalset: EvalSet, rows: IntArray) -> list[str] | None:
     return [str(name) for name in queries["group"].iloc[rows].fillna("")]
 
 
-def outcomes_of(material: Material) -> Outcomes:
-    """Return the rows of a material on which every model has an outcome and a cost.
-
-    Raises:
-        ValueError: No row is complete.
-    """
-    rows = material.complete
-    if not rows.size:
-        raise ValueError("no query has an outcome and a cost of every model")
-    tokens = (material.input_tokens, material.output_tokens)
-    read, written = (
-        None if values is None or not np.isfinite(values[rows]).all() else values[rows]
-        for values in tokens
-    )
-    return Outcomes(
-        material.models,
-        np.asarray(material.messages.requirements[rows], dtype=np.float64),
-        material.quality[rows],
-        material.cost_usd[rows],
-        np.unique(material.clusters[rows], return_inverse=True)[1],
-        read,
-        written,
-    )
-
-
 def outcomes_of_replay(data: ReplayData, evalset: EvalSet) -> Outcomes:
     """Return the outcomes of a replayed set, at the costs it was replayed with.
 

@@ -1,0 +1,130 @@
+"""The sources of shortfalls judged on a material alone, without a catalog or a replay."""
+
+from __future__ import annotations
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from hydra_core.base.types import FloatArray, Progress
+from hydra_core.choosing.heads import choose, fit, grouped_parts
+from hydra_core.choosing.material import Material
+from hydra_core.choosing.sources.cell_findings import findings_of
+from hydra_core.choosing.sources.few_outcomes import FEW, fit_few
+from hydra_core.choosing.sources.ladder import Ladder, ladder_of, rank_outcomes
+from hydra_core.choosing.sources.lift import CrossFitted
+from hydra_core.choosing.sources.outcomes import Outcomes, groups_of
+from hydra_core.choosing.sources.rungs import Start
+from hydra_core.outcome_model.model import OutcomeHeads
+from hydra_core.outcome_model.raw import Predicted
+
+
+def outcomes_of(material: Material) -> Outcomes:
+    """Return the rows of a material on which every model has an outcome and a cost.
+
+    Raises:
+        ValueError: No row is complete.
+    """
+    rows = material.complete
+    if not rows.size:
+        raise ValueError("no query has an outcome and a cost of every model")
+    tokens = (material.input_tokens, material.output_tokens)
+    read, written = (
+        None if values is None or not np.isfinite(values[rows]).all() else values[rows]
+        for values in tokens
+    )
+    return Outcomes(
+        material.models,
+        np.asarray(material.messages.requirements[rows], dtype=np.float64),
+        material.quality[rows],
+        material.cost_usd[rows],
+        np.unique(material.clusters[rows], return_inverse=True)[1],
+        read,
+        written,
+    )
+
+
+def _fit_heads(material: Material, *, few: bool, seed: int) -> OutcomeHeads:
+    """Fit success heads: from few queries by the fixed recipe, else chosen by inner folds."""
+    with threadpool_limits(1):
+        if few:
+            return fit_few(material, seed=seed)
+        return fit(material, choose(material, np.random.default_rng(seed)), seed=seed)
+
+
+def cross_fit_heads(
+    material: Material,
+    prices: FloatArray | None = None,
+    *,
+    folds: int = 5,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> CrossFitted:
+    """Rank the models of every complete query by heads that have not seen it and its cluster.
+
+    Args:
+        prices: (m, 2) USD per million tokens read and written, in the order of the material's
+            models; None predicts cost as the set has it.
+        folds, seed, progress: As in `lift.cross_fit`.
+
+    Raises:
+        ValueError: Fewer clusters than folds, or no complete query.
+    """
+    if np.unique(material.clusters).size < folds:
+        raise ValueError(f"{material.n} queries cannot be cut into {folds} parts")
+    part = grouped_parts(material.clusters, folds, np.random.default_rng(seed))
+    n, m = material.n, len(material.models)
+    success, cost = np.empty((n, m)), np.empty((n, m))
+    for number in range(folds):
+        rows = np.flatnonzero(part == number)
+        train = material.take(np.flatnonzero(part != number))
+        heads = _fit_heads(train, few=n < FEW, seed=seed + number)
+        pool = heads.for_pool(material.models, np.zeros(m), prices)
+        predicted = pool.predict(material.messages.take(rows))
+        success[rows], cost[rows] = predicted.success, predicted.cost_usd
+        if progress is not None:
+            progress(number + 1, folds)
+    rows = material.complete
+    return rank_outcomes(outcomes_of(material), Predicted(success, cost).take(rows), part[rows])
+
+
+def ladder(
+    material: Material,
+    start: Start | None = None,
+    *,
+    prices: FloatArray | None = None,
+    heads: bool = True,
+    groups_are_traffic: bool = False,
+    folds: int = 5,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Ladder:
+    """Judge the four sources on one set.
+
+    Args:
+        material: What to learn from.
+        start: The catalog's side of it.
+        prices: (m, 2) USD per million tokens read and written, for heads; None predicts cost as
+            the set has it.
+        heads: Whether to judge heads, which takes most of the time.
+        groups_are_traffic: The operator says that the set's groups are real kinds of traffic.
+        folds, seed: Of the cross-fits.
+        progress: Called with (done, total) sources.
+
+    Raises:
+        ValueError: No complete query, or fewer clusters than folds.
+    """
+
+    def found() -> CrossFitted:
+        return cross_fit_heads(material, prices, folds=folds, seed=seed)
+
+    return ladder_of(
+        outcomes_of(material),
+        start,
+        groups_of(material),
+        findings_of(material.evalset, material.models),
+        found if heads else None,
+        groups_are_traffic=groups_are_traffic,
+        folds=folds,
+        seed=seed,
+        progress=progress,
+    )
