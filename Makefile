@@ -11,8 +11,11 @@ RAY := .venv-ray
 PYTEST := $(BIN)/python -m pytest -q
 # one more than cores: many tests wait for a server, a page or a process
 PARALLEL := -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --dist worksteal
-# what fails is run once more by itself, since a browser waits for a busy machine; twice is a failure
-BROWSER := $(PYTEST) -m "browser or package"
+FAST := -m "not slow and not browser and not package"
+SLOW := -m "slow and not browser and not package"
+BROWSER := -m "browser or package"
+# what fails is run once more by itself, since a busy machine is slow; twice is a failure
+AGAIN := --last-failed --last-failed-no-failures none
 INSTALL := python -m pip install -q --disable-pip-version-check
 LOCK := $(BIN)/uv pip compile -q --upgrade --python-platform x86_64-manylinux_2_28 \
 	--custom-compile-command "make lock" pyproject.toml
@@ -31,11 +34,11 @@ run: $(VENV)/.run  ## open the console on port 8501 (PORT=... for another)
 	@$(BIN)/python -m hydra_core console --server.port $(PORT)
 
 test: test-fast  ## all tests, the fast ones first
-	$(PYTEST) $(PARALLEL) -m "slow and not browser and not package"
-	$(BROWSER) || $(BROWSER) --last-failed --last-failed-no-failures none
+	$(PYTEST) $(PARALLEL) $(SLOW) || $(PYTEST) $(SLOW) $(AGAIN)
+	$(PYTEST) $(BROWSER) || $(PYTEST) $(BROWSER) $(AGAIN)
 
 test-fast: $(VENV)/.dev  ## all but the slow, the browser's and the wheel's tests
-	$(PYTEST) $(PARALLEL) -m "not slow and not browser and not package"
+	$(PYTEST) $(PARALLEL) $(FAST) || $(PYTEST) $(FAST) $(AGAIN)
 
 test-range: $(VENV)/.dev  ## fast and wheel's tests: lowest dependencies, later Pythons that are installed
 	.ci/range
