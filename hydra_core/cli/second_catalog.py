@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from hydra_core.base.intervals import Interval
     from hydra_core.base.types import Catalog
     from hydra_core.decision_log.canaries import CanaryOrder
-    from hydra_core.live.logged_value import LoggedValue
+    from hydra_core.live.off_policy import LoggedValue
     from hydra_core.live.shadow import Predict, Shadow
     from hydra_core.predictor.onnx_predictor import Prediction
 
@@ -142,8 +142,7 @@ def _order(options: argparse.Namespace) -> tuple[CanaryOrder, str]:
 
 def _shadow(options: argparse.Namespace) -> int:
     from hydra_core.decision_log.reading import read_log
-    from hydra_core.live.logged_value import logged_value
-    from hydra_core.live.off_policy import NoOverlapError
+    from hydra_core.live.off_policy import NoOverlapError, logged_value
     from hydra_core.live.shadow import predicted, shadow
     from hydra_core.live.traffic import traffic_of
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from hydra_core.base.errors import HydraError, RoutingError
-from hydra_core.live.logged_value import logged_value
-from hydra_core.live.off_policy import NoOverlapError
+from hydra_core.live.off_policy import NoOverlapError, logged_value
 from hydra_core.live.shadow import routes, shadow
 from hydra_core.routing.query import Query
 from hydra_core.routing.router import Router

@@ -23,8 +23,7 @@ from hydra_core.decision_log.reading import read_log
 from hydra_core.live.flight.folders import FlightFolder, list_flights, load
 from hydra_core.live.flight.settings import Flight, Metric
 from hydra_core.live.flight.table import Rows
-from hydra_core.live.logged_value import LoggedValue, logged_value
-from hydra_core.live.off_policy import NoOverlapError
+from hydra_core.live.off_policy import LoggedValue, NoOverlapError, logged_value
 from hydra_core.live.shadow import Shadow, shadow
 from hydra_core.live.traffic import Traffic, traffic_of
 from hydra_core.replay.replay import catalog_scores

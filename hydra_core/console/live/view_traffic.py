@@ -16,7 +16,7 @@ from hydra_core.console.figures.shares import TimelineView, TrafficView
 from hydra_core.console.numbers import percent
 from hydra_core.live.costs import CostAgainst
 from hydra_core.live.drift import CHANGED, STEADY, BandShares, Burst, Drift
-from hydra_core.live.logged_value import LoggedValue
+from hydra_core.live.off_policy import LoggedValue
 from hydra_core.live.regions import LEAST_KNOWN, Region
 from hydra_core.live.shadow import Shadow
 from hydra_core.live.traffic import (
