@@ -19,7 +19,7 @@ from datetime import date
 
 import numpy as np
 
-from hydra_core.base.success_block import ModelSuccess, SuccessBlock
+from hydra_core.base.fitted_blocks import ModelSuccess, SuccessBlock
 from hydra_core.base.types import (
     DIMENSIONS,
     Ability,

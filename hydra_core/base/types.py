@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hydra_core.base.fitted_blocks import Promised, SuccessBlock
 from hydra_core.base.list_price import ListPrice, LongPromptPrice
-from hydra_core.base.promised import Promised
-from hydra_core.base.success_block import SuccessBlock
 
 
 class Rule(StrEnum):

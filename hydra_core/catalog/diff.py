@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from datetime import date
 from enum import StrEnum
 
-from hydra_core.base.success_block import PerDimension
+from hydra_core.base.fitted_blocks import PerDimension
 from hydra_core.base.types import Benchmark, Catalog, ModelSpec, Team
 
 

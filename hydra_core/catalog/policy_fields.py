@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from hydra_core.base.digests import SHA256
-from hydra_core.base.promised import Promised
+from hydra_core.base.fitted_blocks import Promised
 from hydra_core.base.reading.fields import POSITIVE, SHARE, Bounds, Section
 from hydra_core.base.types import (
     Chosen,

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from hydra_core.base.digests import text_sha256
-from hydra_core.base.promised import Promised
+from hydra_core.base.fitted_blocks import Promised
 from hydra_core.base.types import Catalog
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.profiles import capabilities

@@ -39,8 +39,8 @@ from typing import Final
 import numpy as np
 
 from hydra_core.base.errors import MismatchError
+from hydra_core.base.fitted_blocks import SuccessBlock
 from hydra_core.base.list_price import ListPrice, at_long_prices, long_prices
-from hydra_core.base.success_block import SuccessBlock
 from hydra_core.base.types import Catalog, FloatArray, IntArray, Pool
 from hydra_core.outcome_model.raw import Predicted
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hydra_core.base.promised import Promised
+from hydra_core.base.fitted_blocks import Promised
 from hydra_core.catalog.promised import routes_by
 from hydra_core.live.promise_watch import evidence, promise_status
 from hydra_core.routing.decision import Cause

@@ -1,6 +1,6 @@
 """serve watches the catalog's promise: feedback that contradicts it shows in metrics and health."""
 
-from hydra_core.base.promised import Promised
+from hydra_core.base.fitted_blocks import Promised
 from hydra_core.catalog.promised import with_promise
 from tests.server.conftest import CATALOG, asked, wait_for
 

@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 from hydra_core.base.errors import MismatchError
-from hydra_core.base.promised import Promised
+from hydra_core.base.fitted_blocks import Promised
 from hydra_core.base.types import ChoiceArray, FloatArray, IntArray, Rule, SuccessSource
 from hydra_core.choosing.sources.lift import cross_fit, settings_of
 from hydra_core.choosing.sources.outcomes import clusters_of, outcomes_of_replay
