@@ -192,8 +192,8 @@ def _fit_in(args: argparse.Namespace, team: Any) -> None:
 
 
 def _export(args: argparse.Namespace) -> int:
-    from hydra_core.lab.training.network.checkpoint import load_weights
     from hydra_core.lab.training.network.heads import KernelConfig, WordConfig
+    from hydra_core.lab.training.network.model import load_weights
     from hydra_core.lab.training.network.recipe import prepare
     from hydra_core.lab.training.network.second_stage import add_heads, fit_second, reader
     from hydra_core.lab.training.ship.release import E5, SCRATCH, Job, release

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from hydra_core.base.types import DIMENSIONS
-from hydra_core.lab.training.network.checkpoint import predict
+from hydra_core.lab.training.network.model import predict
 from hydra_core.lab.training.network.recipe import Material, Recipe, prepare, run
 from hydra_core.lab.training.ship.release import metrics
 from hydra_core.lab.training.texts.dataset import DataPaths, Splits

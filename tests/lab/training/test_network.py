@@ -11,7 +11,6 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="training needs torch: make test-train")
 
-from hydra_core.lab.training.network.checkpoint import load_weights, predict
 from hydra_core.lab.training.network.fit import (
     FitConfig,
     Fitter,
@@ -19,7 +18,7 @@ from hydra_core.lab.training.network.fit import (
     squared_spread,
     weighted_bce,
 )
-from hydra_core.lab.training.network.model import EncoderConfig, Predictor
+from hydra_core.lab.training.network.model import EncoderConfig, Predictor, load_weights, predict
 from hydra_core.lab.training.network.pretrained import (
     PretrainedError,
     TrimmedVocab,

@@ -17,8 +17,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from hydra_core.base.types import Float32Array
-from hydra_core.lab.training.network.checkpoint import load_weights, save_weights
-from hydra_core.lab.training.network.model import Predictor
+from hydra_core.lab.training.network.model import Predictor, load_weights, save_weights
 from hydra_core.lab.training.network.workers import Team
 from hydra_core.lab.training.texts.augment import Family
 from hydra_core.lab.training.texts.encode import buckets, collate, token_ids

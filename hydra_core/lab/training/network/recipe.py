@@ -17,9 +17,15 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from hydra_core.base.errors import HydraError
-from hydra_core.lab.training.network.checkpoint import load_weights, predict
 from hydra_core.lab.training.network.fit import FitConfig, FitResult, Fitter
-from hydra_core.lab.training.network.model import EncoderConfig, Predictor, from_pack, init_table
+from hydra_core.lab.training.network.model import (
+    EncoderConfig,
+    Predictor,
+    from_pack,
+    init_table,
+    load_weights,
+    predict,
+)
 from hydra_core.lab.training.network.pretrained import PretrainedPack, TrimmedVocab, read_pack, trim
 from hydra_core.lab.training.network.workers import Team
 from hydra_core.lab.training.ship.probe import spread

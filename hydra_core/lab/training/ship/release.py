@@ -14,8 +14,7 @@ from tokenizers import Tokenizer
 
 from hydra_core.base.types import Float32Array
 from hydra_core.lab.bundle_writing import write_manifest
-from hydra_core.lab.training.network.checkpoint import predict
-from hydra_core.lab.training.network.model import EncoderConfig, Predictor
+from hydra_core.lab.training.network.model import EncoderConfig, Predictor, predict
 from hydra_core.lab.training.ship.calibrate import apply_all, bias_by_group, fit_all
 from hydra_core.lab.training.ship.card import Findings, attack_quality, card, demo_attacks
 from hydra_core.lab.training.ship.claim_head import add_claims
