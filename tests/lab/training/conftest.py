@@ -21,7 +21,7 @@ def vocab() -> UnigramVocab:
     pieces = ["<s>", "<pad>", "</s>", "<unk>", "▁"]
     pieces += ["▁" + w for w in WORDS] + letters + ["<mask>"]
     scores = np.array([0.0] * 4 + [-3.0] + [-5.0] * len(WORDS) + [-9.0] * len(letters) + [0.0])
-    return UnigramVocab(tuple(pieces), scores.astype(np.float32), 0, 2, 1, 3, {})
+    return UnigramVocab(tuple(pieces), scores.astype(np.float32))
 
 
 @pytest.fixture(scope="session")

@@ -131,15 +131,10 @@ class PretrainedError(HydraError):
 
 @dataclass(frozen=True, slots=True)
 class UnigramVocab:
-    """A SentencePiece unigram vocabulary: pieces, log scores, normaliser."""
+    """A SentencePiece unigram vocabulary: pieces and log scores."""
 
     pieces: tuple[str, ...]
     scores: Float32Array
-    bos: int
-    eos: int
-    pad: int
-    unk: int
-    normalise: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +145,6 @@ class PretrainedPack:
     layers: int
     heads: int
     intermediate: int
-    positions: int
-    eps: float
     vocab: UnigramVocab
     tensors: dict[str, Float32Array]
 
@@ -190,16 +183,15 @@ def read_pack(path: Path) -> PretrainedPack:
         raise PretrainedError(f"{path}: starts with {data[:4]!r}, expected {_MAGIC!r}")
     cur = _Cursor(data, 8)
     width, layers, heads, inner, vocab_size, positions, _types = (int(v) for v in cur.take("7i"))
-    eps = float(cur.take("f")[0])
-    cur.one("i")
+    cur.take("fi")
     vocab = _read_vocab(cur)
     shapes = _shapes(width, layers, inner, vocab_size, positions)
     tensors = _read_tensors(cur, shapes)
-    return PretrainedPack(width, layers, heads, inner, positions, eps, vocab, tensors)
+    return PretrainedPack(width, layers, heads, inner, vocab, tensors)
 
 
 def _read_vocab(cur: _Cursor) -> UnigramVocab:
-    count, bos, eos, pad, unk = (int(v) for v in cur.take("5i"))
+    count = int(cur.take("5i")[0])
     blob_bytes = cur.one("Q")
     offsets = cur.array("<u4", count + 1).astype(np.int64)
     scores = cur.array("<f4", count).astype(np.float32)
@@ -209,11 +201,10 @@ def _read_vocab(cur: _Cursor) -> UnigramVocab:
         blob[a:b].decode("utf-8", "replace") for a, b in zip(offsets[:-1], offsets[1:], strict=True)
     )
     entries, _bytes = cur.one("i"), cur.one("I")
-    normalise: dict[str, str] = {}
-    for _ in range(entries):
-        source, outs = cur.one("I"), cur.one("B")
-        normalise[chr(source)] = "".join(chr(cur.one("I")) for _ in range(outs))
-    return UnigramVocab(pieces, scores, bos, eos, pad, unk, normalise)
+    for _ in range(entries):  # of a normaliser that our tokenizer does not need
+        cur.one("I")
+        cur.take(f"{cur.one('B')}I")
+    return UnigramVocab(pieces, scores)
 
 
 def _shapes(

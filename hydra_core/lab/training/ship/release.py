@@ -123,10 +123,9 @@ def _mean(values: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A bundle and what was found while making it; `parity` only where there is a float graph."""
+    """A bundle and what was found while making it."""
 
     bundle: Bundle
-    parity: Parity | None
     quality: dict[str, object]
 
 
@@ -202,7 +201,7 @@ def conclude(
     quality = summary(found, drift)
     title = f"Model card: {job.name} {job.version}"
     (job.folder / "MODEL_CARD.md").write_text(card(title, job.prose, found), "utf-8")
-    return Release(write(quality, ["MODEL_CARD.md"]), drift, quality)
+    return Release(write(quality, ["MODEL_CARD.md"]), quality)
 
 
 def measure(bundle: Bundle, job: Job) -> Findings:
