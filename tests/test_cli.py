@@ -452,6 +452,14 @@ def test_wrong_arguments_are_invalid_input():
     assert shell("fly").returncode == 2
 
 
+def test_an_unknown_option_is_answered_with_the_options_of_its_verb(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["report", "evaluation", "mine", "--catalog", "a", "--out", "b", "--wrong"])
+    said = capsys.readouterr().err
+    assert "--tuned-on" in said
+    assert "unrecognized arguments: --wrong" in said
+
+
 def test_a_reader_that_leaves_early_causes_no_traceback(world):
     read, write = os.pipe()
     os.close(read)

@@ -97,10 +97,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: Command line without the program's name; None takes the process's own.
     """
-    parser = build_parser()
-    options, unknown = parser.parse_known_args(arguments)
+    options, unknown = build_parser().parse_known_args(arguments)
     if unknown and not hasattr(options, "passed_on"):
-        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+        options.refuse(f"unrecognized arguments: {' '.join(unknown)}")
     options.passed_on = unknown
     if sys.stdout is None:
         say("standard output is closed; send it somewhere, such as > result.txt")

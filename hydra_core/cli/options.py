@@ -38,7 +38,7 @@ def verb(
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.set_defaults(run=run, asks=asks)
+    parser.set_defaults(run=run, asks=asks, refuse=parser.error)
     if prints:
         parser.add_argument("--json", action="store_true", help="machine-readable result on stdout")
     return parser
