@@ -22,8 +22,8 @@ from hydra_core.cli import (
     collect,
     console,
     evaluate,
+    experiments,
     fit,
-    flight,
     import_benchmarks,
     import_logs,
     import_tables,
@@ -35,7 +35,6 @@ from hydra_core.cli import (
     report,
     route,
     score,
-    second_catalog,
     serve,
     validate,
 )
@@ -54,7 +53,7 @@ _VERBS: Final = (
     ),
     ("", "", (collect, score, init, evaluate, fit, learn, promise)),
     ("report", "write an evaluation, portability or ablation report", (report,)),
-    ("", "", (releases, route, validate, serve, second_catalog, flight, large_sets)),
+    ("", "", (releases, route, validate, serve, experiments, large_sets)),
     ("audit", "check the record of who changed what", (audit,)),
     ("lab", "make and check predictors", (label, predictor, probe)),
 )
