@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from hydra_core.base.errors import Problem, ProblemsError
 from hydra_core.cli.options import Verbs, verb
@@ -39,6 +39,25 @@ example:
   hydra-router token --name ci --role viewer
 """
 
+_ANOTHER = "share of decisions that may try another capable model (default: none)"
+_ALL = "share that may try any model, so that the log can value any policy (default: none)"
+_LIMIT = "stop it when it is so many times as expensive or as slow (0: never)"
+#: Flag, default (whose type the value has), unit, help.
+_SETTINGS: Final[tuple[tuple[str, float | str, str, str | None], ...]] = (
+    ("--explore", 0.0, "SHARE", _ANOTHER),
+    ("--explore-all", 0.0, "SHARE", _ALL),
+    ("--explore-floor", 0.5, "P", "least predicted success"),
+    ("--explore-budget", 1.0, "USD", "a day, all workers"),
+    ("--canary", "", "CATALOG", "a second catalog, stopped when it is worse"),
+    ("--canary-share", 0.1, "SHARE", "of the conversations"),
+    ("--canary-limit", 2.0, "X", _LIMIT),
+    ("--max-body-mb", 20.0, "MB", None),
+    ("--rate", 0.0, "N", "requests/s a caller"),
+    ("--queue", 64, "N", "requests that may wait for a decision"),
+    ("--queue-wait", 1.0, "S", "and how long, in seconds"),
+    ("--not-ready", 3.0, "S", "not ready before a stop, seconds"),
+)
+
 
 def add_verbs(verbs: Verbs) -> None:
     """Add serve and token."""
@@ -60,50 +79,8 @@ def add_verbs(verbs: Verbs) -> None:
         "--insecure-no-sign-in", action="store_true", help="answer anybody, decisions only"
     )
     parser.add_argument("--bundle", default="", metavar="B", help="predictor bundle folder")
-    parser.add_argument(
-        "--explore",
-        type=float,
-        default=0.0,
-        metavar="SHARE",
-        help="share of decisions that may try another capable model (default: none)",
-    )
-    parser.add_argument(
-        "--explore-all",
-        type=float,
-        default=0.0,
-        metavar="SHARE",
-        help="share that may try any model, so that the log can value any policy (default: none)",
-    )
-    parser.add_argument(
-        "--explore-floor", type=float, default=0.5, metavar="P", help="least predicted success"
-    )
-    parser.add_argument(
-        "--explore-budget", type=float, default=1.0, metavar="USD", help="a day, all workers"
-    )
-    parser.add_argument(
-        "--canary", default="", metavar="CATALOG", help="a second catalog, stopped when it is worse"
-    )
-    parser.add_argument(
-        "--canary-share", type=float, default=0.1, metavar="SHARE", help="of the conversations"
-    )
-    parser.add_argument(
-        "--canary-limit",
-        type=float,
-        default=2.0,
-        metavar="X",
-        help="stop it when it is so many times as expensive or as slow (0: never)",
-    )
-    parser.add_argument("--max-body-mb", type=float, default=20.0, metavar="MB")
-    parser.add_argument("--rate", type=float, default=0.0, metavar="N", help="requests/s a caller")
-    parser.add_argument(
-        "--queue", type=int, default=64, metavar="N", help="requests that may wait for a decision"
-    )
-    parser.add_argument(
-        "--queue-wait", type=float, default=1.0, metavar="S", help="and how long, in seconds"
-    )
-    parser.add_argument(
-        "--not-ready", type=float, default=3.0, metavar="S", help="not ready before a stop, seconds"
-    )
+    for flag, default, unit, words in _SETTINGS:
+        parser.add_argument(flag, type=type(default), default=default, metavar=unit, help=words)
     parser.add_argument(
         "--log-level", default="info", choices=["debug", "info", "warning", "error"]
     )
