@@ -237,14 +237,15 @@ def _columns(evalset: EvalSet, models: Sequence[str]) -> list[int]:
 
 def _outcome_problems(models: Sequence[str], quality: FloatArray) -> list[Problem]:
     """What is wrong with each model's outcomes."""
-    problems = []
+    wrong: dict[str, tuple[str, str]] = {}
     for name, values in zip(models, quality.T, strict=True):
         known = values[np.isfinite(values)]
         if known.size < LEAST_OUTCOMES:
-            remedy = f"at least {LEAST_OUTCOMES} are needed: leave the model out, or collect more"
-            problems.append(Problem(f"model {name!r}", f"has {known.size} outcomes", remedy))
+            remedy = f"at least {LEAST_OUTCOMES} are needed: collect more, or leave the model out"
+            wrong[name] = f"has {known.size} outcomes", remedy
         elif known.min() == known.max():
             message = f"has the same outcome ({known[0]:g}) on all of its {known.size} queries"
-            remedy = "there is nothing to learn about it: leave it out"
-            problems.append(Problem(f"model {name!r}", message, remedy))
-    return problems
+            wrong[name] = message, "there is nothing to learn about it: leave it out"
+    kept = [name for name in models if name not in wrong]
+    how = f"; on the command line --models {','.join(kept)}" if len(kept) > 1 else ""
+    return [Problem(f"model {n!r}", what, remedy + how) for n, (what, remedy) in wrong.items()]

@@ -146,8 +146,10 @@ def test_a_model_with_too_few_outcomes_anywhere_is_refused(tmp_path):
     evalset = logged_only(tmp_path / "set")
     quality = evalset.quality.copy()
     quality[320:, 2] = np.nan
-    with pytest.raises(OutcomeModelError, match=r"has 20 outcomes \(at least 25 are needed"):
+    with pytest.raises(OutcomeModelError, match=r"has 20 outcomes \(at least 25 are needed") as bad:
         material_of(replace(evalset, quality=quality))
+    others = ",".join(name for i, name in enumerate(evalset.models) if i != 2)
+    assert f"--models {others}" in str(bad.value)
 
 
 def test_a_log_that_says_nothing_names_what_to_collect(tmp_path):
