@@ -50,11 +50,12 @@ def opened(learned, workspace, open_page):
 @pytest.fixture
 def sweeps(learned, monkeypatch):
     """The set under both rules."""
-    monkeypatch.setenv("HYDRA_WORKSPACE", str(learned))
     evalset = load_evalset(learned / "evalsets" / "traffic")
     catalog = load_catalog(learned / "catalogs" / "valued.yaml")
     today, scores = date(2026, 6, 1), catalog_scores(evalset, catalog)
-    model = catalog_outcome_model(catalog)
+    with monkeypatch.context() as there:  # what a page writes must not go into this folder
+        there.setenv("HYDRA_WORKSPACE", str(learned))
+        model = catalog_outcome_model(catalog)
     return {
         Rule.SHORTFALL: sweep_catalog(evalset, catalog, scores, today=today),
         Rule.VALUE: sweep_by_value(evalset, catalog, model, cross_fitted=True, today=today),
