@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from hydra_core.base.types import FloatArray, Progress
 from hydra_core.choosing.heads import choose, fit, grouped_parts
 from hydra_core.choosing.material import Material
 from hydra_core.choosing.sources.cell_findings import findings_of
@@ -13,7 +12,6 @@ from hydra_core.choosing.sources.few_outcomes import FEW, fit_few
 from hydra_core.choosing.sources.ladder import Ladder, ladder_of, rank_outcomes
 from hydra_core.choosing.sources.lift import CrossFitted
 from hydra_core.choosing.sources.outcomes import Outcomes, groups_of
-from hydra_core.choosing.sources.rungs import Start
 from hydra_core.outcome_model.model import OutcomeHeads
 from hydra_core.outcome_model.raw import Predicted
 
@@ -51,20 +49,11 @@ def _fit_heads(material: Material, *, few: bool, seed: int) -> OutcomeHeads:
         return fit(material, choose(material, np.random.default_rng(seed)), seed=seed)
 
 
-def cross_fit_heads(
-    material: Material,
-    prices: FloatArray | None = None,
-    *,
-    folds: int = 5,
-    seed: int = 0,
-    progress: Progress | None = None,
-) -> CrossFitted:
+def cross_fit_heads(material: Material, *, folds: int = 5, seed: int = 0) -> CrossFitted:
     """Rank the models of every complete query by heads that have not seen it and its cluster.
 
     Args:
-        prices: (m, 2) USD per million tokens read and written, in the order of the material's
-            models; None predicts cost as the set has it.
-        folds, seed, progress: As in `lift.cross_fit`.
+        folds, seed: As in `lift.cross_fit`.
 
     Raises:
         ValueError: Fewer clusters than folds, or no complete query.
@@ -78,53 +67,44 @@ def cross_fit_heads(
         rows = np.flatnonzero(part == number)
         train = material.take(np.flatnonzero(part != number))
         heads = _fit_heads(train, few=n < FEW, seed=seed + number)
-        pool = heads.for_pool(material.models, np.zeros(m), prices)
+        pool = heads.for_pool(material.models, np.zeros(m), None)
         predicted = pool.predict(material.messages.take(rows))
         success[rows], cost[rows] = predicted.success, predicted.cost_usd
-        if progress is not None:
-            progress(number + 1, folds)
     rows = material.complete
     return rank_outcomes(outcomes_of(material), Predicted(success, cost).take(rows), part[rows])
 
 
 def ladder(
     material: Material,
-    start: Start | None = None,
     *,
-    prices: FloatArray | None = None,
     heads: bool = True,
     groups_are_traffic: bool = False,
     folds: int = 5,
     seed: int = 0,
-    progress: Progress | None = None,
 ) -> Ladder:
     """Judge the four sources on one set.
 
     Args:
         material: What to learn from.
-        start: The catalog's side of it.
-        prices: (m, 2) USD per million tokens read and written, for heads; None predicts cost as
-            the set has it.
         heads: Whether to judge heads, which takes most of the time.
         groups_are_traffic: The operator says that the set's groups are real kinds of traffic.
         folds, seed: Of the cross-fits.
-        progress: Called with (done, total) sources.
 
     Raises:
         ValueError: No complete query, or fewer clusters than folds.
     """
 
     def found() -> CrossFitted:
-        return cross_fit_heads(material, prices, folds=folds, seed=seed)
+        return cross_fit_heads(material, folds=folds, seed=seed)
 
     return ladder_of(
         outcomes_of(material),
-        start,
+        None,
         groups_of(material),
         findings_of(material.evalset, material.models),
         found if heads else None,
         groups_are_traffic=groups_are_traffic,
         folds=folds,
         seed=seed,
-        progress=progress,
+        progress=None,
     )

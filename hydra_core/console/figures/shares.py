@@ -236,7 +236,7 @@ def traffic_figure(view: TrafficView, colors: Palette) -> go.Figure:
     layout["annotations"] = [
         {
             "x": max(view.before[i], view.after[i]), "y": i, "xanchor": "left", "xshift": 10,
-            "text": _told(view.before[i], view.after[i]), "showarrow": False,
+            "text": _change_in_words(view.before[i], view.after[i]), "showarrow": False,
             "font": {"color": colors.ink, "size": 13},
         }
         for i in rows
@@ -257,7 +257,7 @@ def traffic_figure(view: TrafficView, colors: Palette) -> go.Figure:
     return go.Figure({"data": traces, "layout": layout})
 
 
-def _told(before: float, after: float) -> str:
+def _change_in_words(before: float, after: float) -> str:
     if abs(before - after) < 0.05:
         return f"{after:.1f}"
     return f"{before:.1f} → {after:.1f}"
