@@ -29,6 +29,21 @@ _MOST_USD = 1e9
 
 
 _Record = TypeVar("_Record")
+_Made = TypeVar("_Made")
+
+
+def bound(key: str, value: object, write: Callable[[Any], object]) -> dict[str, Any]:
+    """Key and callback of a widget that shows a value and hands on what it is changed to."""
+    st.session_state[key] = value
+    return {"key": key, "on_change": lambda: write(st.session_state[key])}
+
+
+def once(place: str, key: object, make: Callable[[], _Made]) -> _Made:
+    """What was made for a key, kept in the session until another key is asked for."""
+    if st.session_state.get(place, (None,))[0] != key:
+        st.session_state[place] = (key, make())
+    made: _Made = st.session_state[place][1]
+    return made
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from typing import Any, TypeVar
 
 import plotly.graph_objects as go
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from hydra_core.base.errors import HydraError, ProblemsError
@@ -28,6 +30,7 @@ from hydra_core.replay.replay import ReplayData
 from hydra_core.replay.sweep import Sweep
 from hydra_core.replay.verdict import Verdict
 
+_Option = TypeVar("_Option")
 _PAINT_S = 0.03
 #: Tiles side by side whose labels are whole at 1280 pixels.
 _MOST_IN_A_ROW = 5
@@ -157,13 +160,16 @@ def notes(sweep: Sweep, further: Sequence[str] = ()) -> None:
         st.caption(":material/info: " + " ".join(literal(note) for note in lines))
 
 
-def metric_row(entries: Sequence[tuple[str, str, str, str]]) -> None:
+def metric_row(
+    entries: Sequence[tuple[str, str, str, str]], widths: Sequence[float] | None = None
+) -> None:
     """Figures side by side: (label, value, what stands below it or '', help) each.
 
     More than five would cut off their labels at 1280 pixels: they stand in two rows.
     """
-    wide = len(entries) if len(entries) <= _MOST_IN_A_ROW else (len(entries) + 1) // 2
-    places = [*st.columns(wide), *(st.columns(wide) if len(entries) > wide else ())]
+    rows = 1 if len(entries) <= _MOST_IN_A_ROW else 2
+    wide = widths or -(-len(entries) // rows)
+    places = [place for _ in range(rows) for place in st.columns(wide)]
     for column, (label, value, below, text) in zip(places, entries, strict=False):
         column.metric(
             label, literal(value), delta=literal(below) or None, delta_color="off",
@@ -275,6 +281,33 @@ def no_evalset() -> None:
         "No eval set is scored by this catalog's predictor and shares models with it.",
         [(SETS, "Import or score an eval set")],
     )
+
+
+def switch(
+    label: str,
+    options: Collection[_Option],
+    key: str,
+    format_func: Callable[[Any], str] = str,
+    place: DeltaGenerator | None = None,
+) -> _Option:
+    """A control without its label; the first option where the session has none of them."""
+    if st.session_state.get(key) not in options:
+        st.session_state[key] = next(iter(options))
+    chosen = (place or st).segmented_control(
+        label, list(options), format_func=format_func, key=key, required=True,
+        persist_state="session", label_visibility="collapsed",
+    )  # fmt: skip
+    return next(iter(options)) if chosen is None else chosen
+
+
+def done(step: Callable[[], object]) -> bool:
+    """Do something, or show why it cannot be done."""
+    try:
+        step()
+    except HydraError as error:
+        problem(error)
+        return False
+    return True
 
 
 def forget(*keys: str) -> None:

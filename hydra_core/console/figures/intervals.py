@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from hydra_core.base.intervals import Interval
 from hydra_core.base.types import FloatArray
 from hydra_core.console.figures.theme import Palette, base_layout, plain, tint
 
@@ -26,6 +27,15 @@ class Series:
     low: FloatArray | None = None
     high: FloatArray | None = None
     tone: str = "accent"
+
+    @classmethod
+    def of(
+        cls, name: str, found: Sequence[Interval], tone: str = "accent", scale: float = 1.0
+    ) -> Series:
+        """One interval per row, times a scale."""
+        ends = scale * np.array([[one.value, one.lo, one.hi] for one in found], dtype=np.float64)
+        value, low, high = ends.reshape(-1, 3).T
+        return cls(name, value, low, high, tone)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,16 +23,17 @@ from hydra_core.console.inspect.value_rule import mean_answers, valuation
 from hydra_core.console.inspect.view_conversation import MODE_MEANINGS, MODES
 from hydra_core.console.inspect.view_words import valid
 from hydra_core.console.numbers import policy_text
+from hydra_core.console.state import bound, once
 from hydra_core.console.widgets import colors, figure, literal
 from hydra_core.routing.conversations.conversation import (
     COMPACTED_SHARE,
     IMAGE_TOKENS,
     Event,
+    Options,
     Simulation,
     TurnOutcome,
     play,
 )
-from hydra_core.routing.conversations.conversation import Simulation as Played
 from hydra_core.routing.conversations.economics import assumed_cache
 from hydra_core.routing.conversations.messages import Conversation
 from hydra_core.routing.query import Query
@@ -48,35 +49,24 @@ _SHOWN_CHARS = 280
 _PAGE = 20
 
 
-def headline(played: Mapping[StickyMode, Played], mode: StickyMode) -> None:
+def headline(played: Mapping[StickyMode, Simulation], mode: StickyMode) -> None:
     """Cost of the chosen mode beside routing every turn by itself."""
     one, afresh = played[mode], played[StickyMode.PER_REQUEST]
     cached = 100 * one.cached_tokens / max(one.input_tokens, 1)
-    columns = st.columns(4)
     turned = f"{afresh.switches} switch{'es' * (afresh.switches != 1)}"
     change = _change(one.cost_usd, afresh.cost_usd) if one is not afresh else "no stickiness"
-    columns[0].metric(
-        "Cost, estimated", literal(usd(one.cost_usd)), literal(change), delta_color="off",
-        delta_arrow="off", border=True, 
-        help="The whole conversation in the chosen mode. Below: compared with routing every turn "
-        "by itself.",
-    )  # fmt: skip
-    columns[1].metric(
-        "Every turn by itself", literal(usd(afresh.cost_usd)), turned,
-        delta_color="off", delta_arrow="off", border=True,
-        help="The same conversation without stickiness: every turn is routed by itself.",
-    )  # fmt: skip
-    columns[2].metric(
-        "Switches", str(one.switches), literal(f"{usd(one.lost_usd)} lost"),
-        delta_color="off", delta_arrow="off", border=True,
-        help="Turns that go to another model than the turn before. The new model has not read the "
-        "history, so a switch bills it in full.",
-    )  # fmt: skip
-    columns[3].metric(
-        "From the cache", f"{cached:.0f} %", f"of {one.input_tokens:,} tokens",
-        delta_color="off", delta_arrow="off", border=True,
-        help="Share of the input billed at the cached price.",
-    )  # fmt: skip
+    widgets.metric_row([
+        ("Cost, estimated", usd(one.cost_usd), change,
+         "The whole conversation in the chosen mode. Below: compared with routing every turn by "
+         "itself."),
+        ("Every turn by itself", usd(afresh.cost_usd), turned,
+         "The same conversation without stickiness: every turn is routed by itself."),
+        ("Switches", str(one.switches), f"{usd(one.lost_usd)} lost",
+         "Turns that go to another model than the turn before. The new model has not read the "
+         "history, so a switch bills it in full."),
+        ("From the cache", f"{cached:.0f} %", f"of {one.input_tokens:,} tokens",
+         "Share of the input billed at the cached price."),
+    ])  # fmt: skip
 
 
 def _change(cost: float, afresh: float) -> str:
@@ -90,7 +80,7 @@ def _change(cost: float, afresh: float) -> str:
     return f"{abs(share)} % {'more' if share > 0 else 'less'}"
 
 
-def lanes(played: Mapping[StickyMode, Played], mode: StickyMode) -> None:
+def lanes(played: Mapping[StickyMode, Simulation], mode: StickyMode) -> None:
     """The modes side by side, turn by turn."""
     order = views.cost_order(tuple(played.values()))
     chart = lanes_figure(
@@ -99,7 +89,7 @@ def lanes(played: Mapping[StickyMode, Played], mode: StickyMode) -> None:
     figure(chart, "conversation.lanes", alt="The model of every turn in each stickiness mode")
 
 
-def modes(played: Mapping[StickyMode, Played]) -> None:
+def modes(played: Mapping[StickyMode, Simulation]) -> None:
     """Cost, switches and models of each mode as a table."""
     frame = views.mode_table(played)
     frame["models"] = [literal(names) for names in frame["models"]]
@@ -121,7 +111,7 @@ def modes(played: Mapping[StickyMode, Played]) -> None:
 
 
 def turns(
-    conversation: Conversation, played: Mapping[StickyMode, Played], mode: StickyMode
+    conversation: Conversation, played: Mapping[StickyMode, Simulation], mode: StickyMode
 ) -> None:
     """The timeline: each turn with its model, kept or changed, and why."""
     count = len(conversation.turns)
@@ -215,9 +205,15 @@ def simulated(catalog: Catalog, conversation: Conversation) -> dict[StickyMode, 
     )
     with st.spinner("Playing the conversation", show_time=True):
         memo, count = scored(conversation)
-        answers = answer_tokens(priced, memo)
+        options = Options(
+            images=frozenset(now.images),
+            compacted=frozenset(now.compacted),
+            health=now.health,
+            health_from=now.health_from,
+            answer_tokens=answer_tokens(priced, memo),
+        )
         return {
-            mode: play(priced, memo, conversation, now.options(mode, answers), count)
+            mode: play(priced, memo, conversation, replace(options, mode=mode), count)
             for mode in MODES
         }
 
@@ -247,12 +243,14 @@ def answer_tokens(catalog: Catalog, predictor: Memo) -> Callable[[str, Query], f
 
 def scored(conversation: Conversation) -> tuple[Memo, Callable[[str], int]]:
     """Scores and token counts of a conversation, kept while it is on this page."""
-    kept = st.session_state.get("conversation.scored")
-    if kept is None or kept[0] != conversation:
-        count = lru_cache(maxsize=None)(cache.token_counter().count)
-        kept = (conversation, Memo(cache.predictor(), conversation), count)
-        st.session_state["conversation.scored"] = kept
-    return kept[1], kept[2]
+    return once(
+        "conversation.scored",
+        conversation,
+        lambda: (
+            Memo(cache.predictor(), conversation),
+            lru_cache(maxsize=None)(cache.token_counter().count),
+        ),
+    )
 
 
 def played_out(catalog: Catalog, conversation: Conversation) -> None:
@@ -291,15 +289,13 @@ def played_out(catalog: Catalog, conversation: Conversation) -> None:
 
 def pick_mode() -> None:
     """The stickiness mode whose figures and turns are shown."""
-    st.session_state["conversation.mode"] = get().mode
     st.segmented_control(
         "Stickiness",
         list(MODES),
         format_func=MODES.__getitem__,
-        key="conversation.mode",
         required=True,
         label_visibility="collapsed",
-        on_change=lambda: put(mode=st.session_state["conversation.mode"]),
+        **bound("conversation.mode", get().mode, lambda mode: put(mode=mode)),
     )
 
 

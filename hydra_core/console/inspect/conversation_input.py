@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,10 @@ from hydra_core.base.errors import HydraError
 from hydra_core.base.types import Catalog, StickyMode
 from hydra_core.console import widgets
 from hydra_core.console.inspect import samples
-from hydra_core.console.state import Remembered
+from hydra_core.console.state import Remembered, bound
 from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.routing.conversations.context import context_at
-from hydra_core.routing.conversations.conversation import Options
 from hydra_core.routing.conversations.messages import MAX_BYTES, Conversation, parse_messages
-from hydra_core.routing.query import Query
 from hydra_core.routing.router import Scorer
 
 
@@ -27,17 +26,14 @@ class Playing:
     """A conversation and what happens during it.
 
     Attributes:
-        catalog: Key of the catalog, '' for the default.
         scene: Id of the shipped conversation, '' for the operator's own.
         own: The operator's own conversation, once one has been read.
         mode: The mode whose turns are listed.
-        tau: None for the catalog's own, or that of the policy being tuned.
         threshold: Sticky threshold gamma, None for the catalog's.
         answer_tokens: Of an answer that is not there; None to estimate it as for a message.
         cached_share: Cached input price as a share of the input price, where none is named.
     """
 
-    catalog: str = ""
     scene: str = ""
     own: Conversation | None = None
     mode: StickyMode = StickyMode.PER_SESSION
@@ -56,33 +52,15 @@ class Playing:
             return self.own
         return next(s.conversation for s in samples.scenes() if s.id == self.scene)
 
-    def options(self, mode: StickyMode, answer_tokens: Callable[[str, Query], float]) -> Options:
-        """How one mode is played."""
-        return Options(
-            mode=mode,
-            images=frozenset(self.images),
-            compacted=frozenset(self.compacted),
-            health=self.health,
-            health_from=self.health_from,
-            answer_tokens=answer_tokens,
-        )
+
+def _scene(at: int = 0) -> dict[str, Any]:
+    """A shipped conversation with what happens in it."""
+    scene = samples.scenes()[at]
+    return {"scene": scene.id, "images": scene.images, "compacted": scene.compacted}
 
 
-def _first(link: Mapping[str, str]) -> Playing:
-    """The first shipped conversation, whatever the link says."""
-    del link
-    scene = samples.scenes()[0]
-    return Playing(scene=scene.id, images=scene.images, compacted=scene.compacted)
-
-
-_PLAYING = Remembered("conversation", _first)
+_PLAYING = Remembered("conversation", lambda link: Playing(**_scene()))
 get, put = _PLAYING.get, _PLAYING.put
-
-
-def load_scene(scene_id: str) -> None:
-    """Play a shipped conversation with what happens in it."""
-    scene = next(s for s in samples.scenes() if s.id == scene_id)
-    put(scene=scene.id, images=scene.images, compacted=scene.compacted)
 
 
 class Memo:
@@ -158,24 +136,23 @@ def source() -> None:
 
 def _kind_changed() -> None:
     if st.session_state["conversation.kind"] == "Example":
-        load_scene(samples.scenes()[0].id)
+        put(**_scene())
     elif get().scene:
         put(scene="", own=None, images=(), compacted=())
 
 
 def _examples() -> None:
-    scenes = {scene.id: scene for scene in samples.scenes()}
-    key = "conversation.scene"
-    st.session_state[key] = get().scene or next(iter(scenes))
+    scenes = samples.scenes()
+    ids = [scene.id for scene in scenes]
+    named = get().scene or ids[0]
     st.selectbox(
         "Example",
-        list(scenes),
-        format_func=lambda name: scenes[name].title,
-        key=key,
+        ids,
+        format_func=lambda name: scenes[ids.index(name)].title,
         label_visibility="collapsed",
-        on_change=lambda: load_scene(st.session_state[key]),
+        **bound("conversation.scene", named, lambda name: put(**_scene(ids.index(name)))),
     )
-    st.caption(scenes[st.session_state[key]].note)
+    st.caption(scenes[ids.index(named)].note)
 
 
 def _read(raw: str | bytes, name: str) -> None:
@@ -194,27 +171,22 @@ def events(catalog: Catalog, conversation: Conversation) -> None:
     count = len(conversation.turns)
     _turns("images", "Attach an image on turn", range(1, count + 1))
     _turns("compacted", "Compact the history before turn", range(2, count + 1))
-    with st.popover(_health_label(), icon=":material/ecg_heart:", width="stretch"):
+    low = sum(value < 1.0 for value in get().health.values())
+    health = f"Health ({low} lowered)" if low else "Health"
+    with st.popover(health, icon=":material/ecg_heart:", width="stretch"):
         _health(catalog, count)
     with st.popover("Stickiness and prices", icon=":material/tune:", width="stretch"):
         _assumptions(catalog)
 
 
 def _turns(field: str, label: str, numbers: range) -> None:
-    key = f"conversation.{field}"
-    st.session_state[key] = [number for number in getattr(get(), field) if number in numbers]
+    chosen = [number for number in getattr(get(), field) if number in numbers]
     st.multiselect(
         label,
         list(numbers),
-        key=key,
         placeholder="None",
-        on_change=lambda: put(**{field: tuple(sorted(st.session_state[key]))}),
+        **bound(f"conversation.{field}", chosen, lambda now: put(**{field: tuple(sorted(now))})),
     )
-
-
-def _health_label() -> str:
-    low = sum(value < 1.0 for value in get().health.values())
-    return f"Health ({low} lowered)" if low else "Health"
 
 
 def _health(catalog: Catalog, turns: int) -> None:
@@ -223,55 +195,38 @@ def _health(catalog: Catalog, turns: int) -> None:
     st.caption(
         f"A model below {floor:.2f} is vetoed: it leaves the ranking, the others keep their order."
     )
-    key = "conversation.health_from"
-    st.session_state[key] = min(now.health_from, turns)
-    st.number_input(
-        "From turn", 1, turns, key=key, on_change=lambda: put(health_from=st.session_state[key])
-    )
+    st.number_input("From turn", 1, turns, **_field("health_from", min(now.health_from, turns)))
     for model in catalog.models:
-        slider = f"conversation.health.{model.id}"
-        st.session_state[slider] = now.health.get(model.id, 1.0)
-        st.slider(
-            widgets.literal(model.id), 0.0, 1.0, step=0.05, key=slider,
-            on_change=_set_health, args=(model.id,),
-        )  # fmt: skip
+        health = now.health.get(model.id, 1.0)
+        shown = bound(f"conversation.health.{model.id}", health, partial(_set_health, model.id))
+        st.slider(widgets.literal(model.id), 0.0, 1.0, step=0.05, **shown)
 
 
-def _set_health(model: str) -> None:
-    value = float(st.session_state[f"conversation.health.{model}"])
+def _set_health(model: str, value: float) -> None:
     put(health={**get().health, model: value})
+
+
+def _field(name: str, value: object) -> dict[str, Any]:
+    """What makes a widget show a field and write it back."""
+    return bound(f"conversation.{name}", value, lambda changed: put(**{name: changed}))
 
 
 def _assumptions(catalog: Catalog) -> None:
     now = get()
     threshold = catalog.policy.sticky.threshold if now.threshold is None else now.threshold
-    _number(
-        "threshold", "Sticky threshold γ", threshold, 0.0, 1.0, 0.05,
-        "A routed turn whose largest requirement is below γ stays on its model.",
-    )  # fmt: skip
-    key = "conversation.answer_tokens"
-    st.session_state[key] = now.answer_tokens
     st.number_input(
-        "Tokens of a missing answer", 0, 100_000, step=50, key=key, placeholder="estimated",
+        "Sticky threshold γ", 0.0, 1.0, step=0.05, **_field("threshold", threshold),
+        help="A routed turn whose largest requirement is below γ stays on its model.",
+    )  # fmt: skip
+    st.number_input(
+        "Tokens of a missing answer", 0, 100_000, step=50, placeholder="estimated",
         help="For turns without an answer. Empty: estimated for each model, as on Message. 0 "
-        "leaves those answers out of the costs.",
-        on_change=lambda: put(answer_tokens=st.session_state[key]),
+        "leaves those answers out of the costs.", **_field("answer_tokens", now.answer_tokens),
     )  # fmt: skip
     unnamed = sum(model.cached_input_usd_per_mtok is None for model in catalog.models)
     if unnamed:
-        _number(
-            "cached_share", "Cached input price, share of the input price", now.cached_share,
-            0.0, 1.0, 0.05, f"An assumption for {unnamed} models whose cached price the catalog "
-            "does not name. 1 means no discount.",
+        st.number_input(
+            "Cached input price, share of the input price", 0.0, 1.0, step=0.05,
+            help=f"An assumption for {unnamed} models whose cached price the catalog does not "
+            "name. 1 means no discount.", **_field("cached_share", now.cached_share),
         )  # fmt: skip
-
-
-def _number(
-    field: str, label: str, value: float, low: float, high: float, step: float, text: str
-) -> None:
-    key = f"conversation.{field}"
-    st.session_state[key] = value
-    st.number_input(
-        label, low, high, step=step, key=key, help=text,
-        on_change=lambda: put(**{field: st.session_state[key]}),
-    )  # fmt: skip

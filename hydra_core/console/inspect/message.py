@@ -28,6 +28,7 @@ from hydra_core.console.inspect import view_words as words
 from hydra_core.console.inspect.figures import requirements_figure
 from hydra_core.console.inspect.view import Inspection, facts, knob_of, message_steps, settable
 from hydra_core.console.numbers import RULES, knob_text
+from hydra_core.console.state import bound
 from hydra_core.console.widgets import colors, figure, literal
 from hydra_core.lab.robustness.occlusion import Occlusion, occlude, spans
 from hydra_core.predictor.onnx_predictor import Prediction
@@ -136,30 +137,27 @@ def words_panel(text: str, one: Inspection, turn: int, key: str) -> None:
     """Which words raised which requirement."""
     left, right = st.columns([3, 5], vertical_alignment="center")
     left.markdown("**Which words raised it**")
-    names = [titled(name) for name in one.decision.dimensions]
-    by_link = dict(zip(one.decision.dimensions, names, strict=True))
-    wanted = by_link.get(inspect_state.get().part, names[0])
-    st.session_state["inspect.words.dimension"] = wanted
+    by_name = {titled(dimension): dimension for dimension in one.decision.dimensions}
+    names = list(by_name)
+    linked = titled(inspect_state.get().part)
+    wanted = linked if linked in by_name else names[0]
+    shown = bound(
+        "inspect.words.dimension", wanted, lambda name: inspect_state.put(part=by_name[name])
+    )
     with right.container(horizontal=True, horizontal_alignment="right"):
         chosen = st.segmented_control(
-            "Requirement", names, key="inspect.words.dimension", required=True,
-            label_visibility="collapsed", on_change=_look_at, args=(by_link,),
-        )  # fmt: skip
+            "Requirement", names, required=True, label_visibility="collapsed", **shown
+        )
     address.write(link(one, key))
     place = st.empty()  # the last message's words go before this one's are looked for
     with place.container():
         found = _occlusion(text, turn)
     if found is None:
         return
-    k = names.index(chosen or names[0])
+    k = names.index(chosen or wanted)
     with place.container():
         st.html(words.highlighted(text, found, k, colors(), one.gap))
         _legend(text, found, k, names[k])
-
-
-def _look_at(names: Mapping[str, str]) -> None:
-    chosen = st.session_state["inspect.words.dimension"]
-    inspect_state.put(part=next(one for one, name in names.items() if name == chosen))
 
 
 def _legend(text: str, found: Occlusion, k: int, name: str) -> None:
@@ -226,13 +224,10 @@ def _link(one: Inspection, key: str) -> None:
     now = inspect_state.get()
     size = len(now.text) + (len(now.other) if now.compare else 0)
     fits = 0 < size <= inspect_state.LINK_CHARS
-    st.session_state["inspect.share"] = now.share_text and fits
-    st.toggle(
-        "Include the text in the link",
-        key="inspect.share",
-        disabled=not fits,
-        on_change=lambda: inspect_state.put(share_text=bool(st.session_state["inspect.share"])),
+    shown = bound(
+        "inspect.share", now.share_text and fits, lambda on: inspect_state.put(share_text=on)
     )
+    st.toggle("Include the text in the link", disabled=not fits, **shown)
     if size > inspect_state.LINK_CHARS:
         st.caption(f"A text of {size:,} characters is too long for a link.")
     elif now.share_text:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
@@ -12,9 +13,11 @@ from hydra_core.console import bundles, cache, selectors, widgets
 from hydra_core.console.cache import CatalogEntry
 from hydra_core.console.inspect import samples
 from hydra_core.console.inspect import state as inspect_state
+from hydra_core.console.inspect.state import put
 from hydra_core.console.inspect.view_robustness import family_name
 from hydra_core.console.inspect.view_words import valid
 from hydra_core.console.numbers import RULES
+from hydra_core.console.state import bound
 from hydra_core.lab.robustness.attack import load_probes
 from hydra_core.predictor.languages import LANGUAGES, detect
 
@@ -69,60 +72,41 @@ def policy(*, compare: bool = True) -> tuple[str, Catalog] | None:
 
 
 def _mode(compare: bool) -> None:
-    st.session_state["inspect.mode"] = "Compare two" if compare else "One message"
-    st.segmented_control(
-        "Messages",
-        ("One message", "Compare two"),
-        key="inspect.mode",
-        required=True,
-        label_visibility="collapsed",
-        on_change=lambda: inspect_state.put(
-            compare=st.session_state["inspect.mode"] == "Compare two"
-        ),
-    )
+    modes = ("One message", "Compare two")
+    shown = bound("inspect.mode", modes[compare], lambda mode: put(compare=mode == modes[1]))
+    st.segmented_control("Messages", modes, required=True, label_visibility="collapsed", **shown)
 
 
 def choose_rule(rule: Rule) -> None:
-    st.session_state["inspect.rule"] = rule
     st.segmented_control(
-        "Rule",
-        list(Rule),
-        format_func=RULES.__getitem__,
-        key="inspect.rule",
-        required=True,
-        label_visibility="collapsed",
-        width="stretch",
+        "Rule", list(Rule), format_func=RULES.__getitem__, required=True, width="stretch",
         help="The rule whose decision is explained. The decision of the other rule is beside it.",
-        on_change=lambda: inspect_state.put(rule=Rule(st.session_state["inspect.rule"])),
-    )
+        label_visibility="collapsed", **bound("inspect.rule", rule, lambda rule: put(rule=rule)),
+    )  # fmt: skip
 
 
 def knob(policy: Policy) -> None:
     """The setting of the rule in force; changing it here changes nothing on Tune."""
     if policy.rule is Rule.VALUE:
-        st.session_state["inspect.value"] = policy.knob
         st.number_input(
             "V in USD",
             min_value=1e-9,
             step=float(f"{policy.knob / 10:.1g}"),
             format="%.6g",
-            key="inspect.value",
             help="V is the value of one more resolved query. It starts at the setting of Tune, or "
             "at the catalog's own. A change here does not change Tune.",
-            on_change=lambda: inspect_state.put(value_usd=float(st.session_state["inspect.value"])),
+            **bound("inspect.value", policy.knob, lambda usd: put(value_usd=usd)),
         )
         return
-    st.session_state["inspect.tau"] = policy.tau
     st.number_input(
         "Threshold τ",
         min_value=0.0,
         max_value=100.0,
         step=0.01,
         format="%.4g",
-        key="inspect.tau",
         help="tau is the largest weighted shortfall of an eligible model. It starts at the setting "
         "of Tune, or at the catalog's own. A change here does not change Tune.",
-        on_change=lambda: inspect_state.put(tau=float(st.session_state["inspect.tau"])),
+        **bound("inspect.tau", policy.tau, lambda tau: put(tau=tau)),
     )
 
 
@@ -146,20 +130,22 @@ def message(catalog: Catalog, field: str = "text", label: str = "Message") -> No
 
 
 def _area(field: str, label: str) -> None:
-    key = f"inspect.{field}"
     now = inspect_state.get()
-    st.session_state[key] = valid(getattr(now, field))
     without = field == "text" and now.requirements is not None and not now.text
     st.text_area(
         label,
         height=150 if now.compare else 212,
-        key=key,
         placeholder="This link came without its text. The scores below are those of the text."
         if without
         else "Type or paste a message, then press Route or Ctrl+Enter",
         label_visibility="collapsed",
-        on_change=lambda: inspect_state.put(**{field: st.session_state[key]}),
+        **_field(field, valid(getattr(now, field))),
     )
+
+
+def _field(name: str, value: object) -> dict[str, Any]:
+    """What makes a widget show a field and write it back."""
+    return bound(f"inspect.{name}", value, lambda changed: put(**{name: changed}))
 
 
 def _picker(field: str) -> None:
@@ -171,19 +157,20 @@ def _picker(field: str) -> None:
         "From", places, format_func=lambda key: names[key], key=f"inspect.{field}.from"
     )
     if not where:
-        shown = samples.examples()
-        options = {one.label: one.text for one in shown}
+        options = {one.label: one.text for one in samples.examples()}
     else:
         entry = next(e for e in sets if e.key == where)
         options = _queries(entry, st.text_input("Containing", key=f"inspect.{field}.find"))
-    key = f"inspect.{field}.pick"
-    st.session_state[key] = None
+
+    def take(label: str | None) -> None:
+        if label in options:
+            put(**{field: options[label]})
+
     st.selectbox(
         "Message",
         list(options),
-        key=key,
         placeholder="Choose one" if options else "Nothing found",
-        on_change=lambda: _take(field, options.get(st.session_state[key] or "")),
+        **bound(f"inspect.{field}.pick", None, take),
     )
 
 
@@ -209,29 +196,22 @@ def _queries(entry: cache.SetEntry, wanted: str) -> dict[str, str]:
     }
 
 
-def _take(field: str, text: str | None) -> None:
-    if text is not None:
-        inspect_state.put(**{field: text})
-
-
 def _suffixes() -> None:
     """Message B becomes message A with an appended claim of difficulty in its language."""
     now = inspect_state.get()
     language = detect(now.text)
-    probes = load_probes()
     st.caption(
         "Message B becomes message A with a claim of difficulty at its end. The task stays the "
         f"same, so the model should not change. In {LANGUAGES[language].name}:"
     )
-    for family, texts in probes.items():
-        label = family_name(family)
+    for family, texts in load_probes().items():
         suffix = texts.get(language) or texts["en"]
         st.button(
-            label,
+            family_name(family),
             key=f"inspect.suffix.{family}",
             width="stretch",
             help=widgets.literal(suffix),
-            on_click=inspect_state.put,
+            on_click=put,
             kwargs={"other": f"{now.text}\n\n{suffix}"},
         )
 
@@ -239,30 +219,15 @@ def _suffixes() -> None:
 def _request(catalog: Catalog) -> None:
     """What else the request has: its turn, an image, tools, models it may not use."""
     now = inspect_state.get()
-    st.session_state["inspect.turn"] = now.turn
+    st.number_input("User turn", 1, 99, **_field("turn", now.turn))
     st.number_input(
-        "User turn", 1, 99, key="inspect.turn",
-        on_change=lambda: inspect_state.put(turn=int(st.session_state["inspect.turn"])),
-    )  # fmt: skip
-    st.session_state["inspect.context_tokens"] = now.context_tokens
-    st.number_input(
-        "Earlier context, tokens", 0, 99_999_999, step=1_000, key="inspect.context_tokens",
+        "Earlier context, tokens", 0, 99_999_999, step=1_000,
         help="What the model reads besides the message: earlier turns, files, a system prompt.",
-        on_change=lambda: inspect_state.put(
-            context_tokens=int(st.session_state["inspect.context_tokens"])
-        ),
+        **_field("context_tokens", now.context_tokens),
     )  # fmt: skip
-    for field, label in (("has_image", "An image is attached"), ("needs_tools", "Declares tools")):
-        key = f"inspect.{field}"
-        st.session_state[key] = getattr(now, field)
-        st.toggle(label, key=key, on_change=_switched, args=(field,))
+    st.toggle("An image is attached", **_field("has_image", now.has_image))
+    st.toggle("Declares tools", **_field("needs_tools", now.needs_tools))
     ids = [model.id for model in catalog.models]
-    st.session_state["inspect.deny"] = [name for name in now.deny if name in ids]
-    st.multiselect(
-        "Models it may not use", ids, key="inspect.deny", placeholder="None",
-        on_change=lambda: inspect_state.put(deny=tuple(st.session_state["inspect.deny"])),
-    )  # fmt: skip
-
-
-def _switched(field: str) -> None:
-    inspect_state.put(**{field: bool(st.session_state[f"inspect.{field}"])})
+    denied = [name for name in now.deny if name in ids]
+    shown = bound("inspect.deny", denied, lambda names: put(deny=tuple(names)))
+    st.multiselect("Models it may not use", ids, placeholder="None", **shown)
