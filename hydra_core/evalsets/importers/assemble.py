@@ -152,7 +152,7 @@ def _draft(
     if np.isnan(cost_usd).all():
         warnings.append("there are no costs: cost per query and savings cannot be shown")
     elif free := int((cost_usd == 0).sum()):
-        warnings.append(f"{free} outcomes cost exactly 0; check that their cost is known")
+        warnings.append(f"{free} outcomes cost exactly 0; leave unknown costs empty")
     warnings += _doubts(models, quality, matrices)
     report = report_on(models, quality, cost_usd, dropped, warnings, queries)
     draft = Draft(queries, models, quality, cost_usd, report, matrices)

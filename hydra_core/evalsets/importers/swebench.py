@@ -109,7 +109,8 @@ def read_swebench(
     queries = texts.loc[ids].rename_axis("query_id").reset_index()
     quality, cost_usd = _matrix(ids, runs, 0), _matrix(ids, runs, 1)
     if free := int((cost_usd == 0).sum()):
-        warnings = (*warnings, f"{free} outcomes cost exactly 0; the upstream cost may be missing")
+        cost_usd[cost_usd == 0] = np.nan
+        warnings = (*warnings, f"{free} outcomes have a cost of 0: it was read as not known")
     if board is None and len({run.folder for run in runs}) < len(runs):
         warnings = (*warnings, "one run stands for several models")
     report = report_on(tuple(models), quality, cost_usd, dropped, warnings, queries)

@@ -220,11 +220,12 @@ def test_promptfoo_rows_from_its_cache_have_no_cost_and_errors_are_skipped(tmp_p
         promptfoo_row(0, "a"),
         promptfoo_row(0, "b", response=cached, cost=0, latencyMs=1),
         promptfoo_row(1, "a", failureReason=2, error="429", response={}),
-        promptfoo_row(1, "b", namedScores={"tone": 0.25}),
+        promptfoo_row(1, "b", namedScores={"tone": 0.25}, cost=0),  # as promptfoo without a price
     ]
     draft = read_harness([jsonl(tmp_path / "out.jsonl", rows)])
     assert outcomes(draft) == {("test-0", "a"): 1, ("test-0", "b"): 1, ("test-1", "b"): 1}
-    assert np.isnan(draft.cost_usd[0, 1])
+    assert np.isnan(draft.cost_usd[:, 1]).all()
+    assert "1 requests have a cost of 0" in " ".join(draft.report.warnings)
     assert draft.report.dropped[0].reason == "the provider gave an error"
     tone = read_harness([jsonl(tmp_path / "out.jsonl", rows)], score="tone")
     assert outcomes(tone) == {("test-1", "b"): 0.25}

@@ -87,7 +87,7 @@ def test_what_has_no_text_or_no_outcome_is_dropped_and_counted(tmp_path):
     }
 
 
-def test_a_missing_cost_is_missing_and_a_cost_of_zero_is_mentioned(tmp_path):
+def test_a_missing_cost_and_a_cost_of_zero_are_not_known(tmp_path):
     odd = details(
         **{
             "django__django-0": {"resolved": True, "cost": None},
@@ -95,8 +95,9 @@ def test_a_missing_cost_is_missing_and_a_cost_of_zero_is_mentioned(tmp_path):
         }
     )
     draft = read_swebench(*files(tmp_path, run("r", odd)), {"m": "r"})
-    assert draft.report.missing == {"m": (0, 1)}
-    assert any("cost exactly 0" in text for text in draft.report.warnings)
+    assert draft.report.missing == {"m": (0, 2)}
+    assert np.isnan(draft.cost_usd[:2]).all()
+    assert any(text.startswith("1 outcomes have a cost of 0") for text in draft.report.warnings)
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,18 @@ def nested_as_text(rows):
     ]
 
 
+def test_a_spend_of_zero_is_not_known_as_litellm_writes_it_without_a_price_too(tmp_path):
+    rows = [spend(1), spend(2, spend=0), spend(3, spend=0, model="meta/llama-3.3:free")]
+    votes = tmp_path / "votes.csv"
+    votes.write_text("request_id,quality\nr1,1\nr2,0\nr3,1\n")
+    path = jsonl(tmp_path / "spend.jsonl", rows)
+    draft = read_spend_logs(rows_of([path], Budget()), [votes])
+    cost = {model: draft.cost_usd[:, at] for at, model in enumerate(draft.models)}
+    np.testing.assert_array_equal(cost["openai/gpt-5"], [0.01, np.nan, np.nan])
+    assert cost["meta/llama-3.3:free"][2] == 0
+    assert "1 requests have a cost of 0" in " ".join(draft.report.warnings)
+
+
 @pytest.mark.parametrize("kind", ["json", "jsonl", "csv", "parquet"])
 def test_spend_logs_in_every_form_give_the_same_set(tmp_path, kind):
     path = tmp_path / f"spend.{kind}"

@@ -93,8 +93,7 @@ def scored_draft(
         elif math.isnan(quality):
             traffic.skip(traffic.labels.reason(row.feedback), row.query_id)
         else:
-            kept = replace(row, feedback=Feedback(quality))
-            pairs.setdefault((row.query_id, row.model), []).append(kept)
+            pairs.setdefault((row.query_id, row.model), []).append(traffic.known(row, quality))
     repeated = [len(group) for group in pairs.values() if len(group) > 1]
     if repeated:
         traffic.warnings.append(

@@ -42,7 +42,7 @@ def read_decision_log(
         LogError: The folder is not there or damaged.
         EvalSetError: Nothing is left, with the reasons.
     """
-    traffic = Traffic()
+    traffic = Traffic(zero_is_unknown=False)
     decisions = read_log(folder, since=since, until=until, arm=arm).decisions
     for line, row in enumerate(decisions.to_dict("records"), 1):
         text = row["text"] if isinstance(row["text"], str) else ""

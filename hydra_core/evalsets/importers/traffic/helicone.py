@@ -50,7 +50,7 @@ def read_helicone(
     Raises:
         EvalSetError: Nothing is left, with the reasons, or a file is damaged.
     """
-    traffic = Traffic(labels=Labels(labels or {}), zero_is_unknown=True)
+    traffic = Traffic(labels=Labels(labels or {}))
     rows: list[tuple[Served, dict[str, Feedback]]] = []
     for place, row in rows_of(files, Budget(), traffic.unread):
         query_id, reason = identifier(row.get("request_id")), _no_answer(row)

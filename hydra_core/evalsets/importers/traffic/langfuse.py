@@ -64,7 +64,7 @@ def read_langfuse(
         EvalSetError: Several scores and none chosen, labels without a quality, nothing left (with
             the reasons), damage.
     """
-    budget, traffic = Budget(), Traffic(labels=Labels(labels or {}), zero_is_unknown=True)
+    budget, traffic = Budget(), Traffic(labels=Labels(labels or {}))
     choose = not isinstance(models, AskNames)
     by_observation, by_trace = _scores(scores, score, budget, traffic, choose=choose)
     last: dict[str, Served] = {}

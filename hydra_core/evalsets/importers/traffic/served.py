@@ -86,8 +86,8 @@ class Traffic:
         labels: Quality of each label that feedback may be given as.
         models: Every model that was met, whether or not its rows were taken.
         scores: The scores that may be the quality.
-        zero_is_unknown: Whether the source writes a cost of 0 where it has no price as well; then
-            only OpenRouter's free models keep it.
+        zero_is_unknown: Whether a cost of 0 may also stand where the source has no price; then only
+            OpenRouter's free models keep it.
     """
 
     rows: list[Served] = field(default_factory=list)
@@ -96,7 +96,7 @@ class Traffic:
     warnings: list[str] = field(default_factory=list)
     models: set[str] = field(default_factory=set)
     scores: list[str] = field(default_factory=list)
-    zero_is_unknown: bool = False
+    zero_is_unknown: bool = True
     _zeros: int = 0
     _shown: dict[str, list[str]] = field(default_factory=dict)
     _counts: dict[str, int] = field(default_factory=dict)
@@ -120,10 +120,14 @@ class Traffic:
             self.skip("id of an earlier row", row.query_id)
         else:
             self._seen.add(row.query_id)
-            unknown = self.zero_is_unknown and row.cost_usd == 0 and not row.model.endswith(":free")
-            self._zeros += unknown
-            cost_usd = math.nan if unknown else row.cost_usd
-            self.rows.append(replace(row, feedback=Feedback(quality), cost_usd=cost_usd))
+            self.rows.append(self.known(row, quality))
+
+    def known(self, row: Served, quality: float) -> Served:
+        """The row with its quality, and its cost where that is known."""
+        unknown = self.zero_is_unknown and row.cost_usd == 0 and not row.model.endswith(":free")
+        self._zeros += unknown
+        cost_usd = math.nan if unknown else row.cost_usd
+        return replace(row, feedback=Feedback(quality), cost_usd=cost_usd)
 
     def quality(self, row: Served) -> float:
         """The quality of a row, NaN where it has none; its model counts as met."""

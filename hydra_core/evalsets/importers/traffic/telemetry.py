@@ -86,7 +86,7 @@ def read_spans(
     Raises:
         EvalSetError: Nothing is left, with the reasons, or a file is damaged.
     """
-    traffic = Traffic(labels=Labels(labels or {}), zero_is_unknown=True)
+    traffic = Traffic(labels=Labels(labels or {}))
     rows: list[tuple[Served, dict[str, Feedback]]] = []
     for place, row in rows_of(files, Budget(), traffic.unread):
         for span in _spans(row):
