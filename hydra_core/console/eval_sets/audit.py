@@ -126,16 +126,14 @@ def draw_form(entry: SetEntry, evalset: EvalSet, scores: FloatArray) -> None:
     languages = evalset.queries["language"].astype(str).tolist()
     places = draw_sample(languages, scores, labels, int(size), rng=np.random.default_rng(drawn))
     queries = [evalset.query_ids[place] for place in places]
-    try:
-        cache.store().ratings.draw(
+    if widgets.done(
+        lambda: cache.store().ratings.draw(
             named, actor=identity.actor(), evalset=entry.key, evalset_digest=evalset.digest,
             dimensions=dimensions, query_ids=queries,
-        )  # fmt: skip
-    except HydraError as error:
-        widgets.problem(error)
-        return
-    st.session_state["audit.wanted"] = named.strip()
-    st.rerun()
+        )
+    ):  # fmt: skip
+        st.session_state["audit.wanted"] = named.strip()
+        st.rerun()
 
 
 def _labels(evalset: EvalSet, dimensions: tuple[str, ...]) -> FloatArray | None:
@@ -313,12 +311,7 @@ def one_sample(
         return
     if sample.evalset_digest != evalset.digest:
         st.warning("The eval set was changed after this sample was drawn.")
-    if st.session_state.get("audit.part") not in _VIEWS:
-        st.session_state["audit.part"] = _VIEWS[0]
-    part = st.segmented_control(
-        "View", _VIEWS, key="audit.part", required=True,
-        label_visibility="collapsed", persist_state="session",
-    )  # fmt: skip
+    part = widgets.switch("View", _VIEWS, "audit.part")
     if part == "Agreement":
         agreement(sample, evalset, scores)
     elif part == "Recalibrate":

@@ -140,14 +140,14 @@ def _grading(runs: tuple[Path, ...]) -> None:
             f"{len(form):,} answers wait for people. You see the request and one answer, not which "
             "model wrote it. Some answers come twice, to see whether grades are stable."
         )
-        if identity.may(Action.RATE) and st.button("Start grading", type="primary"):
-            _draw(run, name, form)
+        if (
+            identity.may(Action.RATE)
+            and st.button("Start grading", type="primary")
+            and widgets.done(lambda: _draw(run, name, form))
+        ):
+            st.rerun()
         return
-    with right:
-        st.session_state.setdefault("collect.grading", _VIEWS[0])
-        view = st.segmented_control(
-            "View", _VIEWS, key="collect.grading", required=True, label_visibility="collapsed"
-        )
+    view = widgets.switch("View", _VIEWS, "collect.grading", place=right)
     if view == _VIEWS[0]:
         by_id = {one.id: one for one in form}
         rating_form(sample, Question("answer", lambda one: _answer(by_id[one]), _SCALE))
@@ -164,15 +164,10 @@ def _sample(run: Path, form: tuple[Blind, ...]) -> Sample | None:
 
 
 def _draw(run: Path, name: str, form: tuple[Blind, ...]) -> None:
-    try:
-        cache.store().ratings.draw(
-            f"{run.name} {name}", actor=identity.actor(), evalset=run.name, evalset_digest="",
-            dimensions=(SCORE,), query_ids=[one.id for one in form],
-        )  # fmt: skip
-    except HydraError as error:
-        widgets.problem(error)
-        return
-    st.rerun()
+    cache.store().ratings.draw(
+        f"{run.name} {name}", actor=identity.actor(), evalset=run.name, evalset_digest="",
+        dimensions=(SCORE,), query_ids=[one.id for one in form],
+    )  # fmt: skip
 
 
 def _answer(one: Blind) -> None:

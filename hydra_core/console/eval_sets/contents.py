@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from pathlib import Path
 
 import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
-from hydra_core.console import cache, replays, tables, widgets
+from hydra_core.console import cache, tables, widgets
 from hydra_core.console.cache import SetEntry
+from hydra_core.console.eval_sets.measuring import AT_ONCE, measured
 from hydra_core.console.eval_sets.view_routing_help import duplicate_table
-from hydra_core.console.tasks import Task
-from hydra_core.console.widgets import literal
 from hydra_core.evalsets.evalset import EvalSet, load_evalset
 from hydra_core.replay.contents import DuplicateGroup, Overlap, duplicates, missing_data, overlaps
-
-#: Up to this many queries the search for duplicates begins by itself.
-_AT_ONCE = 1_000
 
 Found = tuple[tuple[DuplicateGroup, ...], tuple[Overlap, ...]]
 
 
 def checks(entry: SetEntry, evalset: EvalSet) -> None:
     missing = missing_data(evalset)
-    complete = missing.complete == missing.queries
-    tone = "success" if complete else "warning"
+    tone = "success" if missing.complete == missing.queries else "warning"
     said = str(missing)
     widgets.toned(tone, f"{said[:1].upper()}{said[1:]}.", "Missing data")
     if missing.by_model:
@@ -36,40 +30,37 @@ def checks(entry: SetEntry, evalset: EvalSet) -> None:
         ]
         tables.kept(pd.DataFrame(rows), "explore.missing", height="content")
     if evalset.texts is None:
-        st.info(
+        widgets.toned(
+            "info",
             "This set has no texts to compare. Learning treats queries with equal text vectors as "
             "one.",
-            title="Duplicates",
-            icon=":material/notes:",
+            "Duplicates",
+            "notes",
         )
         return
-    key = ("duplicates", evalset.digest, tuple(one.info.digest for one in cache.evalsets()))
-    task = replays.tasks().get(key)
-    if task is None and evalset.n <= _AT_ONCE:
-        task = _look(key, entry, evalset)
-    if task is None:
-        _offer_look(key, entry, evalset)
-    elif task.running:
-        widgets.waiting(task, "Finding duplicates")
-    elif task.error:
-        st.error(literal(task.error), icon=":material/error:")
-    else:
-        _repeated(task.result)  # type: ignore[arg-type]
+    sets = cache.evalsets()
+    others = {
+        one.info.name: one.info.path
+        for one in sets
+        if one.key != entry.key and not one.info.problem
+    }
+    found: Found | None = measured(
+        ("duplicates", evalset.digest, tuple(one.info.digest for one in sets)),
+        lambda task: (duplicates(evalset), overlaps(evalset, _texts(others))),
+        "**Duplicates and leakage.** Compares every text with every other text here and in the "
+        "other eval sets.",
+        "Find duplicates",
+        doing="Finding duplicates",
+        at_once=evalset.n <= AT_ONCE,
+        key="explore.duplicates",
+    )
+    if found is not None:
+        _repeated(*found)
 
 
-def _look(key: Hashable, entry: SetEntry, evalset: EvalSet) -> Task:
-    others = [(one.info.name, one.info.path, one.info.digest) for one in cache.evalsets()
-              if one.key != entry.key and not one.info.problem]  # fmt: skip
-
-    def work(task: Task) -> Found:
-        return duplicates(evalset), overlaps(evalset, _texts(others))
-
-    return replays.tasks().start(key, work)
-
-
-def _texts(others: list[tuple[str, Path, str]]) -> dict[str, list[str]]:
+def _texts(others: dict[str, Path]) -> dict[str, list[str]]:
     found = {}
-    for name, path, _ in others:
+    for name, path in others.items():
         try:
             found[name] = load_evalset(path).require_texts("the search for overlaps").tolist()
         except HydraError:
@@ -77,36 +68,19 @@ def _texts(others: list[tuple[str, Path, str]]) -> dict[str, list[str]]:
     return found
 
 
-def _offer_look(key: Hashable, entry: SetEntry, evalset: EvalSet) -> None:
-    with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        st.markdown(
-            "**Duplicates and leakage.** Compares every text with every other text here and in the "
-            "other eval sets.",
-            width="stretch",
-        )
-        if st.button("Find duplicates", key="explore.duplicates"):
-            _look(key, entry, evalset)
-            st.rerun()
-
-
-def _repeated(found: Found) -> None:
-    groups, shared = found
+def _repeated(groups: tuple[DuplicateGroup, ...], shared: tuple[Overlap, ...]) -> None:
     loose = [one for one in groups if not one.clustered]
     if not loose:
-        st.success(
-            "No text occurs twice outside a declared cluster.",
-            title="Duplicates",
-            icon=":material/check_circle:",
-        )
+        widgets.toned("success", "No text occurs twice outside a declared cluster.", "Duplicates")
     else:
         extra = sum(len(one.query_ids) - 1 for one in loose)
         differ = sum(one.outcomes_differ for one in loose)
-        st.warning(
+        widgets.toned(
+            "warning",
             f"{len(loose):,} texts occur more than once ({extra:,} extra queries). The outcomes of "
             f"{differ:,} of them differ. This makes intervals too narrow: declare each group as "
             "one cluster, or remove the extra queries.",
-            title="Duplicates",
-            icon=":material/warning:",
+            "Duplicates",
         )
         tables.kept(
             duplicate_table(loose),
@@ -120,9 +94,10 @@ def _repeated(found: Found) -> None:
             },
         )
     for one in shared:
-        st.warning(
-            f"{one.queries:,} texts are also in {literal(one.other)}. A policy tuned on one set is "
+        widgets.toned(
+            "warning",
+            f"{one.queries:,} texts are also in {one.other}. A policy tuned on one set is "
             "not tested fairly on the other.",
-            title="Overlap with another eval set",
-            icon=":material/join_inner:",
+            "Overlap with another eval set",
+            "join_inner",
         )

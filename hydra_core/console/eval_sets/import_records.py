@@ -15,6 +15,7 @@ from hydra_core.base.errors import HydraError
 from hydra_core.catalog.identifiers import proposed_ids
 from hydra_core.console import widgets
 from hydra_core.console.eval_sets.view import run_table
+from hydra_core.console.state import once
 from hydra_core.evalsets.importers.draft import About, ImportReport, write_draft
 from hydra_core.evalsets.importers.formats import FORMATS, LOGS, Format, Given, Kind, read
 from hydra_core.evalsets.importers.price_card import ModelPrice, PriceCard
@@ -26,7 +27,6 @@ from hydra_core.evalsets.importers.traffic.feedback import likely_worth
 #: What an import runs: folder, facts on the set, whether to replace -> report.
 Runner = Callable[[Path, About, bool], ImportReport]
 
-_NAMES = "eval_sets.names"
 _AT_ONCE = 12
 #: Megabytes that one import may hold.
 MOST_MB = MAX_BYTES >> 20
@@ -59,7 +59,12 @@ def records_source(kind: Kind, uploads: Sequence[UploadedFile]) -> tuple[Runner,
     if not models:
         return None
     if kind in LOGS and kind is not Kind.LOG:
-        given = replace(given, labels=_labels(asked.labels, stamp), scale=_scale())
+        labels = _labels(asked.labels, stamp)
+        scale = st.number_input(
+            "Score that means 1", min_value=1e-9, value=1.0, step=None, format="%g", width=180,
+            key="eval_sets.scale", help="5 where the best mark is 5.",
+        )  # fmt: skip
+        given = replace(given, labels=labels, scale=scale)
     given = replace(given, models=models, prices=_prices(form, list(models)))
 
     def run(out: Path, about: About, force: bool) -> ImportReport:
@@ -82,29 +87,27 @@ def _beside(kind: Kind, form: Format) -> tuple[list[UploadedFile], str]:
             form.more, SUFFIXES, accept_multiple_files=True, max_upload_size=MOST_MB,
             key=f"eval_sets.more.{kind.value}",
         )  # fmt: skip
-        return more, _text_path() if kind is Kind.HARNESS else ""
+        if kind is not Kind.HARNESS:
+            return more, ""
+        path = st.text_input(
+            "Path of the message in a row", key="eval_sets.text_path", width=320,
+            placeholder="doc.question", help="A path inside the rows of a harness, with points.",
+        )  # fmt: skip
+        return more, path.strip()
 
 
 def _asked(kind: Kind, files: Sequence[TableFile], given: Given, stamp: str) -> NamesKnown:
     """What the files name and ask for, read once per upload and choice of score."""
-    key = (kind.value, stamp, given.score, given.text_path)
-    known: tuple[object, NamesKnown] = st.session_state.get(_NAMES, ("", NamesKnown(())))
-    if known[0] != key:
+
+    def asked() -> NamesKnown:
         try:
             with st.spinner("Reading the files", show_time=True):
                 read(kind, files, given)
-            known = (key, NamesKnown(()))
         except NamesKnown as found:
-            known = (key, found)
-        st.session_state[_NAMES] = known
-    return known[1]
+            return found
+        return NamesKnown(())
 
-
-def _text_path() -> str:
-    return st.text_input(
-        "Path of the message in a row", key="eval_sets.text_path", width=320,
-        placeholder="doc.question", help="A path inside the rows of a harness, with points.",
-    ).strip()  # fmt: skip
+    return once("eval_sets.names", (kind.value, stamp, given.score, given.text_path), asked)
 
 
 def _score(scores: Sequence[str], stamp: str) -> str | None:
@@ -116,13 +119,6 @@ def _score(scores: Sequence[str], stamp: str) -> str | None:
     if score is None:
         st.caption(f"The files hold {len(scores)} scores.")
     return score
-
-
-def _scale() -> float:
-    return st.number_input(
-        "Score that means 1", min_value=1e-9, value=1.0, step=None, format="%g", width=180,
-        key="eval_sets.scale", help="5 where the best mark is 5.",
-    )  # fmt: skip
 
 
 def _labels(met: Mapping[str, int], stamp: str) -> dict[str, float]:
@@ -217,13 +213,12 @@ def swebench_source() -> tuple[Runner, str] | None:
     """Draw the source; the import to run and a name for it, or None until all is chosen."""
     left, right = st.columns(2)
     boards = left.file_uploader(
-        "Leaderboard", ["json", "gz", "zip"], key="eval_sets.boards",
-        max_upload_size=MAX_BYTES >> 20,
+        "Leaderboard", ["json", "gz", "zip"], key="eval_sets.boards", max_upload_size=MOST_MB,
         help="leaderboards.json with per-instance details",
     )  # fmt: skip
     problems = right.file_uploader(
         "Problem statements", ["jsonl", "csv", "parquet", "gz", "zip"], key="eval_sets.problems",
-        max_upload_size=MAX_BYTES >> 20,
+        max_upload_size=MOST_MB,
         help="A table with instance_id and problem_statement",
     )  # fmt: skip
     if boards is None:
@@ -232,7 +227,8 @@ def swebench_source() -> tuple[Runner, str] | None:
     if problems is None:
         st.caption("Without problem statements the set has no texts and cannot be scored here.")
     try:
-        runs = _runs(boards)
+        file = cast(TableFile, boards)
+        runs = once("eval_sets.read", boards.file_id, lambda: list_runs(file))
     except HydraError as error:
         widgets.problem(error)
         return None
@@ -241,31 +237,27 @@ def swebench_source() -> tuple[Runner, str] | None:
         return None
 
     def run(out: Path, about: About, force: bool) -> ImportReport:
-        files = cast(TableFile, boards), cast(TableFile | None, problems)
         if not about.origin:
             text = ", ".join(f"{model} = {folder}" for model, folder in models.items())
             about = replace(about, origin=f"SWE-bench leaderboard: {text}")
-        return import_swebench(*files, models, out, about, force=force)
+        texts = cast(TableFile | None, problems)
+        return import_swebench(file, texts, models, out, about, force=force)
 
     return run, "SWE-bench leaderboard"
-
-
-def _runs(boards: UploadedFile) -> tuple[Run, ...]:
-    """The runs of an uploaded leaderboard, read once per upload."""
-    known: tuple[str, tuple[Run, ...]] = st.session_state.get("eval_sets.read", ("", ()))
-    if known[0] != boards.file_id:
-        known = (boards.file_id, list_runs(cast(TableFile, boards)))
-        st.session_state["eval_sets.read"] = known
-    return known[1]
 
 
 def _leaderboard_models(runs: list[Run]) -> dict[str, str]:
     """Which runs to take and the model id each stands for."""
     by_folder = {run.folder: run for run in runs}
+
+    def label(folder: str) -> str:
+        run = by_folder[folder]
+        return f"{run.name} · {run.headline:.1f} % · {folder}"
+
     chosen = st.multiselect(
         "Runs",
         list(by_folder),
-        format_func=lambda folder: _run_label(by_folder[folder]),
+        format_func=label,
         key="eval_sets.runs",
         placeholder="one run per model",
     )
@@ -281,7 +273,3 @@ def _leaderboard_models(runs: list[Run]) -> dict[str, str]:
         key=f"eval_sets.ids.{hash(tuple(run.folder for run in picked))}",
     )
     return dict(zip(edited["model"].astype(str), [run.folder for run in picked], strict=True))
-
-
-def _run_label(run: Run) -> str:
-    return f"{run.name} · {run.headline:.1f} % · {run.folder}"

@@ -27,6 +27,7 @@ from hydra_core.console.eval_sets.view_import import (
     with_likely_text,
     without_rates,
 )
+from hydra_core.console.state import once
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.importers.draft import About, ImportReport
 from hydra_core.evalsets.importers.mapping import TableMapping, suggest_mapping
@@ -207,13 +208,12 @@ def _fields(
 
 def _names(files: Sequence[TableFile], mapping: TableMapping, stamp: str) -> tuple[str, ...]:
     """The models that a column names, read once per upload and column."""
-    key = (stamp, mapping.fields.get("model"))
-    known: tuple[object, tuple[str, ...]] = st.session_state.get("eval_sets.named", (None, ()))
-    if known[0] != key:
+
+    def read() -> tuple[str, ...]:
         with st.spinner("Reading the names of models", show_time=True):
-            known = (key, model_names(files, mapping))
-        st.session_state["eval_sets.named"] = known
-    return known[1]
+            return model_names(files, mapping)
+
+    return once("eval_sets.named", (stamp, mapping.fields.get("model")), read)
 
 
 def _model_ids(names: Sequence[str]) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from hydra_core.console import cache, frame, selectors
+from hydra_core.console import cache, frame, selectors, widgets
 from hydra_core.console.eval_sets import audit, collect, import_wizard, labels, routing_help
 from hydra_core.console.eval_sets import sets as all_sets
 from hydra_core.console.frame import Head, Part
@@ -16,11 +16,7 @@ _QUALITY = {"runs": "Judged by a model", "samples": "Rated by people"}
 
 def _sets(head: Head) -> None:
     with head.right.container(horizontal=True, horizontal_alignment="right"):
-        st.session_state.setdefault("eval_sets.view", _VIEWS[0])
-        view = st.segmented_control(
-            "View", _VIEWS, key="eval_sets.view", required=True, persist_state="session",
-            label_visibility="collapsed",
-        )  # fmt: skip
+        view = widgets.switch("View", _VIEWS, "eval_sets.view")
     if view == "Import":
         import_wizard.wizard()
         return
@@ -41,10 +37,7 @@ def _label_quality(head: Head) -> None:
         rated = not labels.runs() and bool(cache.store().ratings.samples())
         st.session_state["label_quality.view"] = "samples" if rated else "runs"
     left, right = st.columns([4, 7], vertical_alignment="bottom")
-    view = left.segmented_control(
-        "View", list(_QUALITY), format_func=_QUALITY.__getitem__, key="label_quality.view",
-        required=True, persist_state="session", label_visibility="collapsed",
-    )  # fmt: skip
+    view = widgets.switch("View", _QUALITY, "label_quality.view", _QUALITY.__getitem__, left)
     del head
     if view == "samples":
         audit.show(right)

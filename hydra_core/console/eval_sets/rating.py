@@ -17,8 +17,6 @@ from hydra_core.lab.audit.tables import from_csv, to_csv
 from hydra_core.store.records import RatingState, Sample
 from hydra_core.store.roles import Action
 
-_SCALE = {1: "1", 2: "2", 3: "3", 4: "4", 5: "5"}
-
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -65,23 +63,22 @@ def rating_form(sample: Sample, question: Question) -> None:
 
 def _scores(sample: Sample, query: str, question: Question) -> None:
     """One row of five a dimension, then save, skip and undo."""
-    found = []
-    for name in sample.dimensions:
-        found.append(
-            st.segmented_control(
-                titled(name), list(_SCALE), key=f"audit.{name}.{query}",
-                help=question.help.get(name), width="stretch",
-            )
-        )  # fmt: skip
+    ratings, me = cache.store().ratings, identity.actor()
+    found = [
+        st.segmented_control(
+            titled(name), range(1, 6), key=f"audit.{name}.{query}", help=question.help.get(name),
+            width="stretch",
+        )
+        for name in sample.dimensions
+    ]  # fmt: skip
     note = st.text_input("Reason (optional)", key=f"audit.note.{query}", max_chars=2000)
     whole = [score for score in found if score is not None]
     with st.container(horizontal=True):
         if st.button("Save", type="primary", key="audit.save", shortcut="Alt+S",
                      disabled=len(whole) < len(found)):  # fmt: skip
-            _write(lambda: cache.store().ratings.rate(
-                sample, query, whole, actor=identity.actor(), note=note))  # fmt: skip
+            _write(lambda: ratings.rate(sample, query, whole, actor=me, note=note))
         if st.button("Skip", key="audit.skip", shortcut="Alt+K"):
-            _write(lambda: cache.store().ratings.skip(sample, query, actor=identity.actor()))
+            _write(lambda: ratings.skip(sample, query, actor=me))
         _undo(sample)
     st.caption(question.scale)
 
@@ -93,12 +90,8 @@ def _undo(sample: Sample) -> None:
 
 def _write(step: Callable[[], object]) -> None:
     """Do one write and show the next item, or say why it could not be done."""
-    try:
-        step()
-    except HydraError as error:
-        widgets.problem(error)
-        return
-    st.rerun(scope="fragment")
+    if widgets.done(step):
+        st.rerun(scope="fragment")
 
 
 def exchange(sample: Sample) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from datetime import date
 
 import numpy as np
@@ -11,10 +11,10 @@ import streamlit as st
 from hydra_core.base.errors import HydraError
 from hydra_core.base.types import Catalog, IntArray
 from hydra_core.console import cache, replays, selectors, tables, widgets
-from hydra_core.console.access import identity
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.eval_sets import contents, make_catalog, scoring
 from hydra_core.console.eval_sets.figures import spread_figure, upset_figure
+from hydra_core.console.eval_sets.measuring import AT_ONCE, measured
 from hydra_core.console.eval_sets.view_routing_help import (
     ablation_table,
     ablation_view,
@@ -26,7 +26,6 @@ from hydra_core.console.eval_sets.view_routing_help import (
 from hydra_core.console.figures.intervals import intervals_figure
 from hydra_core.console.frame import BY_HAND, COLLECT, LEARNED, Head, link
 from hydra_core.console.tasks import Task
-from hydra_core.console.widgets import literal
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.lab.ablation import AblatedReading, reading_ablation, readings
 from hydra_core.predictor.bundle import SHIPPED_SMALL, load_bundle
@@ -37,8 +36,6 @@ from hydra_core.replay.sweep import Sweep
 #: Where a session keeps the set that it was asked about: it is scored without asking again.
 ASKED = "explore.asked"
 
-#: Up to this many queries a computation begins by itself.
-_AT_ONCE = 1_000
 _PREDICTED, _READING, _CHECKS = "Can it be predicted?", "What reading adds", "Data checks"
 _VIEWS = ("Who solves what", "Costs", "Difficulty", _PREDICTED, _READING, _CHECKS)
 
@@ -50,21 +47,19 @@ def predicted(entry: SetEntry, sweep: Sweep) -> Task | None:
     """
     if sweep.evalset.texts is None:
         return None
-    key = ("routability", replays.sweep_key(entry, sweep))
+    key, work = _measurement(entry, sweep)
     task = replays.tasks().get(key)
-    if task is None and len(sweep.data.rows) <= _AT_ONCE:
-        return _measure(key, sweep)
+    if task is None and len(sweep.data.rows) <= AT_ONCE:
+        return replays.tasks().start(key, work)
     return task
 
 
-def _measure(key: Hashable, sweep: Sweep) -> Task:
-    texts = sweep.evalset.require_texts("the measurement")
-
+def _measurement(entry: SetEntry, sweep: Sweep) -> tuple[Hashable, Callable[[Task], Routability]]:
     def work(task: Task) -> Routability:
-        said = texts.iloc[sweep.data.rows].tolist()
-        return routability(sweep.data, said, progress=task.progress)
+        texts = sweep.evalset.require_texts("the measurement").iloc[sweep.data.rows]
+        return routability(sweep.data, texts.tolist(), progress=task.progress)
 
-    return replays.tasks().start(key, work)
+    return ("routability", replays.sweep_key(entry, sweep)), work
 
 
 def limits(known: PerfectRouter, task: Task | None, *, texts: bool) -> None:
@@ -75,16 +70,12 @@ def limits(known: PerfectRouter, task: Task | None, *, texts: bool) -> None:
     found = task.result if task is not None else None
     if isinstance(found, Routability):
         middle = found.predicted
-        box, icon = st.info, ":material/straighten:"
+        tone, title, icon = "warning", "Routing has little to gain here", "trending_flat"
         if not np.isfinite(middle):
-            title, icon = "Too few outcomes to say whether routing can help", ":material/help:"
+            tone, title, icon = "info", "Too few outcomes to say whether routing can help", "help"
         elif found.predictive and known.gain.lo > 0:
-            title = "Routing may help here"
-        else:
-            title, box, icon = (
-                "Routing has little to gain here", st.warning, ":material/trending_flat:"
-            )  # fmt: skip
-        box(literal(found.text), title=title, icon=icon)
+            tone, title, icon = "info", "Routing may help here", "straighten"
+        widgets.toned(tone, found.text, title, icon)
     else:
         middle = float("nan")
         running = task is not None and task.running
@@ -93,10 +84,11 @@ def limits(known: PerfectRouter, task: Task | None, *, texts: bool) -> None:
         )
         if not texts:
             rest = "This set has no texts; see Learned."
-        st.info(
-            literal(f"{known.text} {rest}"),
-            title="How much routing could gain at most",
-            icon=":material/hourglass_top:" if running else ":material/straighten:",
+        widgets.toned(
+            "info",
+            f"{known.text} {rest}",
+            "How much routing could gain at most",
+            "hourglass_top" if running else "straighten",
         )
     _figures(known, middle, texts=texts)
     with st.container(horizontal=True):
@@ -116,7 +108,7 @@ def _figures(known: PerfectRouter, middle: float, *, texts: bool) -> None:
     )
     saving = "n/a" if np.isnan(known.saving) else f"{100 * known.saving:.0f} %"
     entries = (
-        ("Best single model", f"{100 * known.quality:.1f} %", literal(known.best),
+        ("Best single model", f"{100 * known.quality:.1f} %", known.best,
          "Mean quality when every query goes to the model with the highest mean quality."),
         ("Perfect router", f"{100 * known.oracle:.1f} %", "best in hindsight",
          "Mean quality when every query goes to the model that did best on it (the oracle). No "
@@ -132,12 +124,7 @@ def _figures(known: PerfectRouter, middle: float, *, texts: bool) -> None:
          "models, from the text or the requirement scores, whichever is higher. Routing may help "
          f"from 0.60 on. See {_PREDICTED} for each model."),
     )  # fmt: skip
-    widths = [1.5, 1, 1, 1, 1]  # the first holds a model's name
-    for column, (label, value, below, text) in zip(st.columns(widths), entries, strict=True):
-        column.metric(
-            label, literal(value), delta=below, delta_color="off", delta_arrow="off", help=text,
-            border=True,
-        )  # fmt: skip
+    widgets.metric_row(entries, (1.5, 1, 1, 1, 1))  # the first holds a model's name
 
 
 def who_solves(evalset: EvalSet, sweep: Sweep | None) -> None:
@@ -156,8 +143,8 @@ def who_solves(evalset: EvalSet, sweep: Sweep | None) -> None:
     )
     note = (
         "Each bar counts the queries that exactly the marked models solve. Grey bars: all models "
+        "solve them or none does, so a router has no choice to make."
     )
-    note += "solve them or none does, so a router has no choice to make."
     if rest:
         note += f" Not shown: {rest:,} queries in {patterns - len(view.queries):,} rarer patterns."
     st.caption(note)
@@ -192,8 +179,8 @@ def costs(evalset: EvalSet) -> None:
     )
     note = (
         "Box: the middle half of the queries, with the median. Whiskers: 5 to 95 %. Diamond: the "
+        "mean, which decides the bill."
     )
-    note += "mean, which decides the bill."
     if evalset.cost_estimated:
         note += " Costs are estimated from prices, not billed."
     st.caption(note)
@@ -204,11 +191,7 @@ def difficulty_by(evalset: EvalSet) -> None:
     ways = [name for name in ("language", "group") if name in evalset.queries.columns]
     by = ways[0]
     if len(ways) > 1:
-        st.session_state.setdefault("explore.by", ways[0])
-        by = st.segmented_control(
-            "By", ways, format_func=str.capitalize, key="explore.by", required=True,
-            persist_state="session", label_visibility="collapsed",
-        ) or ways[0]  # fmt: skip
+        by = widgets.switch("By", ways, "explore.by", str.capitalize)
     found = replays.difficulties(evalset.digest, by, evalset)
     if not found:
         st.info("No query has an outcome of every model.")
@@ -243,11 +226,16 @@ def predictability(entry: SetEntry, sweep: Sweep, task: Task | None) -> None:
     if task is not None and task.running:
         st.caption("The console is measuring; the result appears here.")
         return
-    if task is not None and task.error:
-        st.error(literal(task.error), icon=":material/error:")
-    found = task.result if task is not None else None
-    if not isinstance(found, Routability):
-        _offer(entry, sweep)
+    found: Routability | None = measured(
+        *_measurement(entry, sweep),
+        "**Can success be predicted?** The console cross-validates one small classifier for each "
+        "model on up to 6,000 queries. This takes a minute or two.",
+        "Measure",
+        doing="Measuring",
+        type="primary",
+        key="explore.measure",
+    )
+    if found is None:
         return
     if not found.aucs:
         st.info(
@@ -259,27 +247,12 @@ def predictability(entry: SetEntry, sweep: Sweep, task: Task | None) -> None:
         "explore.aucs",
         alt="How well success of each model is predicted from the text and from the scores",
     )
-    sample = f" Measured on {found.sampled:,} of {found.n:,} queries." if (
-        found.sampled < found.n
-    ) else ""  # fmt: skip
-    last = (
-        " Last row: which of these two models is right where only one of them is."
-        if found.advantage
-        else ""
-    )
-    st.caption(f"Cross-validated. 0.5 is a coin toss, 1 is certainty.{last}{sample}")
-
-
-def _offer(entry: SetEntry, sweep: Sweep) -> None:
-    with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        st.markdown(
-            "**Can success be predicted?** The console cross-validates one small classifier "
-            "for each model on up to 6,000 queries. This takes a minute or two.",
-            width="stretch",
-        )
-        if st.button("Measure", type="primary", key="explore.measure"):
-            _measure(("routability", replays.sweep_key(entry, sweep)), sweep)
-            st.rerun()
+    note = "Cross-validated. 0.5 is a coin toss, 1 is certainty."
+    if found.advantage:
+        note += " Last row: which of these two models is right where only one of them is."
+    if found.sampled < found.n:
+        note += f" Measured on {found.sampled:,} of {found.n:,} queries."
+    st.caption(note)
 
 
 def replayed(entry: SetEntry, catalog: Catalog) -> Sweep | None:
@@ -291,11 +264,8 @@ def replayed(entry: SetEntry, catalog: Catalog) -> Sweep | None:
                 return None
         return cache.sweep(entry, catalog, catalog.policy.weights)
     except HydraError as error:
-        st.info(
-            widgets.literal(str(error)),
-            title="This set cannot be replayed with this catalog",
-            icon=":material/link_off:",
-        )
+        title = "This set cannot be replayed with this catalog"
+        widgets.toned("info", str(error), title, "link_off")
         if cache.evalset(entry.info.path, entry.info.digest).is_log:
             link(COLLECT, "Have every model answer a sample")
         else:
@@ -313,18 +283,13 @@ def explore(entry: SetEntry, catalog: Catalog) -> None:
         widgets.notes(sweep)
     # both read the texts again, under the catalog's predictor
     views = tuple(one for one in _VIEWS if texts or one not in (_PREDICTED, _READING))
-    if st.session_state.setdefault("explore.view", views[0]) not in views:
-        st.session_state["explore.view"] = views[0]
-    view = st.segmented_control(
-        "View", views, key="explore.view", required=True, persist_state="session",
-        label_visibility="collapsed",
-    )  # fmt: skip
+    view = widgets.switch("View", views, "explore.view")
     try:
         evalset = sweep.evalset if sweep else cache.evalset(entry.info.path, entry.info.digest)
     except HydraError as error:
         widgets.problem(error)
         return
-    one_view(view or views[0], entry, evalset, sweep, task)
+    one_view(view, entry, evalset, sweep, task)
 
 
 def one_view(
@@ -351,46 +316,27 @@ def show(head: Head) -> None:
 
 def readings_compared(entry: SetEntry, sweep: Sweep) -> None:
     """Fewer tokens, no signal prefix, the other bundle: agreement with labels, and routing."""
-    key = ("readings", replays.sweep_key(entry, sweep))
-    task = replays.tasks().get(key)
-    if task is not None and task.running:
-        widgets.waiting(task, "Reading every message in every way")
-        return
-    if task is not None and task.error:
-        st.error(literal(task.error), icon=":material/error:")
-    found = task.result if task is not None else None
-    if not isinstance(found, tuple):
-        _offer_readings(key, sweep)
-        return
-    _readings(found)
-
-
-def _offer_readings(key: Hashable, sweep: Sweep) -> None:
-    with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        st.markdown(
-            f"**What does each part of reading a message add?** The console scores all "
-            f"{sweep.evalset.n:,} messages again: with fewer tokens, without the signal prefix, "
-            "and with its other predictor.",
-            width="stretch",
-        )
-        if st.button("Measure", type="primary", key="explore.ablate"):
-            _measure_readings(key, sweep)
-            st.rerun()
-
-
-def _measure_readings(key: Hashable, sweep: Sweep) -> None:
-    bundle, other = cache.bundle(), load_bundle(SHIPPED_SMALL)
+    bundle = cache.bundle()
 
     def work(task: Task) -> tuple[AblatedReading, ...]:
+        ways = readings(bundle, [load_bundle(SHIPPED_SMALL)])
         return reading_ablation(
-            sweep.evalset, sweep.catalog, readings(bundle, [other]), today=date.today(),
-            progress=task.step,
-        )  # fmt: skip
+            sweep.evalset, sweep.catalog, ways, today=date.today(), progress=task.step
+        )
 
-    replays.tasks().start(key, work, owner=identity.actor().name)
-
-
-def _readings(found: tuple[AblatedReading, ...]) -> None:
+    found: tuple[AblatedReading, ...] | None = measured(
+        ("readings", replays.sweep_key(entry, sweep)),
+        work,
+        f"**What does each part of reading a message add?** The console scores all "
+        f"{sweep.evalset.n:,} messages again: with fewer tokens, without the signal prefix, and "
+        "with its other predictor.",
+        "Measure",
+        doing="Reading every message in every way",
+        type="primary",
+        key="explore.ablate",
+    )
+    if found is None:
+        return
     widgets.figure(
         intervals_figure(ablation_view(found), widgets.colors()),
         "explore.ablations",

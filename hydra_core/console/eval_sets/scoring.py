@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import streamlit as st
@@ -22,8 +23,6 @@ from hydra_core.store import Action, Actor, Store
 
 #: Where an error of a callback waits for the next run.
 LATER = "eval_sets.error"
-
-
 #: Queries between two writes to disk, after which a stop is noticed.
 _CHUNK = 64
 
@@ -129,20 +128,17 @@ def _offer(loaded: EvalSet, name: str, job: Task | None, elsewhere: bool) -> Non
         )
         st.button(
             f"Score {loaded.n:,} queries", type="primary", key="eval_sets.score",
-            disabled=not identity.may(Action.SCORE), on_click=_start, args=(loaded,),
+            disabled=not identity.may(Action.SCORE), on_click=later,
+            args=(lambda: _begin(loaded),),
         )  # fmt: skip
 
 
-def _show_later(error: HydraError) -> None:
-    """Shown by the next run: what a callback writes is lost."""
-    st.session_state[LATER] = error
-
-
-def _start(loaded: EvalSet) -> None:
+def later(step: Callable[[], object]) -> None:
+    """Do something in a callback; its error is shown by the next run, for what it draws is lost."""
     try:
-        _begin(loaded)
+        step()
     except HydraError as error:
-        _show_later(error)
+        st.session_state[LATER] = error
 
 
 def _progress(job: Task) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 import streamlit as st
 
@@ -14,7 +13,7 @@ from hydra_core.console.cache import SetEntry
 from hydra_core.console.demo import address, session
 from hydra_core.console.eval_sets import make_catalog, scoring
 from hydra_core.console.eval_sets.figures import outcomes_figure
-from hydra_core.console.eval_sets.scoring import LATER
+from hydra_core.console.eval_sets.scoring import LATER, later
 from hydra_core.console.eval_sets.view import (
     NO_INTERVAL,
     model_table,
@@ -76,22 +75,23 @@ def _ask(entry: SetEntry, loaded: EvalSet) -> None:
 def _look_button(entry: SetEntry, loaded: EvalSet, label: str) -> None:
     shipped = "Sets that come with the console cannot be changed." if entry.shipped else None
     barred = entry.shipped or not identity.may(Action.REPLACE)
-    if st.button(label, key="eval_sets.look", disabled=barred, help=shipped):
-        shown = st.progress(0.0, "Comparing texts")
-
-        def step(done: int, total: int) -> None:
-            shown.progress(done / total, f"Comparing texts: {done:,} of {total:,}")
-
-        try:
-            found = look(loaded, step)
-            if not found.groups:
-                _keep(loaded, found, accepted=False)
-            else:
-                st.session_state[_LOOKED] = (loaded.digest, found)
-        except HydraError as error:
-            widgets.problem(error)
-            return
+    if st.button(label, key="eval_sets.look", disabled=barred, help=shipped) and widgets.done(
+        lambda: _look(loaded)
+    ):
         st.rerun()
+
+
+def _look(loaded: EvalSet) -> None:
+    shown = st.progress(0.0, "Comparing texts")
+
+    def step(done: int, total: int) -> None:
+        shown.progress(done / total, f"Comparing texts: {done:,} of {total:,}")
+
+    found = look(loaded, step)
+    if found.groups:
+        st.session_state[_LOOKED] = (loaded.digest, found)
+    else:
+        _keep(loaded, found, accepted=False)
 
 
 def _offer(loaded: EvalSet, found: Suspects) -> None:
@@ -101,26 +101,17 @@ def _offer(loaded: EvalSet, found: Suspects) -> None:
         if not found.vectors:
             st.caption("Texts were not compared by meaning. Score the set first for that.")
         with st.container(horizontal=True):
-            _button("Yes, declare them as clusters", loaded, found, accepted=True)
-            _button("No, they are independent", loaded, found, accepted=False)
+            yes = st.button(
+                "Yes, declare them as clusters", type="primary", key="eval_sets.answer.True"
+            )
+            no = st.button("No, they are independent", key="eval_sets.answer.False")
+        if (yes or no) and widgets.done(lambda: _keep(loaded, found, accepted=yes)):
+            widgets.forget(_LOOKED)
+            st.rerun()
 
 
 def _keep(loaded: EvalSet, found: Suspects, *, accepted: bool) -> None:
-    changes = EvalSetChanges(identity.actor(), cache.store())
-    changes.write(loaded.path, lambda: answer(loaded, found, accepted=accepted))
-
-
-def _button(label: str, loaded: EvalSet, found: Suspects, *, accepted: bool) -> None:
-    kind: Literal["primary", "secondary"] = "primary" if accepted else "secondary"
-    if not st.button(label, type=kind, key=f"eval_sets.answer.{accepted}"):
-        return
-    try:
-        _keep(loaded, found, accepted=accepted)
-    except HydraError as error:
-        widgets.problem(error)
-        return
-    widgets.forget(_LOOKED)
-    st.rerun()
+    _changes().write(loaded.path, lambda: answer(loaded, found, accepted=accepted))
 
 
 _SHOWN = 10
@@ -143,7 +134,8 @@ def earlier_states(entry: SetEntry) -> None:
 def _offer_removal(entry: SetEntry) -> None:
     st.button(
         f"Remove {literal(entry.info.name)}", icon=":material/delete:", width="stretch",
-        key="eval_sets.remove", on_click=_remove, args=(entry,),
+        key="eval_sets.remove", on_click=later,
+        args=(lambda: _changes().remove(entry.info.path),),
         disabled=not identity.may(Action.DELETE),
     )  # fmt: skip
     st.caption("A removed set is kept and can be restored here. Needs the role publisher.")
@@ -156,7 +148,8 @@ def _offer_return(state: Earlier, number: int) -> None:
         st.caption(literal(f"{state.name}, until {state.until:%Y-%m-%d %H:%M:%S} UTC"))
     right.button(
         "Restore", key=f"eval_sets.bring_back.{number}", width="stretch",
-        on_click=_bring_back, args=(state,), disabled=not identity.may(Action.REPLACE),
+        on_click=later, args=(lambda: _changes().bring_back(state),),
+        disabled=not identity.may(Action.REPLACE),
     )  # fmt: skip
 
 
@@ -169,20 +162,6 @@ def _named(state: Earlier) -> str:
 
 def _changes() -> EvalSetChanges:
     return EvalSetChanges(identity.actor(), cache.store())
-
-
-def _remove(entry: SetEntry) -> None:
-    try:
-        _changes().remove(entry.info.path)
-    except HydraError as error:
-        st.session_state[LATER] = error
-
-
-def _bring_back(state: Earlier) -> None:
-    try:
-        _changes().bring_back(state)
-    except HydraError as error:
-        st.session_state[LATER] = error
 
 
 _CHOSEN = "eval_sets.chosen"
@@ -246,9 +225,8 @@ def _caption(entry: SetEntry) -> str:
 
 def show(entry: SetEntry) -> None:
     """Everything about one set."""
-    error = st.session_state.pop(LATER, None)
-    if error is not None:
-        widgets.problem(error)
+    if LATER in st.session_state:
+        widgets.problem(st.session_state.pop(LATER))
     try:
         loaded = cache.evalset(entry.info.path, entry.info.digest)
     except HydraError as error:
@@ -276,12 +254,7 @@ def show(entry: SetEntry) -> None:
                 "eval_sets.models",
                 alt="Mean quality against mean cost per query of every model",
             )
-    st.session_state.setdefault("eval_sets.detail", _PARTS[0])
-    part = st.segmented_control(
-        "Part", _PARTS, key="eval_sets.detail", required=True, persist_state="session",
-        label_visibility="collapsed",
-    )  # fmt: skip
-    if part == "Queries":
+    if widgets.switch("Part", _PARTS, "eval_sets.detail") == "Queries":
         _queries(loaded)
     else:
         tables.models(table)
@@ -306,16 +279,13 @@ def _queries(loaded: EvalSet) -> None:
 
 
 def _facts(loaded: EvalSet) -> None:
-    languages = loaded.queries["language"].nunique()
-    missing = sum(loaded.missing_quality.values())
-    facts = (
-        ("Queries", f"{loaded.n:,}"),
-        ("Models", f"{len(loaded.models)}"),
-        ("Languages", f"{languages}"),
-        ("Missing outcomes", f"{missing:,}"),
-    )
-    for column, (label, value) in zip(st.columns(len(facts)), facts, strict=True):
-        column.metric(label, value, border=True)
+    facts = {
+        "Queries": loaded.n,
+        "Models": len(loaded.models),
+        "Languages": loaded.queries["language"].nunique(),
+        "Missing outcomes": sum(loaded.missing_quality.values()),
+    }
+    widgets.metric_row([(label, f"{value:,}", "", "") for label, value in facts.items()])
 
 
 def _badges(loaded: EvalSet) -> None:
@@ -335,10 +305,5 @@ def _next(entry: SetEntry) -> None:
     fitting = any(selectors.fits(entry, catalog) for catalog in cache.catalogs())
     with st.container(horizontal=True, horizontal_alignment="right"):
         make_catalog.offer(entry, primary=not fitting)
-        if fitting:
-            _tune()
-
-
-def _tune() -> None:
-    if st.button("Tune on this set", icon=":material/tune:", key="eval_sets.use"):
-        go(BY_HAND)
+        if fitting and st.button("Tune on this set", icon=":material/tune:", key="eval_sets.use"):
+            go(BY_HAND)
