@@ -7,7 +7,7 @@ import argparse
 from hydra_core.cli.options import Verbs, verb
 from hydra_core.cli.output import print_json, say
 
-_VERIFY = """\
+_VERIFY = """name the first record that was changed or is missing
 Reads the whole audit trail of the workspace's store (or of HYDRA_DATABASE_URL). Every record holds
 the digest of the one before. If a record was changed or is missing, the first such record is named
 and the exit code is 2. Whoever can write the database can also rewrite the whole trail: keep the
@@ -21,9 +21,8 @@ examples:
 
 def add_verbs(verbs: Verbs) -> None:
     """Add audit verify."""
-    short = "name the first record that was changed or is missing"
-    parser = verb(verbs, "verify", _verify, short, _VERIFY)
-    parser.add_argument("--kept", default="", metavar="DIGEST", help="a digest you noted earlier")
+    parser = verb(verbs, "verify", _verify, _VERIFY)
+    parser.option("--kept", "DIGEST", "a digest you noted earlier", default="")
 
 
 def _verify(options: argparse.Namespace) -> int:

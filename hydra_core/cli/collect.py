@@ -9,8 +9,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hydra_core.cli.options import Verbs, verb, window_options
-from hydra_core.cli.output import CannotRunError, print_json, say, say_cost, spending_bar
+from hydra_core.cli.options import WINDOW, Verbs, verb
+from hydra_core.cli.output import (
+    CannotRunError,
+    print_json,
+    say,
+    say_batches,
+    say_cost,
+    say_taken,
+    spending_bar,
+)
 from hydra_core.cli.workspace import EVALSET, changes, existing, log_folder, open_catalog, store_of
 
 if TYPE_CHECKING:
@@ -24,7 +32,7 @@ if TYPE_CHECKING:
     from hydra_core.lab.labeling.ledger import Ledger, Record
 
 _SHOWN = 5
-_COLLECT = """\
+_COLLECT = """have every model answer messages, and grade the answers
 Asks every model of a catalog or a price file about every message, grades the answers and writes an
 eval set with outcomes, tokens, cost and latency. Prices come from there, servers and keys from the
 upstreams file. Calls stop before they could cost more than the budget. A run that was stopped or
@@ -62,36 +70,30 @@ examples:
 
 def add_verbs(verbs: Verbs) -> None:
     """Add collect."""
-    short = "have every model answer messages, and grade the answers"
-    parser = verb(verbs, "collect", _collect, short, _COLLECT, "IMPORT")
-    parser.add_argument("messages", type=Path, nargs="?", metavar="MESSAGES")
-    parser.add_argument("--catalog", metavar="CATALOG", help="models and prices")
-    parser.add_argument("--prices", type=Path, metavar="P.yaml", help="instead of a catalog")
-    parser.add_argument("--upstreams", type=Path, metavar="U.yaml")
-    parser.add_argument("--grade", type=Path, metavar="GRADE.yaml")
-    help_text = "name in the workspace, or a new folder"
-    parser.add_argument("--out", type=EVALSET.place, metavar="SET", help=help_text)
-    parser.add_argument("--example", action="store_true", help="print a commented GRADE.yaml")
-    parser.add_argument("--run", type=Path, metavar="RUN", dest="run_folder")
-    parser.add_argument("--models", metavar="a,b,c", help="only these models")
-    parser.add_argument("--sample", type=int, metavar="N", help="only N of the messages")
-    parser.add_argument("--from-log", type=log_folder, metavar="LOG", help="instead of MESSAGES")
-    window_options(parser)
-    parser.add_argument("--budget", type=float, metavar="USD", help="instead of budget_usd")
+    parser = verb(verbs, "collect", _collect, _COLLECT, "IMPORT")
+    parser.option("messages", "MESSAGES", type=Path, nargs="?")
+    parser.option("--catalog", "CATALOG", "models and prices")
+    parser.option("--prices", "P.yaml", "instead of a catalog", type=Path)
+    parser.option("--upstreams", "U.yaml", type=Path)
+    parser.option("--grade", "GRADE.yaml", type=Path)
+    parser.option("--out", "SET", "name in the workspace, or a new folder", type=EVALSET.place)
+    parser.flag("--example", "print a commented GRADE.yaml")
+    parser.option("--run", "RUN", type=Path, dest="run_folder")
+    parser.option("--models", "a,b,c", "only these models")
+    parser.option("--sample", "N", "only N of the messages", type=int)
+    parser.option("--from-log", "LOG", "instead of MESSAGES", type=log_folder)
+    parser.shared(*WINDOW)
+    parser.option("--budget", "USD", "instead of budget_usd", type=float)
     parser.add_argument("--name", default="", help="name of the eval set (default: the folder's)")
-    parser.add_argument("--dry-run", action="store_true", help="estimate the cost, call no model")
-    parser.add_argument("--again", action="store_true", help="retry what was set aside")
-    help_text = "write files for a provider's batch API, call no model"
-    parser.add_argument("--write-batch", action="store_true", help=help_text)
-    help_text = "take the answers of batch files, call no model"
-    parser.add_argument(
-        "--read-batch", type=Path, nargs="+", default=[], metavar="F.jsonl", help=help_text
+    parser.flag("--dry-run", "estimate the cost, call no model")
+    parser.flag("--again", "retry what was set aside")
+    parser.flag("--write-batch", "write files for a provider's batch API, call no model")
+    said = "take the answers of batch files, call no model"
+    parser.option("--read-batch", "F.jsonl", said, type=Path, nargs="+", default=[])
+    parser.option(
+        "--grades", "F.csv", "forms that people filled in", type=Path, nargs="+", default=[]
     )
-    help_text = "forms that people filled in"
-    parser.add_argument(
-        "--grades", type=Path, nargs="+", default=[], metavar="F.csv", help=help_text
-    )
-    parser.add_argument("--force", action="store_true", help="replace an eval set that is there")
+    parser.flag("--force", "replace an eval set that is there")
 
 
 def _collect(options: argparse.Namespace) -> int:
@@ -155,9 +157,7 @@ def _answer(
     from hydra_core.lab.labeling.run import BudgetError, run
 
     for path in options.read_batch:
-        taken, left = read_batch(existing(path), plan, cells, ledger)
-        reasons = "".join(f"; {count} {why}" for why, count in left.items())
-        say(f"{taken} answers taken from {path}{reasons}")
+        say_taken(*read_batch(existing(path), plan, cells, ledger), path)
     if options.read_batch:
         return 0
     try:
@@ -201,11 +201,7 @@ def _write_batch(folder: Path, plan: CollectPlan, cells: Sequence[Cell], ledger:
             f"these calls may cost up to ${most:.2f} and ${left:.2f} of the budget is left; raise "
             "budget_usd or take a smaller --sample"
         )
-    written = write_batches(folder, plan, cells, ledger)
-    for name, count in written.items():
-        say(f"{folder / name}: {count} requests; give its output file to --read-batch")
-    if not written:
-        say("every call is answered; there is nothing to write")
+    say_batches(folder, write_batches(folder, plan, cells, ledger))
 
 
 def _console_grades(folder: Path) -> list[RatingRow]:

@@ -8,7 +8,7 @@ import os
 
 from hydra_core.cli.options import Verbs, verb
 
-_CONSOLE = """\
+_CONSOLE = """start the console in a browser
 Starts the console and opens it in a browser; Ctrl-C stops it. Every option is one of Streamlit's.
 Eval sets, drafts and published catalogs are kept in ./workspace, or in HYDRA_WORKSPACE.
 
@@ -20,13 +20,12 @@ examples:
 
 def add_verbs(verbs: Verbs) -> None:
     """Add console; options that it does not know go to Streamlit."""
-    short = "start the console in a browser"
-    parser = verb(verbs, "console", _console, short, _CONSOLE, prints=False)
+    parser = verb(verbs, "console", _console, _CONSOLE, prints=False)
     parser.usage = "%(prog)s [-h] [STREAMLIT OPTIONS]"
     parser.set_defaults(passed_on=[])
 
 
-def _console(options: argparse.Namespace) -> int:
+def _console(options: argparse.Namespace) -> None:
     # Read when NumPy and SciPy are loaded. Matrices here are small: a second thread gains nothing
     # and waits at full speed, on a processor that the browser or another page's run would use.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -36,4 +35,3 @@ def _console(options: argparse.Namespace) -> int:
     from hydra_core.console.access.serve import main
 
     main(options.passed_on)
-    return 0

@@ -11,18 +11,10 @@ from typing import TYPE_CHECKING
 from hydra_core.base.errors import CatalogError, EvalSetError, Problem
 from hydra_core.base.spelling import usd
 from hydra_core.cli.evaluate_log import evaluate_log
-from hydra_core.cli.options import (
-    Verbs,
-    bundle_option,
-    catalog_option,
-    evalset_argument,
-    fixed_option,
-    tau_option,
-    verb,
-)
-from hydra_core.cli.output import percent, print_json, progress_bar, say, table
+from hydra_core.cli.options import Verbs, verb
+from hydra_core.cli.output import percent, print_json, progress_bar, say, show, table
 from hydra_core.cli.score import scores_for, vectors_for
-from hydra_core.cli.workspace import OUTCOME_MODEL, existing, open_catalog
+from hydra_core.cli.workspace import OUTCOME_MODEL, existing, open_catalog, open_evalset
 
 if TYPE_CHECKING:
     from hydra_core.base.types import Catalog, Selection
@@ -35,7 +27,7 @@ if TYPE_CHECKING:
     from hydra_core.replay.significance_table import SignificanceTable
     from hydra_core.replay.sweep import Sweep
 
-_EVALUATE = """\
+_EVALUATE = """replay the router over an eval set
 Replays the router over an eval set: single models, oracle, the router at one tau with 95 %
 intervals, the result against the best fixed mix of models at the same cost, the exact frontier.
 Queries that are not scored yet are scored first.
@@ -64,48 +56,37 @@ _KNOBS = {"shortfall": "tau", "value": "value of one more resolved query (V) in 
 
 def add_verbs(verbs: Verbs) -> None:
     """Add evaluate."""
-    short = "replay the router over an eval set"
-    parser = verb(verbs, "evaluate", _evaluate, short, _EVALUATE)
-    evalset_argument(parser)
-    catalog_option(parser)
-    tau_option(parser)
-    parser.add_argument(
-        "--weights", metavar="r,c,d,t", help="one stored weight per dimension, catalog order"
+    parser = verb(verbs, "evaluate", _evaluate, _EVALUATE)
+    parser.shared("evalset", "--catalog", "--tau")
+    parser.option("--weights", "r,c,d,t", "one stored weight per dimension, catalog order")
+    parser.option(
+        "--baseline", "MODEL", "savings are against this model (default: the most expensive)"
     )
-    help_text = "savings are against this model (default: the most expensive)"
-    parser.add_argument("--baseline", metavar="MODEL", help=help_text)
-    help_text = "at the catalog's prices (default), or as recorded"
-    parser.add_argument("--costs", choices=("today", "recorded"), default="today", help=help_text)
-    bundle_option(parser)
-    help_text = (
-        "replay the value rule by this model's predictions (name in the workspace or folder)"
-    )
-    parser.add_argument("--outcome-model", type=OUTCOME_MODEL.find, metavar="MODEL", help=help_text)
-    parser.add_argument(
-        "--value", type=float, metavar="V", help="value of one more resolved query in USD"
-    )
-    help_text = "the set was learned on: predict each query by heads that were not fitted on it"
-    parser.add_argument("--cross-fitted", action="store_true", help=help_text)
-    fixed_option(parser)
-    help_text = "significance table of router, single models and imported policies (.csv, .tex)"
-    parser.add_argument("--table", nargs="?", const="-", metavar="FILE", help=help_text)
-    help_text = "more values of tau (or V) as rows of the table"
-    parser.add_argument("--points", metavar="a,b,c", help=help_text)
-    help_text = "learned routers, cross-fitted, in the table too"
-    parser.add_argument("--baselines", action="store_true", help=help_text)
+    said = "at the catalog's prices (default), or as recorded"
+    parser.add_argument("--costs", choices=("today", "recorded"), default="today", help=said)
+    parser.shared("--bundle")
+    said = "replay the value rule by this model's predictions (name in the workspace or folder)"
+    parser.option("--outcome-model", "MODEL", said, type=OUTCOME_MODEL.find)
+    parser.option("--value", "V", "value of one more resolved query in USD", type=float)
+    said = "the set was learned on: predict each query by heads that were not fitted on it"
+    parser.flag("--cross-fitted", said)
+    parser.shared("--fixed")
+    said = "significance table of router, single models and imported policies (.csv, .tex)"
+    parser.option("--table", "FILE", said, nargs="?", const="-")
+    parser.option("--points", "a,b,c", "more values of tau (or V) as rows of the table")
+    parser.flag("--baselines", "learned routers, cross-fitted, in the table too")
 
 
-def _evaluate(options: argparse.Namespace) -> int:
-    from hydra_core.evalsets.evalset import load_evalset
+def _evaluate(options: argparse.Namespace) -> None:
     from hydra_core.live.logged_set import is_log
     from hydra_core.replay.evaluation import evaluate
     from hydra_core.replay.report.document import evaluation_document
 
     catalog = open_catalog(options.catalog)
-    evalset = load_evalset(existing(options.evalset))
+    evalset = open_evalset(options.evalset)
     if options.table is None and is_log(evalset, [model.id for model in catalog.models]):
         evaluate_log(options, catalog, evalset)
-        return 0
+        return
     by_value = _value_sweep(options, catalog, evalset)
     sweep, knob = by_value or shortfall_sweep(options, catalog, evalset, options.weights)
     baseline = _baseline(options.baseline, sweep.data)
@@ -117,7 +98,6 @@ def _evaluate(options: argparse.Namespace) -> int:
         print_json(evaluation_document(evaluation, made=made), indent=None)
     else:
         print(_text(evaluation))
-    return 0
 
 
 def selection(options: argparse.Namespace) -> Selection | None:
@@ -369,10 +349,8 @@ def _print_table(options: argparse.Namespace, evaluation: Evaluation) -> None:
     )
     if options.table != "-":
         _write_table(Path(options.table), made)
-    elif options.json:
-        print_json(significance_document(made))
     else:
-        print(_table_text(made))
+        show(options, significance_document(made), _table_text(made))
 
 
 def _require_known(target: str) -> None:

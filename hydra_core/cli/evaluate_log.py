@@ -7,12 +7,11 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from hydra_core.base.spelling import usd
-from hydra_core.cli.output import percent, percent_range, print_json, table
+from hydra_core.cli.output import ends, mix_table, percent, percent_range, quality_lines, show
 from hydra_core.cli.score import scores_for, vectors_for
 from hydra_core.cli.workspace import existing
 
 if TYPE_CHECKING:
-    from hydra_core.base.intervals import Interval
     from hydra_core.base.types import Catalog, FloatArray, IntArray
     from hydra_core.evalsets.evalset import EvalSet
     from hydra_core.live.logged_set import LoggedEvaluation
@@ -31,10 +30,7 @@ def evaluate_log(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet
     choice = _choice(options, catalog, evalset, scores)
     ids = pool(catalog, today=date.today()).ids
     found = evaluate_logged(evalset, catalog, ids, choice, scores)
-    if options.json:
-        print_json(_document(found))
-    else:
-        print(_text(found, catalog, evalset))
+    show(options, _document(found), _text(found, catalog, evalset))
 
 
 def _choice(
@@ -78,11 +74,11 @@ def _document(found: LoggedEvaluation) -> dict[str, Any]:
         "n": found.n,
         "served": found.served,
         "chosen": found.chosen,
-        "agreement": _ends(found.agreement),
-        "billed_usd": None if found.billed_usd is None else _ends(found.billed_usd),
-        "cost_change": None if found.cost_change is None else _ends(found.cost_change),
-        "live_quality": _ends(found.live),
-        "quality": {name: _ends(one) for name, one in estimates.items()},
+        "agreement": ends(found.agreement),
+        "billed_usd": ends(found.billed_usd),
+        "cost_change": ends(found.cost_change),
+        "live_quality": ends(found.live),
+        "quality": {name: ends(one) for name, one in estimates.items()},
         "unsupported": None if value is None else value.unsupported,
         "effective": None if value is None else value.effective,
         "no_quality_because": found.why or None,
@@ -90,15 +86,10 @@ def _document(found: LoggedEvaluation) -> dict[str, Any]:
 
 
 def _text(found: LoggedEvaluation, catalog: Catalog, evalset: EvalSet) -> str:
-    names = list(dict.fromkeys([*found.served, *found.chosen]))
-    rows = [
-        [name, percent(found.served.get(name, 0.0)), percent(found.chosen.get(name, 0.0))]
-        for name in names
-    ]
     lines = [
         f"{evalset.name}: {found.n:,} queries with the outcome of one model; not replayed",
         "",
-        table(["model", "served", catalog.name], rows),
+        mix_table(["served", catalog.name], [found.served, found.chosen]),
         "",
         f"agreement: {percent_range(found.agreement)}",
     ]
@@ -110,15 +101,9 @@ def _text(found: LoggedEvaluation, catalog: Catalog, evalset: EvalSet) -> str:
     lines.append(f"quality, as served: {percent_range(found.live)}")
     if found.value is None:
         return "\n".join([*lines, f"quality: not estimated, {found.why}"])
-    for name, one in found.value.estimates.items():
-        text = one.bounds(percent) if one is found.value.bounds else percent_range(one)
-        lines.append(f"quality, {name}: {text}")
+    lines += quality_lines(found.value)
     if found.value.unsupported:
         share = percent(found.value.unsupported)
         lines.append(f"  {share} would go to models that the log could not have served there")
     size = f"{found.value.n:,} queries are worth {found.value.effective:,.0f}"
     return "\n".join([*lines, f"  {size} (effective sample size)"])
-
-
-def _ends(interval: Interval) -> list[float]:
-    return [interval.value, interval.lo, interval.hi]

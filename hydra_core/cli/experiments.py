@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydra_core.base.errors import HydraError
-from hydra_core.cli.options import (
-    Verbs,
-    bundle_option,
-    catalog_option,
-    verb,
-    window_options,
+from hydra_core.cli.options import WINDOW, Verbs, verb
+from hydra_core.cli.output import (
+    ends,
+    mix_table,
+    percent_range,
+    print_json,
+    quality_lines,
+    say,
+    show,
+    table,
 )
-from hydra_core.cli.output import percent, percent_range, print_json, say, table
 from hydra_core.cli.workspace import (
     acting,
     catalog_source,
@@ -28,7 +31,6 @@ from hydra_core.cli.workspace import (
 )
 
 if TYPE_CHECKING:
-    from hydra_core.base.intervals import Interval
     from hydra_core.base.types import Catalog
     from hydra_core.decision_log.canaries import CanaryOrder
     from hydra_core.live.flight.analysis import FlightReport, MetricResult, TeamParts
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from hydra_core.predictor.onnx_predictor import Prediction
 
 _RELATIVE = ("relative", "relative_lo", "relative_hi")
-_CANARY = """\
+_CANARY = """begin, stop or resume a canary of a running service
 Says which second catalog gets a share of the conversations of the services that write this log.
 They follow within a second, without a restart, and an order goes before their --canary.
 
@@ -54,7 +56,7 @@ examples:
   hydra-router canary end log
   hydra-router canary show log
 """
-_SHADOW = """\
+_SHADOW = """a second catalog on logged traffic: agreement, mix, cost, value
 Replays a second catalog on the traffic of a decision log (serve --log), from the logged
 requirements: how often it chooses the model that was served, its mix, and the change of cost: both
 by the catalog's prices, and against what was billed then.
@@ -69,7 +71,7 @@ examples:
   hydra-router shadow log --catalog candidate.yaml --json
   hydra-router shadow log --catalog candidate --since 24h --arm main
 """
-_FLIGHT = """\
+_FLIGHT = """compare the arms of an A/B flight
 Compares the arms of an A/B flight: relative difference with a 95 % interval for every metric, Holm
 correction over all of them, guardrail metrics, sample-ratio mismatch, cost against the flagship.
 The intervals are valid at any time: read them daily and stop when you like (--fixed: read once at
@@ -92,39 +94,33 @@ examples:
 
 def add_verbs(verbs: Verbs) -> None:
     """Add canary, shadow and flight."""
-    short = "begin, stop or resume a canary of a running service"
-    parser = verb(verbs, "canary", _canary, short, _CANARY)
+    parser = verb(verbs, "canary", _canary, _CANARY)
     parser.add_argument("action", choices=["begin", "stop", "resume", "end", "show"])
-    help_text = "the service's log: a name in the workspace, or a folder"
-    parser.add_argument("log", type=log_folder, metavar="LOG", help=help_text)
-    help_text = "name in the workspace, a YAML file or store:NAME"
-    parser.add_argument("--catalog", default="", metavar="CATALOG", help=help_text)
-    parser.add_argument("--share", type=float, default=0.1, metavar="SHARE")
-    parser.add_argument(
-        "--limit",
-        type=float,
-        default=2.0,
-        metavar="X",
-        help="stop it when it is so many times as expensive or as slow",
+    parser.option(
+        "log", "LOG", "the service's log: a name in the workspace, or a folder", type=log_folder
     )
-    parser.add_argument("--why", default="stopped by hand", metavar="TEXT")
-    short = "a second catalog on logged traffic: agreement, mix, cost, value"
-    parser = verb(verbs, "shadow", _shadow, short, _SHADOW)
-    help_text = "folder of a decision log; `log` is the workspace's"
-    parser.add_argument("log", type=log_folder, metavar="LOG", help=help_text)
-    catalog_option(parser)
-    window_options(parser)
-    bundle_option(parser)
-    parser = verb(verbs, "flight", _flight, "compare the arms of an A/B flight", _FLIGHT)
-    parser.add_argument("flight", type=Path, metavar="FLIGHT.yaml")
-    parser.add_argument("--table", type=Path, metavar="FILE", help="default: the one it names")
-    parser.add_argument("--fixed", action="store_true", help="read once, at the planned end")
-    parser.add_argument("--plain", action="store_true", help="without the covariate (no CUPED)")
-    parser.add_argument("--plan", type=float, metavar="CHANGE", help="relative change to detect")
-    parser.add_argument("--per-day", type=float, default=0.0, metavar="N", help="new units a day")
+    parser.option(
+        "--catalog", "CATALOG", "name in the workspace, a YAML file or store:NAME", default=""
+    )
+    parser.option("--share", "SHARE", type=float, default=0.1)
+    said = "stop it when it is so many times as expensive or as slow"
+    parser.option("--limit", "X", said, type=float, default=2.0)
+    parser.option("--why", "TEXT", default="stopped by hand")
+    parser = verb(verbs, "shadow", _shadow, _SHADOW)
+    parser.option(
+        "log", "LOG", "folder of a decision log; `log` is the workspace's", type=log_folder
+    )
+    parser.shared("--catalog", *WINDOW, "--bundle")
+    parser = verb(verbs, "flight", _flight, _FLIGHT)
+    parser.option("flight", "FLIGHT.yaml", type=Path)
+    parser.option("--table", "FILE", "default: the one it names", type=Path)
+    parser.flag("--fixed", "read once, at the planned end")
+    parser.flag("--plain", "without the covariate (no CUPED)")
+    parser.option("--plan", "CHANGE", "relative change to detect", type=float)
+    parser.option("--per-day", "N", "new units a day", type=float, default=0.0)
 
 
-def _canary(options: argparse.Namespace) -> int:
+def _canary(options: argparse.Namespace) -> None:
     from hydra_core.decision_log import canaries as kept
     from hydra_core.live.canary import CanaryChanges
 
@@ -145,7 +141,7 @@ def _canary(options: argparse.Namespace) -> int:
     if options.json:
         ordered = None if order is None else asdict(order)
         print_json({"order": ordered, "canaries": [asdict(one) for one in records]})
-        return 0
+        return
     if order is not None:
         say(f"ordered: {order.catalog or 'no canary'}, share {order.share:g}")
     if order is not None and (why := kept.refused_order(options.log, order)):
@@ -155,7 +151,6 @@ def _canary(options: argparse.Namespace) -> int:
         over = "ended" if ended or place else "running"  # the newest alone runs
         state = f"stopped: {one.stopped}" if one.stopped else over
         print(f"{one.catalog} ({one.digest[:12]}), share {one.share:g}, since {one.began}, {state}")
-    return 0
 
 
 def _order(options: argparse.Namespace) -> tuple[CanaryOrder, str]:
@@ -171,7 +166,7 @@ def _order(options: argparse.Namespace) -> tuple[CanaryOrder, str]:
     return CanaryOrder(catalog, options.share, options.limit), digest
 
 
-def _shadow(options: argparse.Namespace) -> int:
+def _shadow(options: argparse.Namespace) -> None:
     from hydra_core.decision_log.reading import read_log
     from hydra_core.live.off_policy import NoOverlapError, logged_value
     from hydra_core.live.shadow import predicted, shadow
@@ -186,11 +181,7 @@ def _shadow(options: argparse.Namespace) -> int:
         value, why = logged_value(traffic, catalog, today), ""
     except NoOverlapError as error:
         value, why = None, str(error)
-    if options.json:
-        print_json(_document(replay, value, why))
-    else:
-        print(_text(replay, value, why))
-    return 0
+    show(options, _document(replay, value, why), _text(replay, value, why))
 
 
 def _scorer(catalog: Catalog, bundle: Path | None) -> Predict:
@@ -213,11 +204,11 @@ def _document(replay: Shadow, value: LoggedValue | None, why: str) -> dict[str, 
     return {
         "replayed": len(replay.traffic),
         "left_out": replay.left_out,
-        "agreement": _ends(replay.agreement),
+        "agreement": ends(replay.agreement),
         "live_mix": live,
         "mix": here,
-        "cost_change": None if replay.cost is None else _ends(replay.cost.change),
-        "cost_change_from_billed": None if replay.billed is None else _ends(replay.billed.change),
+        "cost_change": ends(replay.cost.change if replay.cost else None),
+        "cost_change_from_billed": ends(replay.billed.change if replay.billed else None),
         "no_value_because": why or None,
         "value": None if value is None else _value(value),
     }
@@ -229,58 +220,37 @@ def _value(logged: LoggedValue) -> dict[str, Any]:
         "n": value.n,
         "effective": value.effective,
         "explored": logged.explored,
-        "live": _ends(logged.live),
-        **{
-            name: None if one is None else _ends(one)
-            for name, one in (
-                ("doubly_robust", value.dr),
-                ("snips", value.snips),
-                ("ips", value.ips),
-                ("bounds", value.bounds),
-            )
-        },
+        "live": ends(logged.live),
+        "doubly_robust": ends(value.dr),
+        "snips": ends(value.snips),
+        "ips": ends(value.ips),
+        "bounds": ends(value.bounds),
         "unsupported": value.unsupported,
         "caution": logged.caution or None,
     }
 
 
 def _text(replay: Shadow, value: LoggedValue | None, why: str) -> str:
-    live, here = replay.mixes
-    names = list(dict.fromkeys([*live, *here]))
-    mix = [[name, percent(live.get(name, 0.0)), percent(here.get(name, 0.0))] for name in names]
     lines = [f"{len(replay.traffic):,} decisions replayed"]
     lines += [f"  left out, {reason}: {count:,}" for reason, count in replay.left_out.items()]
     lines += [f"agreement: {percent_range(replay.agreement)}"]
-    if replay.cost is not None:
-        change = replay.cost.change
-        lines += [
-            f"cost against live, both at its prices: {percent_range(change, '+')}, "
-            f"{replay.cost.counted:,} with tokens"
-        ]
-    if replay.billed is not None:
-        change = replay.billed.change
-        lines += [
-            f"cost against what was billed then: {percent_range(change, '+')}, "
-            f"{replay.billed.counted:,} with a bill"
-        ]
-    lines += ["", table(["model", "live", "this catalog"], mix), ""]
+    for cost, against, known in (
+        (replay.cost, "live, both at its prices", "tokens"),
+        (replay.billed, "what was billed then", "a bill"),
+    ):
+        if cost is not None:
+            change = percent_range(cost.change, "+")
+            lines += [f"cost against {against}: {change}, {cost.counted:,} with {known}"]
+    lines += ["", mix_table(["live", "this catalog"], replay.mixes), ""]
     if value is None:
         return "\n".join([*lines, f"quality: not estimated, {why}"])
-    lines += [f"quality, live: {percent_range(value.live)}"]
-    for name, one in value.value.estimates.items():
-        bounded = one is value.value.bounds
-        text = one.bounds(percent) if bounded else percent_range(one)
-        lines += [f"quality, {name}: {text}"]
+    lines += [f"quality, live: {percent_range(value.live)}", *quality_lines(value.value)]
     size = f"{value.value.n:,} rated decisions are worth {value.value.effective:,.0f}"
     caution = [f"  {value.caution}"] if value.caution else []
     return "\n".join([*lines, f"  {size} (effective sample size)", *caution])
 
 
-def _ends(interval: Interval) -> list[float]:
-    return [interval.value, interval.lo, interval.hi]
-
-
-def _flight(options: argparse.Namespace) -> int:
+def _flight(options: argparse.Namespace) -> None:
     from hydra_core.live.flight.analysis import analyse, by_team
     from hydra_core.live.flight.effects import Reading
     from hydra_core.live.flight.settings import load_flight
@@ -290,42 +260,40 @@ def _flight(options: argparse.Namespace) -> int:
     rows = read_rows(existing(options.table or options.flight.parent / flight.table), flight)
     reading = Reading.FIXED if options.fixed else Reading.ALWAYS
     if options.plan is not None:
-        return _plan(options, flight, rows, reading)
+        _plan(options, flight, rows, reading)
+        return
     report = analyse(rows, flight, reading=reading, adjust=not options.plain)
     teams = by_team(rows, flight, reading=reading, adjust=not options.plain)
-    if options.json:
-        split = {} if teams is None else {"teams": _teams_json(teams)}
-        print_json(as_json(report) | split)
-    else:
-        print(_flight_text(report))
-        if teams is not None:
-            print("\n" + _teams_text(teams))
-    return 0
+    document, text = _flight_json(report), _flight_text(report)
+    if teams is not None:
+        document |= {"teams": _teams_json(teams)}
+        text += "\n\n" + _teams_text(teams)
+    show(options, document, text)
 
 
-def _plan(options: argparse.Namespace, flight: Flight, rows: Rows, reading: Reading) -> int:
+def _plan(options: argparse.Namespace, flight: Flight, rows: Rows, reading: Reading) -> None:
     from hydra_core.live.flight.planning import plans
 
     needs = plans(
         rows, flight, options.plan, units_per_day=options.per_day, reading=reading,
         adjust=not options.plain,
     )  # fmt: skip
-    if options.json:
-        print_json([{"metric": one.metric, "value": one.value, "deviation": one.deviation,
-                     "units": one.need.units, "days": one.need.days} for one in needs])  # fmt: skip
-    else:
-        shown = [[one.metric, f"{one.value:#.4g}", _count(one.need.units), _count(one.need.days)]
-                 for one in needs]  # fmt: skip
-        print(table(["metric", "now", "units", "days"], shown))
-    return 0
+    document = [
+        {"metric": one.metric, "value": one.value, "deviation": one.deviation, **asdict(one.need)}
+        for one in needs
+    ]
+    lines = [
+        [one.metric, f"{one.value:#.4g}", _count(one.need.units), _count(one.need.days)]
+        for one in needs
+    ]
+    show(options, document, table(["metric", "now", "units", "days"], lines))
 
 
 def _count(number: int | None) -> str:
     return "-" if number is None else f"{number:,}"
 
 
-def as_json(report: FlightReport) -> dict[str, Any]:
-    """The report's figures as plain values."""
+def _flight_json(report: FlightReport) -> dict[str, Any]:
     return {
         "flight": report.flight.name,
         "reading": report.reading.value,
@@ -333,7 +301,7 @@ def as_json(report: FlightReport) -> dict[str, Any]:
         "units": report.units,
         "sample_ratio": {"p": report.ratio.p_value, "alarm": report.ratio.alarm.value},
         "metrics": _metrics_json(report),
-        "savings": {arm: [i.value, i.lo, i.hi] for arm, i in report.savings.items()},
+        "savings": {arm: ends(interval) for arm, interval in report.savings.items()},
     }
 
 

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from hydra_core.base.errors import CatalogError, OutcomeModelError, Problem
-from hydra_core.cli.options import Verbs, bundle_option, catalog_option, evalset_argument, verb
-from hydra_core.cli.output import (
-    lift_table,
-    points,
-    points_range,
-    print_json,
-    progress_bar,
-    say,
-    table,
-)
+from hydra_core.cli.options import Verbs, verb
+from hydra_core.cli.output import lift_table, points, points_range, progress_bar, say, show, table
 from hydra_core.cli.score import open_predictor, scores_for
 from hydra_core.cli.workspace import (
     CATALOG,
     catalog_text,
-    existing,
     open_catalog,
-    require_account,
+    open_evalset,
+    require_new_catalog,
     shown,
 )
 
@@ -33,7 +26,7 @@ if TYPE_CHECKING:
     from hydra_core.choosing.sources.rungs import Rung
     from hydra_core.evalsets.evalset import EvalSet
 
-_FIT = """\
+_FIT = """fit a catalog's profiles to outcomes
 Fits a catalog's profiles to the outcomes of an eval set and says whether they beat the best fixed
 mix of models at the same cost. Every figure is cross-fitted. The result is YAML alone: a model is
 added, removed or repriced by an edit.
@@ -53,44 +46,33 @@ examples:
 
 def add_verbs(verbs: Verbs) -> None:
     """Add the verb."""
-    parser = verb(verbs, "fit", fit, "fit a catalog's profiles to outcomes", _FIT, "MAKE_CATALOG")
-    evalset_argument(parser)
-    catalog_option(parser)
+    parser = verb(verbs, "fit", fit, _FIT, "MAKE_CATALOG")
+    parser.shared("evalset", "--catalog")
     parser.add_argument("--as", dest="kind", choices=("profiles", "success"), help="what to fit")
-    help_text = "name in the workspace, or a new YAML file"
-    parser.add_argument("--out", type=CATALOG.place, metavar="CATALOG", help=help_text)
-    parser.add_argument("--force", action="store_true", help="replace a file that is there")
-    parser.add_argument("--folds", type=int, default=5, metavar="N", help="parts (5)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="draws the parts")
-    real = "the set's groups are real kinds of traffic: telling them apart counts"
-    parser.add_argument("--groups-are-traffic", action="store_true", help=real)
-    bundle_option(parser)
+    parser.option(
+        "--out", "CATALOG", "name in the workspace, or a new YAML file", type=CATALOG.place
+    )
+    parser.flag("--force", "replace a file that is there")
+    parser.option("--folds", "N", "parts (5)", type=int, default=5)
+    parser.option("--seed", "N", "draws the parts", type=int, default=0)
+    parser.shared("--groups-are-traffic", "--bundle")
 
 
-def fit(options: argparse.Namespace) -> int:
+def fit(options: argparse.Namespace) -> None:
     """Fit, write, and say what it is worth."""
-    from hydra_core.evalsets.evalset import load_evalset
-
     _check(options)
     catalog, text = _unfitted(options)
-    evalset = load_evalset(existing(options.evalset))
+    evalset = open_evalset(options.evalset)
     if options.kind is None:
         found = _compare(options, catalog, evalset)
-        if options.json:
-            print_json(found.numbers())
-        else:
-            print(_ladder_text(found))
-        return 0
+        show(options, found.numbers(), _ladder_text(found))
+        return
     rung = _fit(options, catalog, text, evalset)
-    if options.json:
-        out = None if options.out is None else str(options.out)
-        print_json({**rung.numbers(), "path": out})
-    else:
-        print(_rung_text(rung))
+    numbers = rung.numbers()
+    show(options, {**numbers, "path": options.out and str(options.out)}, _rung_text(numbers))
     if options.out is not None:
         say(f"written to {options.out}")
         say(f"next: hydra-router evaluate {shown(options.evalset)} --catalog {shown(options.out)}")
-    return 0
 
 
 def _unfitted(options: argparse.Namespace) -> tuple[Catalog, str]:
@@ -110,11 +92,8 @@ def _check(options: argparse.Namespace) -> None:
     if options.kind is None and options.out is not None:
         problem = Problem("", "needs --as profiles or --as success", "say what to fit")
         raise CatalogError("--out", [problem])
-    if options.out is not None and options.out.exists():
-        if not options.force:
-            problem = Problem("--out", "exists already; nothing was written", "add --force")
-            raise CatalogError(str(options.out), [problem])
-        require_account("REPLACE_CATALOG")
+    if options.out is not None:
+        require_new_catalog(options.out, force=options.force)
 
 
 def _fit(options: argparse.Namespace, catalog: Catalog, text: str, evalset: EvalSet) -> Rung:
@@ -200,9 +179,8 @@ def _compare(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) ->
         )
 
 
-def _rung_text(rung: Rung) -> str:
+def _rung_text(found: Mapping[str, Any]) -> str:
     """The answer first, then what it rests on."""
-    found: Any = rung.numbers()
     lines = [found["reason"]]
     if found["lift"] is not None:
         lines += ["", lift_table("above the best fixed mix", found["lift"])]

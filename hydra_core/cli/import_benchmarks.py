@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.cli.import_tables import need_out, pairs, reading, write
-from hydra_core.cli.options import Verbs, import_options, model_names_option, verb
+from hydra_core.cli.options import IMPORT, Grammar, Verbs, verb
 from hydra_core.cli.workspace import existing
 
 _PRICES = """
@@ -16,7 +16,7 @@ Costs that were not recorded are estimated: --price ID=INPUT,OUTPUT in USD per m
 a third number, the mean tokens of an answer, where the files hold neither tokens nor answers.
 Prices are never guessed, and the eval set says that its costs are estimates.
 """
-_LIVECODEBENCH = f"""\
+_LIVECODEBENCH = f"""LiveCodeBench pass@1 with its problem texts
 Joins the leaderboard's performances_generation.json (pass@1 per question) with the problem texts of
 a submission's evaluation file. Quality is pass@1 / 100.
 {_PRICES}
@@ -27,20 +27,20 @@ example:
       --model claude-3-haiku=Claude-3-Haiku --price claude-3-haiku=0.25,1.25,600 \\
       --out livecodebench
 """
-_LLMROUTERBENCH = f"""\
+_LLMROUTERBENCH = f"""LLMRouterBench result files
 Reads result files or folders of them (one JSON file per dataset, split and model), joined by index;
 demo runs are skipped and the newest of several runs is taken.
 {_PRICES}
 example:
   hydra-router import llmrouterbench results/bench --out llmrouterbench
 """
-_ROUTERARENA = f"""\
+_ROUTERARENA = f"""RouterArena cached results
 Reads cached results (one JSONL file per model), joined by global_index.
 {_PRICES}
 example:
   hydra-router import routerarena cached_results/*.jsonl --out routerarena
 """
-_ROUTELLM = f"""\
+_ROUTELLM = f"""RouteLLM evaluation responses
 Reads CSV files with a prompt and a True/False column per model; <model>_response gives the length
 of its answer.
 {_PRICES}
@@ -50,7 +50,7 @@ example:
       --model gpt-4-turbo=gpt-4-1106-preview --price gpt-4-turbo=10,30 --out gsm8k
 """
 
-_HARNESS = f"""\
+_HARNESS = f"""results of lm-eval, Inspect, promptfoo, HELM, EvalPlus, LLMRouter
 Reads results of evaluation harnesses, recognised by what they hold: lm-evaluation-harness
 (samples_*.jsonl), Inspect (.eval, .json), promptfoo (.json, .jsonl, .csv), HELM (a run's folder),
 EvalPlus (*_eval_results.json with --problems), LLMRouter (routing data). A file that names no model
@@ -68,53 +68,37 @@ examples:
 
 def add_verbs(sources: Verbs) -> None:
     """Add the imports."""
-    short = "LiveCodeBench pass@1 with its problem texts"
-    parser = verb(sources, "livecodebench", _livecodebench, short, _LIVECODEBENCH, "IMPORT")
-    parser.add_argument("performances", type=Path, metavar="PERFORMANCES.json")
-    parser.add_argument(
-        "--problems", type=Path, metavar="PROBLEMS.json", help="without: no texts, no costs"
-    )
+    parser = verb(sources, "livecodebench", _livecodebench, _LIVECODEBENCH, "IMPORT")
+    parser.option("performances", "PERFORMANCES.json", type=Path)
+    parser.option("--problems", "PROBLEMS.json", "without: no texts, no costs", type=Path)
     _options(parser)
-    for name, short, long, files in (
-        ("llmrouterbench", "LLMRouterBench result files", _LLMROUTERBENCH, "FILE_OR_DIR"),
-        ("routerarena", "RouterArena cached results", _ROUTERARENA, "FILE.jsonl"),
-        ("routellm", "RouteLLM evaluation responses", _ROUTELLM, "FILE.csv"),
+    for name, text, files in (
+        ("llmrouterbench", _LLMROUTERBENCH, "FILE_OR_DIR"),
+        ("routerarena", _ROUTERARENA, "FILE.jsonl"),
+        ("routellm", _ROUTELLM, "FILE.csv"),
     ):
-        parser = verb(sources, name, partial(_records, name), short, long, "IMPORT")
-        parser.add_argument("files", type=Path, nargs="+", metavar=files)
+        parser = verb(sources, name, partial(_records, name), text, "IMPORT")
+        parser.option("files", files, type=Path, nargs="+")
         _options(parser)
-    short = "results of lm-eval, Inspect, promptfoo, HELM, EvalPlus, LLMRouter"
-    parser = verb(sources, "harness", _harness, short, _HARNESS, "IMPORT")
-    parser.add_argument("files", type=Path, nargs="+", metavar="FILE_OR_DIR")
-    parser.add_argument("--score", default="", metavar="NAME", help="which score is the quality")
-    parser.add_argument(
-        "--quality-scale", type=float, default=1.0, metavar="X", help="the score that means 1"
-    )
-    parser.add_argument(
-        "--label", action="append", default=[], metavar="LABEL=QUALITY", help="a score in words"
-    )
-    parser.add_argument(
-        "--problems", type=Path, metavar="FILE.jsonl", help="task_id and prompt, for EvalPlus"
-    )
-    parser.add_argument(
-        "--map", action="append", default=[], metavar="text=PATH", help="where the message stands"
-    )
+    parser = verb(sources, "harness", _harness, _HARNESS, "IMPORT")
+    parser.option("files", "FILE_OR_DIR", type=Path, nargs="+")
+    parser.option("--score", "NAME", "which score is the quality", default="")
+    parser.option("--quality-scale", "X", "the score that means 1", type=float, default=1.0)
+    parser.each("--label", "LABEL=QUALITY", "a score in words")
+    parser.option("--problems", "FILE.jsonl", "task_id and prompt, for EvalPlus", type=Path)
+    parser.each("--map", "text=PATH", "where the message stands")
     _options(parser)
 
 
-def _options(parser: argparse.ArgumentParser) -> None:
-    model_names_option(parser)
-    parser.add_argument(
-        "--price",
-        action="append",
-        default=[],
-        metavar="ID=IN,OUT[,TOKENS]",
-        help="USD per Mtok, and mean answer tokens; once per model",
+def _options(parser: Grammar) -> None:
+    parser.shared("--model")
+    parser.each(
+        "--price", "ID=IN,OUT[,TOKENS]", "USD per Mtok, and mean answer tokens; once per model"
     )
-    import_options(parser)
+    parser.shared(*IMPORT)
 
 
-def _livecodebench(options: argparse.Namespace) -> int:
+def _livecodebench(options: argparse.Namespace) -> None:
     from hydra_core.evalsets.importers.livecodebench import read_livecodebench
     from hydra_core.evalsets.importers.price_card import parse_prices
 
@@ -122,10 +106,10 @@ def _livecodebench(options: argparse.Namespace) -> int:
     models, prices = pairs(options.model), parse_prices(options.price)
     need_out(options)
     draft = read_livecodebench(existing(options.performances), problems, models, prices)
-    return write(draft, options, f"LiveCodeBench leaderboard, {options.performances.name}")
+    write(draft, options, f"LiveCodeBench leaderboard, {options.performances.name}")
 
 
-def _records(name: str, options: argparse.Namespace) -> int:
+def _records(name: str, options: argparse.Namespace) -> None:
     from hydra_core.evalsets.importers.llmrouterbench import read_llmrouterbench, result_files
     from hydra_core.evalsets.importers.price_card import parse_prices
     from hydra_core.evalsets.importers.routellm import read_routellm
@@ -141,10 +125,10 @@ def _records(name: str, options: argparse.Namespace) -> int:
         "routerarena": (read_routerarena, "RouterArena cached results"),
         "routellm": (read_routellm, "RouteLLM evaluation responses"),
     }[name]
-    return write(read(files, models, prices), options, origin)
+    write(read(files, models, prices), options, origin)
 
 
-def _harness(options: argparse.Namespace) -> int:
+def _harness(options: argparse.Namespace) -> None:
     from hydra_core.evalsets.importers.harness.adapters import kinds_of, read_harness, run_files
     from hydra_core.evalsets.importers.mapping import parse_map
     from hydra_core.evalsets.importers.price_card import parse_prices
@@ -167,4 +151,4 @@ def _harness(options: argparse.Namespace) -> int:
             problems=None if options.problems is None else existing(options.problems),
             text_path=mapping.fields.get("text", ""),
         )
-    return write(draft, options, f"results of {', '.join(kinds_of(files))}")
+    write(draft, options, f"results of {', '.join(kinds_of(files))}")

@@ -5,24 +5,22 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hydra_core.base.errors import EvalSetError, Problem
-from hydra_core.cli.options import Verbs, import_options, verb
-from hydra_core.cli.output import print_json, progress_bar, say, table
-from hydra_core.cli.workspace import EVALSET, changes, existing, shown
+from hydra_core.cli.options import IMPORT, Verbs, verb
+from hydra_core.cli.output import progress_bar, say, show, table
+from hydra_core.cli.workspace import EVALSET, changes, existing, open_evalset, shown
 
 if TYPE_CHECKING:
-    from hydra_core.base.types import Progress
-    from hydra_core.evalsets.importers.draft import About, Draft
+    from hydra_core.evalsets.importers.draft import Draft
     from hydra_core.evalsets.importers.mapping import TableMapping
 
 _MB = 1_000_000
 #: Bytes of files whose reading shows how far it is.
 _LARGE = 20 * _MB
-_SWEBENCH = """\
+_SWEBENCH = """runs of a SWE-bench leaderboard with their problem statements
 Joins runs of a SWE-bench leaderboard with the problem statements. Only instances with a text and
 an outcome in every run are kept; the report says what was dropped and why.
 
@@ -32,7 +30,7 @@ examples:
       --model gpt-5=20250807_mini-v1.7.0_gpt-5 --model gpt-5-mini=20250807_mini-v1.7.0_gpt-5-mini \\
       --out swebench
 """
-_TABLE = """\
+_TABLE = """tables of queries and outcomes (CSV, JSONL, Parquet; long or wide)
 Reads CSV, TSV, JSON, JSONL or Parquet (text formats also .gz or .zip), long (a row per query and
 model) or wide (a row per query, columns for each model: quality:MODEL and cost:MODEL, or "MODEL
 correct" and "MODEL $"). Columns with usual names are recognised; --map names the others, also by a
@@ -52,7 +50,7 @@ examples:
   hydra-router import table sheet.csv --accept-ids --read 'Sonnet score=percent' \\
       --rate EUR=1.08 --out mine
 """
-_SETS = """\
+_SETS = """eval sets joined to one
 Joins eval sets by query id: every query of any of them, with the outcomes that any of them has,
 such as what was collected, a history and a log. Where two have the same outcome, the first named
 counts. An id that stands for two texts is refused.
@@ -60,7 +58,7 @@ counts. An id that stands for two texts is refused.
 example:
   hydra-router import sets collected live --out both
 """
-_POLICY = """\
+_POLICY = """another router's decisions, kept with an eval set
 Keeps another router's decisions with an eval set: CSV, JSONL or Parquet with one row per query,
 columns query_id and model. Every query of the set needs a model that the set has.
 
@@ -69,104 +67,73 @@ example:
 """
 
 
-def _sets(options: argparse.Namespace) -> int:
-    from hydra_core.evalsets.evalset import load_evalset
+def _sets(options: argparse.Namespace) -> None:
     from hydra_core.evalsets.importers.draft import join_sets
 
     need_out(options)
-    sets = [load_evalset(existing(path)) for path in options.sets]
-    return write(join_sets(sets), options, "joined: " + ", ".join(one.name for one in sets))
+    sets = [open_evalset(path) for path in options.sets]
+    write(join_sets(sets), options, "joined: " + ", ".join(one.name for one in sets))
 
 
 def add_verbs(sources: Verbs) -> None:
     """Add import table, swebench and policy."""
     _add_table(sources)
     _add_swebench(sources)
-    short = "another router's decisions, kept with an eval set"
-    joined = verb(sources, "sets", _sets, "eval sets joined to one", _SETS, "IMPORT")
-    joined.add_argument("sets", type=EVALSET.find, nargs="+", metavar="SET")
-    import_options(joined)
-    parser = verb(sources, "policy", _policy, short, _POLICY, "IMPORT")
-    parser.add_argument("file", type=Path, metavar="FILE")
-    help_text = "name in the workspace, or a folder"
-    parser.add_argument(
-        "--evalset", type=EVALSET.find, required=True, metavar="SET", help=help_text
+    joined = verb(sources, "sets", _sets, _SETS, "IMPORT")
+    joined.option("sets", "SET", type=EVALSET.find, nargs="+")
+    joined.shared(*IMPORT)
+    parser = verb(sources, "policy", _policy, _POLICY, "IMPORT")
+    parser.option("file", "FILE", type=Path)
+    parser.option(
+        "--evalset", "SET", "name in the workspace, or a folder", type=EVALSET.find, required=True
     )
     parser.add_argument("--name", required=True, help="name of the policy")
-    parser.add_argument("--force", action="store_true", help="replace one of that name")
+    parser.flag("--force", "replace one of that name")
 
 
 def _add_swebench(sources: Verbs) -> None:
-    short = "runs of a SWE-bench leaderboard with their problem statements"
-    parser = verb(sources, "swebench", _swebench, short, _SWEBENCH, "IMPORT")
-    parser.add_argument("leaderboards", type=Path, metavar="LEADERBOARDS.json")
-    parser.add_argument(
-        "--problems", type=Path, metavar="PROBLEMS.jsonl", help="without: a set without texts"
-    )
-    parser.add_argument(
-        "--model", action="append", default=[], metavar="ID=RUN_FOLDER", help="once per model"
-    )
+    parser = verb(sources, "swebench", _swebench, _SWEBENCH, "IMPORT")
+    parser.option("leaderboards", "LEADERBOARDS.json", type=Path)
+    parser.option("--problems", "PROBLEMS.jsonl", "without: a set without texts", type=Path)
+    parser.each("--model", "ID=RUN_FOLDER", "once per model")
     parser.add_argument("--board", help="which board, where a run is on several")
-    parser.add_argument("--runs", action="store_true", help="list the runs of the file")
-    import_options(parser)
+    parser.flag("--runs", "list the runs of the file")
+    parser.shared(*IMPORT)
 
 
 def _add_table(sources: Verbs) -> None:
-    short = "tables of queries and outcomes (CSV, JSONL, Parquet; long or wide)"
-    parser = verb(sources, "table", _table, short, _TABLE, "IMPORT")
-    parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
-    parser.add_argument(
-        "--map", action="append", default=[], metavar="FIELD=COLUMN", help="once per field"
-    )
-    parser.add_argument(
-        "--quality-scale", type=float, default=1.0, metavar="X", help="the quality that means 1"
-    )
-    parser.add_argument("--decimal-comma", action="store_true", help="numbers are written as 0,5")
-    parser.add_argument(
-        "--quality-words", action="store_true", help="pass is 1, fail 0; resolved, unresolved, ..."
-    )
-    parser.add_argument(
-        "--read",
-        action="append",
-        default=[],
-        metavar="COLUMN=HOW",
-        help="how one column is written: comma, point, percent, cents, words, 1/5 (5 means 1)",
-    )
-    parser.add_argument(
-        "--rate", action="append", default=[], metavar="EUR=1.08", help="USD of one unit"
-    )
-    parser.add_argument("--no-cost", action="store_true", help="the files have no costs")
-    parser.add_argument("--no-texts", action="store_true", help="the files have no texts")
-    parser.add_argument(
-        "--rename",
-        action="append",
-        default=[],
-        metavar="ID=NAME",
-        help="what the files call model ID",
-    )
-    parser.add_argument(
-        "--accept-ids",
-        action="store_true",
-        help="use the proposed id for each model name that is not a valid id",
-    )
-    import_options(parser)
+    parser = verb(sources, "table", _table, _TABLE, "IMPORT")
+    parser.option("files", "FILE", type=Path, nargs="+")
+    parser.each("--map", "FIELD=COLUMN", "once per field")
+    parser.option("--quality-scale", "X", "the quality that means 1", type=float, default=1.0)
+    parser.flag("--decimal-comma", "numbers are written as 0,5")
+    parser.flag("--quality-words", "pass is 1, fail 0; resolved, unresolved, ...")
+    said = "how one column is written: comma, point, percent, cents, words, 1/5 (5 means 1)"
+    parser.each("--read", "COLUMN=HOW", said)
+    parser.each("--rate", "EUR=1.08", "USD of one unit")
+    parser.flag("--no-cost", "the files have no costs")
+    parser.flag("--no-texts", "the files have no texts")
+    parser.each("--rename", "ID=NAME", "what the files call model ID")
+    parser.flag("--accept-ids", "use the proposed id for each model name that is not a valid id")
+    parser.shared(*IMPORT)
 
 
-def _swebench(options: argparse.Namespace) -> int:
+def _swebench(options: argparse.Namespace) -> None:
     from hydra_core.evalsets.importers.swebench import read_swebench
 
     existing(options.leaderboards)
     if options.runs:
-        return _list_runs(options)
+        _list_runs(options)
+        return
     models = pairs(options.model, "ID=RUN_FOLDER")
     need_out(options)
     problems = None if options.problems is None else existing(options.problems)
     draft = read_swebench(options.leaderboards, problems, models, board=options.board)
     runs = ", ".join(f"{model} = {folder}" for model, folder in models.items())
-    return write(draft, options, f"SWE-bench leaderboard: {runs}")
+    write(draft, options, f"SWE-bench leaderboard: {runs}")
 
 
-def _table(options: argparse.Namespace) -> int:
+def _table(options: argparse.Namespace) -> None:
     from hydra_core.evalsets.importers.mapping import parse_map
 
     files = [existing(path) for path in options.files]
@@ -178,7 +145,7 @@ def _table(options: argparse.Namespace) -> int:
     need_out(options)
     with reading(files):
         draft = _read_table(options, files, mapping)
-    return write(draft, options, ", ".join(path.name for path in files))
+    write(draft, options, ", ".join(path.name for path in files))
 
 
 def _read_table(options: argparse.Namespace, files: list[Path], mapping: TableMapping) -> Draft:
@@ -214,20 +181,16 @@ def _read_table(options: argparse.Namespace, files: list[Path], mapping: TableMa
     )
 
 
-def _policy(options: argparse.Namespace) -> int:
-    from hydra_core.evalsets.evalset import load_evalset
+def _policy(options: argparse.Namespace) -> None:
     from hydra_core.replay.imported_policies import read_policy, save_policy
 
-    evalset = load_evalset(existing(options.evalset))
+    evalset = open_evalset(options.evalset)
     models = read_policy(existing(options.file), evalset)
     path = save_policy(evalset, options.name, models, force=options.force)
     shares = models.value_counts(normalize=True).to_dict()
-    if options.json:
-        print_json({"out": str(path), "n": evalset.n, "shares": shares})
-    else:
-        listed = ", ".join(f"{model} {100 * share:.1f} %" for model, share in shares.items())
-        print(f"{path}: {evalset.n:,} queries; {listed}")
-    return 0
+    listed = ", ".join(f"{model} {100 * share:.1f} %" for model, share in shares.items())
+    document = {"out": str(path), "n": evalset.n, "shares": shares}
+    show(options, document, f"{path}: {evalset.n:,} queries; {listed}")
 
 
 @contextmanager
@@ -240,13 +203,9 @@ def reading(files: Sequence[Path]) -> Iterator[None]:
         return
     with (
         progress_bar("reading", unit=" MB") as step,
-        watched(partial(_show_megabytes, step), files),
+        watched(lambda done, total: step(done // _MB, total // _MB), files),
     ):
         yield
-
-
-def _show_megabytes(step: Progress, done: int, total: int) -> None:
-    step(done // _MB, total // _MB)
 
 
 def pairs(texts: list[str], form: str = "ID=NAME", *, place: str = "--model") -> dict[str, str]:
@@ -287,28 +246,11 @@ def need_out(options: argparse.Namespace) -> None:
     require_free(options.out, force=options.force)
 
 
-def write(draft: Draft, options: argparse.Namespace, origin: str) -> int:
+def write(draft: Draft, options: argparse.Namespace, origin: str) -> None:
     """Write a draft unless it is a dry run, and print its report."""
-    from hydra_core.evalsets.importers.draft import write_draft
+    from hydra_core.evalsets.importers.draft import About, write_draft
 
-    if not options.dry_run:
-        about, out = _about(options, origin), options.out
-        changes(out).write(out, lambda: write_draft(draft, out, about, force=options.force))
-    where = None if options.dry_run else str(options.out)
-    if options.json:
-        print_json({**draft.report.to_dict(), "out": where})
-    else:
-        print(draft.report)
-        print(f"written to {where}" if where else "nothing was written (dry run)")
-    if where:
-        say(f"next: hydra-router score {shown(options.out)}")
-    return 0
-
-
-def _about(options: argparse.Namespace, origin: str) -> About:
-    from hydra_core.evalsets.importers.draft import About
-
-    return About(
+    about = About(
         name=options.name,
         origin=options.origin or origin,
         licence=options.licence,
@@ -316,41 +258,37 @@ def _about(options: argparse.Namespace, origin: str) -> About:
         cost_estimated=options.cost_estimated,
         price_notes=options.price_notes,
     )
+    out, where, done = options.out, None, "nothing was written (dry run)"
+    if not options.dry_run:
+        changes(out).write(out, lambda: write_draft(draft, out, about, force=options.force))
+        where, done = str(out), f"written to {out}"
+    show(options, {**draft.report.to_dict(), "out": where}, f"{draft.report}\n{done}")
+    if where:
+        say(f"next: hydra-router score {shown(out)}")
 
 
-def _list_runs(options: argparse.Namespace) -> int:
+def _list_runs(options: argparse.Namespace) -> None:
     import numpy as np
 
     from hydra_core.evalsets.importers.swebench import list_runs
 
     runs = list_runs(options.leaderboards)
     costs = [float(np.mean([c for _, c in run.outcomes.values()] or [np.nan])) for run in runs]
-    if options.json:
-        print_json(
-            [
-                {
-                    "board": run.board,
-                    "folder": run.folder,
-                    "name": run.name,
-                    "n": len(run.outcomes),
-                    "resolved_percent": run.headline,
-                    "mean_cost_usd": cost,
-                    "problem": run.problem,
-                }
-                for run, cost in zip(runs, costs, strict=True)
-            ]
+    document, rows = [], []
+    for run, cost in zip(runs, costs, strict=True):
+        n = len(run.outcomes)
+        document.append(
+            {
+                "board": run.board,
+                "folder": run.folder,
+                "name": run.name,
+                "n": n,
+                "resolved_percent": run.headline,
+                "mean_cost_usd": cost,
+                "problem": run.problem,
+            }
         )
-        return 0
-    rows = [
-        [
-            run.folder,
-            run.board,
-            str(len(run.outcomes)),
-            f"{run.headline:.1f}",
-            f"{cost:.3f}",
-            run.problem,
-        ]
-        for run, cost in zip(runs, costs, strict=True)
-    ]
-    print(table(["run", "board", "n", "resolved %", "USD/instance", "problem"], rows))
-    return 0
+        figures = [str(n), f"{run.headline:.1f}", f"{cost:.3f}"]
+        rows.append([run.folder, run.board, *figures, run.problem])
+    head = ["run", "board", "n", "resolved %", "USD/instance", "problem"]
+    show(options, document, table(head, rows))

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from hydra_core.base.errors import CatalogError, Problem
 from hydra_core.cli.import_tables import pairs
-from hydra_core.cli.options import Verbs, bundle_option, evalset_argument, verb
-from hydra_core.cli.output import print_json, say
+from hydra_core.cli.options import Verbs, verb
+from hydra_core.cli.output import say, show
 from hydra_core.cli.score import open_predictor, scored
-from hydra_core.cli.workspace import CATALOG, existing, require_account, shown
+from hydra_core.cli.workspace import CATALOG, existing, open_evalset, require_new_catalog, shown
 
 if TYPE_CHECKING:
     from hydra_core.catalog.prices.price_file import GivenPrice
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hydra_core.evalsets.evalset import EvalSet
 
 
-_INIT = """\
+_INIT = """make a catalog that fits an eval set
 Makes a catalog that fits an eval set: profiles by Algorithm 1 and tau from half of its outcomes,
 score bands from its requirements, cost order from the models' recorded costs. You give the prices;
 they are never guessed: where recorded tokens and costs say that a price is three times off, it is
@@ -42,57 +42,34 @@ prices.yaml:
 
 def add_verbs(verbs: Verbs) -> None:
     """Add init."""
-    short = "make a catalog that fits an eval set"
-    parser = verb(verbs, "init", _init, short, _INIT, "MAKE_CATALOG")
-    evalset_argument(parser)
-    parser.add_argument("--models", default="", metavar="A,B,C", help="default: all of the set")
-    parser.add_argument(
-        "--prices",
-        type=Path,
-        metavar="FILE",
-        help="price file (YAML), table (CSV) or a public list (JSON)",
+    parser = verb(verbs, "init", _init, _INIT, "MAKE_CATALOG")
+    parser.shared("evalset")
+    parser.option("--models", "A,B,C", "default: all of the set", default="")
+    parser.option(
+        "--prices", "FILE", "price file (YAML), table (CSV) or a public list (JSON)", type=Path
     )
-    parser.add_argument(
-        "--price", action="append", default=[], metavar="ID=INPUT,OUTPUT", help="USD per Mtok"
-    )
-    parser.add_argument(
-        "--list-entry",
-        action="append",
-        default=[],
-        metavar="ID=ENTRY",
-        help="the entry of a public list that is a model's price; once per model",
-    )
-    parser.add_argument(
-        "--confirm-price",
-        action="append",
-        default=[],
-        metavar="ID",
-        help="take a price although recorded costs say another one; once per model",
-    )
-    parser.add_argument("--cut-to-hull", action="store_true", help="without models below the hull")
+    parser.each("--price", "ID=INPUT,OUTPUT", "USD per Mtok")
+    said = "the entry of a public list that is a model's price; once per model"
+    parser.each("--list-entry", "ID=ENTRY", said)
+    said = "take a price although recorded costs say another one; once per model"
+    parser.each("--confirm-price", "ID", said)
+    parser.flag("--cut-to-hull", "without models below the hull")
     parser.add_argument("--name", default="", help="name of the catalog (default: the set's)")
     parser.add_argument("--seed", type=int, default=0, help="draws the training half")
-    bundle_option(parser)
-    help_text = "name in the workspace, or a new YAML file"
-    parser.add_argument(
-        "--out", type=CATALOG.place, required=True, metavar="CATALOG", help=help_text
-    )
-    parser.add_argument("--force", action="store_true", help="replace a file that is there")
+    parser.shared("--bundle")
+    said = "name in the workspace, or a new YAML file"
+    parser.option("--out", "CATALOG", said, type=CATALOG.place, required=True)
+    parser.flag("--force", "replace a file that is there")
 
 
-def _init(options: argparse.Namespace) -> int:
+def _init(options: argparse.Namespace) -> None:
     from datetime import date
 
     from hydra_core.choosing.initial_catalog import initial_catalog
-    from hydra_core.evalsets.evalset import load_evalset
     from hydra_core.export.release import write_release
 
-    if options.out.exists():
-        if not options.force:
-            message = "exists already; nothing was written"
-            raise CatalogError(str(options.out), [Problem("--out", message, "add --force")])
-        require_account("REPLACE_CATALOG")
-    evalset = load_evalset(existing(options.evalset))
+    require_new_catalog(options.out, force=options.force)
+    evalset = open_evalset(options.evalset)
     models = [name.strip() for name in options.models.split(",") if name.strip()]
     prices = _gathered_prices(options, models or evalset.models, evalset.prices)
     _require_agreement(evalset, models or evalset.models, prices, options.confirm_price)
@@ -112,12 +89,8 @@ def _init(options: argparse.Namespace) -> int:
     )
     options.out.parent.mkdir(parents=True, exist_ok=True)
     write_release(options.out, made.text)
-    if options.json:
-        print_json(_summary(made, options.out))
-    else:
-        print(_text(made, options.out))
+    show(options, _summary(made, options.out), _text(made, options.out))
     say(f"next: hydra-router evaluate {shown(options.evalset)} --catalog {shown(options.out)}")
-    return 0
 
 
 def _gathered_prices(

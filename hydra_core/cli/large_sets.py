@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hydra_core.base.errors import Problem, ProblemsError
-from hydra_core.cli.options import Verbs, bundle_option, catalog_option, verb
-from hydra_core.cli.output import print_json, progress_bar, say, table
+from hydra_core.cli.options import Grammar, Verbs, verb
+from hydra_core.cli.output import print_json, progress_bar, say, show, table
 from hydra_core.cli.workspace import acting, existing, open_catalog, store_of
 
 if TYPE_CHECKING:
     from hydra_core.replay.partitions.sweep import Swept
 
 
-_SWEEP = """\
+_SWEEP = """every tau over a set of any size
 Replays the router for thousands of taus over a folder of Parquet parts with the columns
 requirement:<dimension> (score-parts makes them), quality:<model>, cost_usd:<model> and, where
 queries depend on each other, cluster (a cluster must lie in one part). Quality, cost and misroute
@@ -26,7 +26,7 @@ examples:
   hydra-router sweep parts/ --catalog mine --out sweeps/pool
   hydra-router sweep parts/ --catalog mine --out sweeps/pool --engine ray --workers 8
 """
-_SCORE = """\
+_SCORE = """score a set of any size
 Scores the messages of a folder of Parquet parts (columns text and, if wanted, turn) and writes the
 same parts with a column requirement:<dimension> for each dimension. A job that was stopped goes on
 where it was: a part that is there is done.
@@ -39,27 +39,25 @@ examples:
 
 def add_verbs(verbs: Verbs) -> None:
     """Add sweep and score-parts."""
-    parser = verb(verbs, "sweep", _sweep, "every tau over a set of any size", _SWEEP, "WRITE")
-    parser.add_argument("parts", type=Path, metavar="DIR")
-    catalog_option(parser)
-    parser.add_argument("--points", type=int, default=4096, metavar="N", help="taus of the grid")
-    parser.add_argument(
-        "--resamples", type=int, default=100, metavar="N", help="bootstrap, 0: no intervals"
-    )
+    parser = verb(verbs, "sweep", _sweep, _SWEEP, "WRITE")
+    parser.option("parts", "DIR", type=Path)
+    parser.shared("--catalog")
+    parser.option("--points", "N", "taus of the grid", type=int, default=4096)
+    parser.option("--resamples", "N", "bootstrap, 0: no intervals", type=int, default=100)
     _job(parser)
-    parser = verb(verbs, "score-parts", _score, "score a set of any size", _SCORE, "SCORE")
-    parser.add_argument("parts", type=Path, metavar="DIR")
-    bundle_option(parser)
+    parser = verb(verbs, "score-parts", _score, _SCORE, "SCORE")
+    parser.option("parts", "DIR", type=Path)
+    parser.shared("--bundle")
     _job(parser)
 
 
-def _job(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
+def _job(parser: Grammar) -> None:
+    parser.option("--out", "DIR", type=Path, required=True)
     parser.add_argument("--engine", choices=["local", "ray"], default="local")
-    parser.add_argument("--workers", type=int, default=2, metavar="N", help="processes or actors")
+    parser.option("--workers", "N", "processes or actors", type=int, default=2)
 
 
-def _sweep(options: argparse.Namespace) -> int:
+def _sweep(options: argparse.Namespace) -> None:
     _check(options, {"points": (2, 100_000), "resamples": (0, 10_000)})
     from datetime import date
 
@@ -77,35 +75,28 @@ def _sweep(options: argparse.Namespace) -> int:
         run(job, todo, Engine(options.engine), options.workers, step)
     swept = merged(todo, taus)
     swept.table.to_parquet(options.out / "curve.parquet")
-    return _print_curve(swept, catalog.policy.tau, options)
+    _print_curve(swept, catalog.policy.tau, options)
 
 
-def _print_curve(swept: Swept, tau: float, options: argparse.Namespace) -> int:
+def _print_curve(swept: Swept, tau: float, options: argparse.Namespace) -> None:
     """Print the curve in a few lines: its ends, its best point, the catalog's own tau."""
     frame = swept.table
     own = max(int(frame["tau"].searchsorted(tau, side="right")) - 1, 0)
     best = int(frame["quality"].to_numpy().argmax())
     rows = sorted({0, own, best, len(frame) - 1})
-    if options.json:
-        shown = frame.iloc[rows].to_dict("records")
-        print_json({"n": swept.n, "points": len(frame), "rows": shown})
-        return 0
-    header = ["tau", "quality", "USD/query", "misroute"]
-    lines = [
-        [
-            f"{row.tau:.4f}",
-            f"{row.quality:.4f}",
-            f"{row.mean_cost_usd:.6f}",
-            f"{row.misroute:.4f}",
-        ]
-        for row in frame.iloc[rows].itertuples()
-    ]
-    print(f"{swept.n:,} queries, {len(frame):,} taus: {options.out / 'curve.parquet'}")
-    print(table(header, lines))
-    return 0
+    found = frame.iloc[rows].to_dict("records")
+    figures = {
+        "tau": [f"{row['tau']:.4f}" for row in found],
+        "quality": [f"{row['quality']:.4f}" for row in found],
+        "USD/query": [f"{row['mean_cost_usd']:.6f}" for row in found],
+        "misroute": [f"{row['misroute']:.4f}" for row in found],
+    }
+    text = table(list(figures), list(zip(*figures.values(), strict=True)))
+    where = f"{swept.n:,} queries, {len(frame):,} taus: {options.out / 'curve.parquet'}"
+    show(options, {"n": swept.n, "points": len(frame), "rows": found}, f"{where}\n{text}")
 
 
-def _score(options: argparse.Namespace) -> int:
+def _score(options: argparse.Namespace) -> None:
     _check(options, {})
     from hydra_core.replay.partitions.parts import Engine, ScoreParts, parts_of, run, tasks
 
@@ -122,7 +113,6 @@ def _score(options: argparse.Namespace) -> int:
     say(f"{count} of {len(todo)} parts were scored, the others were there")
     if options.json:
         print_json({"parts": len(todo), "scored": count, "out": str(options.out)})
-    return 0
 
 
 def _record(options: argparse.Namespace, bundle: str, count: int) -> None:

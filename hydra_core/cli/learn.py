@@ -8,21 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hydra_core.base.errors import OutcomeModelError, Problem
 from hydra_core.base.workspace import workspace_folder
-from hydra_core.cli.options import Verbs, bundle_option, evalset_argument, verb
-from hydra_core.cli.output import (
-    lift_table,
-    points,
-    print_json,
-    progress_bar,
-    say,
-)
+from hydra_core.cli.options import Verbs, verb
+from hydra_core.cli.output import lift_table, points, progress_bar, say, show
 from hydra_core.cli.score import open_predictor
 from hydra_core.cli.workspace import (
     OUTCOME_MODEL,
     acting,
     changes,
-    existing,
     open_catalog,
+    open_evalset,
     store_of,
 )
 
@@ -33,7 +27,7 @@ if TYPE_CHECKING:
     from hydra_core.outcome_model.model import OutcomeModel
 
 
-_LEARN = """\
+_LEARN = """learn an outcome model from an eval set
 Learns from an eval set what your models achieve and cost, and says whether routing by these
 predictions does better than the best fixed mix of models at the same cost. Every figure is
 cross-fitted: no query is predicted by heads that were fitted on it. Missing text vectors are made
@@ -64,39 +58,33 @@ _NO_CHECK: Final[dict[str, Any]] = {"findings": []}
 
 def add_verbs(verbs: Verbs) -> None:
     """Add learn."""
-    short = "learn an outcome model from an eval set"
-    parser = verb(verbs, "learn", _learn, short, _LEARN, "LEARN")
-    evalset_argument(parser)
+    parser = verb(verbs, "learn", _learn, _LEARN, "LEARN")
+    parser.shared("evalset")
     which = parser.add_mutually_exclusive_group(required=True)
-    help_text = "its models, at its prices (name in the workspace, or a YAML file)"
-    which.add_argument("--catalog", metavar="CATALOG", help=help_text)
+    said = "its models, at its prices (name in the workspace, or a YAML file)"
+    which.add_argument("--catalog", metavar="CATALOG", help=said)
     which.add_argument("--models", metavar="a,b,c", help="these models, at the set's own costs")
-    help_text = "name in the workspace, or a new folder"
-    parser.add_argument(
-        "--out", type=OUTCOME_MODEL.place, required=True, metavar="MODEL", help=help_text
-    )
-    parser.add_argument("--folds", type=int, default=5, metavar="N", help="outer folds (5)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="draws folds and trees")
-    parser.add_argument("--force", action="store_true", help="replace an outcome model there")
-    help_text = "a model with few outcomes or none joins by its mean success, such as 0.62"
-    parser.add_argument("--rate", action="append", default=[], metavar="MODEL=P", help=help_text)
-    real = "the set's groups are real kinds of traffic: telling them apart counts"
-    parser.add_argument("--groups-are-traffic", action="store_true", help=real)
-    bundle_option(parser)
+    said = "name in the workspace, or a new folder"
+    parser.option("--out", "MODEL", said, type=OUTCOME_MODEL.place, required=True)
+    parser.option("--folds", "N", "outer folds (5)", type=int, default=5)
+    parser.option("--seed", "N", "draws folds and trees", type=int, default=0)
+    parser.flag("--force", "replace an outcome model there")
+    said = "a model with few outcomes or none joins by its mean success, such as 0.62"
+    parser.each("--rate", "MODEL=P", said)
+    parser.shared("--groups-are-traffic", "--bundle")
 
 
-def _learn(options: argparse.Namespace) -> int:
+def _learn(options: argparse.Namespace) -> None:
     from hydra_core.choosing.by_rate import with_newcomers
     from hydra_core.choosing.learn import learn
     from hydra_core.choosing.material import gather
     from hydra_core.choosing.write import audit_recorder, require_free_folder, write_outcome_model
-    from hydra_core.evalsets.evalset import load_evalset
     from hydra_core.evalsets.score_files import messages_of
 
     _check(options)
     require_free_folder(options.out, force=options.force)
     record = audit_recorder(acting(), store_of(options.out, options.evalset), options.out)
-    evalset = load_evalset(existing(options.evalset))
+    evalset = open_evalset(options.evalset)
     predictor = open_predictor(options.bundle)
     bundle = predictor.bundle
     rates = _rates(options, evalset)
@@ -119,11 +107,8 @@ def _learn(options: argparse.Namespace) -> int:
     made = write_outcome_model(
         options.out, learned, fingerprint=bundle.fingerprint, force=options.force, record=record
     )
-    if options.json:
-        print_json({**made.figures, "path": str(options.out), "sha256": made.digest})
-    else:
-        print(_text(made))
-    return 0
+    document = {**made.figures, "path": str(options.out), "sha256": made.digest}
+    show(options, document, _text(made))
 
 
 def _check(options: argparse.Namespace) -> None:

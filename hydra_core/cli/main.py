@@ -39,8 +39,8 @@ from hydra_core.cli import (
     validate,
 )
 from hydra_core.cli.lab import label, predictor, probe
-from hydra_core.cli.options import EXIT_CODES, verb
-from hydra_core.cli.output import CannotRunError, print_json, say
+from hydra_core.cli.options import EXIT_CODES, Grammar, verb
+from hydra_core.cli.output import CannotRunError, say, show
 from hydra_core.cli.workspace import require_account
 
 #: In the order of --help: a group of verbs ('' for none), its help, and the modules that hold them.
@@ -57,7 +57,7 @@ _VERBS: Final = (
     ("audit", "check the record of who changed what", (audit,)),
     ("lab", "make and check predictors", (label, predictor, probe)),
 )
-_VERSION = """\
+_VERSION = """say which version runs
 Says which version runs, the commit it was built from, and the version of Python.
 
 examples:
@@ -68,9 +68,9 @@ examples:
 _DISK: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_parser() -> Grammar:
     """The parser of all verbs; `options.run(options)` runs the chosen one."""
-    parser = argparse.ArgumentParser(
+    parser = Grammar(
         prog="hydra-router" if Path(sys.argv[0]).name == "hydra-router" else "python -m hydra_core",
         description="HyDRA on the command line. A bare name such as `mine` means what the\n"
         "workspace holds under it (./workspace, or HYDRA_WORKSPACE); a path stays a path.",
@@ -86,7 +86,7 @@ def build_parser() -> argparse.ArgumentParser:
             )
         for module in modules:
             module.add_verbs(holder)
-    verb(verbs, "version", _version, "say which version runs", _VERSION)
+    verb(verbs, "version", _version, _VERSION)
     return parser
 
 
@@ -105,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     try:
         require_account("" if getattr(options, "dry_run", False) else options.asks)
-        code: int = options.run(options)
+        code: int = options.run(options) or 0
         sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read our output has seen enough (`| head`); nothing more may be written to it.
@@ -125,13 +125,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _version(options: argparse.Namespace) -> int:
+def _version(options: argparse.Namespace) -> None:
     facts = {"version": VERSION, "commit": commit(), "python": platform.python_version()}
-    if options.json:
-        print_json(facts)
-    else:
-        print(f"hydra-router {VERSION} (commit {facts['commit']}, Python {facts['python']})")
-    return 0
+    text = f"hydra-router {VERSION} (commit {facts['commit']}, Python {facts['python']})"
+    show(options, facts, text)
 
 
 def _discard_output() -> None:

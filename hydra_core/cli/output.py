@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from hydra_core.base.errors import HydraError, Problem, ProblemsError
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from hydra_core.lab.labeling.calls import Estimate
     from hydra_core.lab.labeling.ledger import Record
     from hydra_core.lab.labeling.run import Progress
+    from hydra_core.live.off_policy import PolicyValue
 
 _STDIN_BYTES = 64 << 20
 
@@ -31,6 +34,14 @@ def say(text: str) -> None:
 def print_json(value: object, *, indent: int | None = 2) -> None:
     """One JSON document on stdout; NaN and infinities become null."""
     print(json_text(value, indent=indent, ascii_only=True))
+
+
+def show(options: argparse.Namespace, document: object, text: str) -> None:
+    """A verb's result on stdout: the document with --json, else the text."""
+    if options.json:
+        print_json(document)
+    else:
+        print(text)
 
 
 def stdin() -> BinaryIO:
@@ -76,8 +87,8 @@ def progress_bar(label: str, *, unit: str = " queries") -> Iterator[Callable[[in
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Columns of text, the first to the left, the others to the right."""
-    lines = [list(header), *(list(row) for row in rows)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
+    lines = [header, *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
         "  ".join(
             cell.ljust(width) if i == 0 else cell.rjust(width)
@@ -96,6 +107,26 @@ def percent_range(interval: Interval, sign: str = "") -> str:
     """A share in percent with the ends of its interval."""
     ends = interval.bounds(lambda end: percent(end, sign))
     return f"{percent(interval.value, sign)} [{ends}]"
+
+
+def ends(interval: Interval | None) -> list[float] | None:
+    """An estimate and its bounds for JSON; None where there is none."""
+    return None if interval is None else [interval.value, interval.lo, interval.hi]
+
+
+def mix_table(kinds: Sequence[str], mixes: Sequence[Mapping[str, float]]) -> str:
+    """What share of the traffic each model gets, a column for each kind of traffic."""
+    names = dict.fromkeys(name for mix in mixes for name in mix)
+    rows = [[name, *(percent(mix.get(name, 0.0)) for mix in mixes)] for name in names]
+    return table(["model", *kinds], rows)
+
+
+def quality_lines(value: PolicyValue) -> list[str]:
+    """What a log says of a policy's quality, an estimate a line."""
+    return [
+        f"quality, {name}: {one.bounds(percent) if one is value.bounds else percent_range(one)}"
+        for name, one in value.estimates.items()
+    ]
 
 
 def points(value: float) -> str:
@@ -117,6 +148,20 @@ def lift_table(over: str, lift: Mapping[str, Any]) -> str:
     ]
     rows.append(["mean of the three", points(lift["mean"]), points_range(lift["interval"])])
     return table([over, "points", "95 % interval"], rows)
+
+
+def say_taken(taken: int, left: Mapping[str, int], path: Path) -> None:
+    """Print how many answers came from a batch file, and why others did not."""
+    reasons = "".join(f"; {count} {why}" for why, count in left.items())
+    say(f"{taken} answers taken from {path}{reasons}")
+
+
+def say_batches(folder: Path, written: Mapping[str, int]) -> None:
+    """Print which files of requests were written."""
+    for name, count in written.items():
+        say(f"{folder / name}: {count} requests; give its output file to --read-batch")
+    if not written:
+        say("every call is answered; there is nothing to write")
 
 
 def say_cost(estimate: Estimate, record: Record, budget_usd: float) -> None:

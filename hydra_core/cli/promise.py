@@ -8,16 +8,17 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from hydra_core.base.errors import CatalogError, MismatchError, Problem
-from hydra_core.cli.options import Verbs, bundle_option, catalog_option, evalset_argument, verb
-from hydra_core.cli.output import print_json, say
+from hydra_core.cli.options import Verbs, verb
+from hydra_core.cli.output import say, show
 from hydra_core.cli.score import scores_for
 from hydra_core.cli.workspace import (
     CATALOG,
     OUTCOME_MODEL,
     catalog_text,
-    existing,
     open_catalog,
+    open_evalset,
     require_account,
+    require_new_catalog,
 )
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from hydra_core.evalsets.evalset import EvalSet
     from hydra_core.replay.sweep import Sweep
 
-_PROMISE = """\
+_PROMISE = """find the cheapest setting whose quality can be promised
 Finds the cheapest setting of the knob whose quality is at most so far below the best single model,
 with the confidence you ask for (learn then test). Queries that an outcome model was learned on are
 predicted by heads that have not seen them; so are those that success profiles were fitted to. With
@@ -44,43 +45,33 @@ _TAKE = "take it into a catalog on Tune, or leave --out away"
 
 def add_verbs(verbs: Verbs) -> None:
     """Add the verb."""
-    short = "find the cheapest setting whose quality can be promised"
-    parser = verb(verbs, "promise", promise, short, _PROMISE)
-    evalset_argument(parser)
-    catalog_option(parser)
-    parser.add_argument(
-        "--outcome-model", type=OUTCOME_MODEL.place, metavar="MODEL", help="route by value"
-    )
-    within = "how far below the best single model, in quality from 0 to 1 (0.02: 2 points)"
-    parser.add_argument("--within", type=float, default=0.02, metavar="Q", help=within)
-    parser.add_argument("--confidence", type=float, default=0.95, metavar="P", help="0.95")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="order of the bets")
-    help_text = "write the catalog with the promise (name in the workspace, or a new YAML file)"
-    parser.add_argument("--out", type=CATALOG.place, metavar="CATALOG", help=help_text)
-    parser.add_argument("--force", action="store_true", help="replace a file that is there")
-    bundle_option(parser)
+    parser = verb(verbs, "promise", promise, _PROMISE)
+    parser.shared("evalset", "--catalog")
+    parser.option("--outcome-model", "MODEL", "route by value", type=OUTCOME_MODEL.place)
+    said = "how far below the best single model, in quality from 0 to 1 (0.02: 2 points)"
+    parser.option("--within", "Q", said, type=float, default=0.02)
+    parser.option("--confidence", "P", "0.95", type=float, default=0.95)
+    parser.option("--seed", "N", "order of the bets", type=int, default=0)
+    said = "write the catalog with the promise (name in the workspace, or a new YAML file)"
+    parser.option("--out", "CATALOG", said, type=CATALOG.place)
+    parser.flag("--force", "replace a file that is there")
+    parser.shared("--bundle")
 
 
-def promise(options: argparse.Namespace) -> int:
+def promise(options: argparse.Namespace) -> None:
     """Promise a setting, or say that none can be promised."""
     from hydra_core.choosing.sources.promise import promise_on
-    from hydra_core.evalsets.evalset import load_evalset
 
     _check(options)
     catalog = open_catalog(options.catalog)
-    evalset = load_evalset(existing(options.evalset))
-    sweep = _sweep(options, catalog, evalset)
+    sweep = _sweep(options, catalog, open_evalset(options.evalset))
     made = promise_on(
         sweep, within=options.within, confidence=options.confidence, seed=options.seed
     )
     if options.out is not None:
         _write(options, made, sweep.rule)
-    if options.json:
-        out = None if options.out is None or not made.kept else str(options.out)
-        print_json({**made.numbers(sweep.rule), "path": out})
-    else:
-        print(_text(made, sweep.rule))
-    return 0
+    out = None if options.out is None or not made.kept else str(options.out)
+    show(options, {**made.numbers(sweep.rule), "path": out}, _text(made, sweep.rule))
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -93,11 +84,7 @@ def _check(options: argparse.Namespace) -> None:
     if options.outcome_model is not None:
         problem = Problem("--out", "needs a catalog that names its outcome model", _TAKE)
         raise CatalogError(str(options.out), [problem])
-    if options.out.exists():
-        if not options.force:
-            problem = Problem("--out", "exists already; nothing was written", "add --force")
-            raise CatalogError(str(options.out), [problem])
-        require_account("REPLACE_CATALOG")
+    require_new_catalog(options.out, force=options.force)
 
 
 def _sweep(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) -> Sweep:
@@ -133,23 +120,18 @@ def _write(options: argparse.Namespace, made: Promise, rule: Rule) -> None:
 
 def _text(made: Promise, rule: Rule) -> str:
     claim, knob = made.claim, made.knob(rule)
-    lines = []
     if made.kept:
-        at = (
-            f"V = ${knob:.3g}"
-            if rule.value == "value" and knob is not None
-            else ("any larger V" if knob is None else f"tau = {knob:.4g}")
-        )
-        lines.append(
-            f"Promised: {claim}. Set {at}: it saves {100 * made.saving:.0f} % of the cost."
-        )
+        at = "any larger V"
+        if knob is not None:
+            at = f"V = ${knob:.3g}" if rule.value == "value" else f"tau = {knob:.4g}"
+        lines = [f"Promised: {claim}. Set {at}: it saves {100 * made.saving:.0f} % of the cost."]
     else:
-        lines.append(f"Nothing can be promised yet: {claim} needs more than {made.n:,} queries.")
-    for one in made.forecast:
-        lines.append(
-            f"  with {one.queries:,} queries like these: saves {100 * one.saving:.0f} % on "
-            f"average (promised in {100 * one.kept:.0f} % of draws)"
-        )
+        lines = [f"Nothing can be promised yet: {claim} needs more than {made.n:,} queries."]
+    lines += [
+        f"  with {one.queries:,} queries like these: saves {100 * one.saving:.0f} % on "
+        f"average (promised in {100 * one.kept:.0f} % of draws)"
+        for one in made.forecast
+    ]
     lines.append(f"Calibrated on {made.calibrated_on} ({made.n:,} independent queries).")
     lines.append("It does not hold under drift: watch the drift alarm.")
     return "\n".join(lines)

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from hydra_core.base.errors import HydraError
 from hydra_core.cli.options import Verbs, verb
-from hydra_core.cli.output import CannotRunError, print_json, say
-from hydra_core.cli.workspace import CATALOG, EVALSET, acting, existing
+from hydra_core.cli.output import CannotRunError, print_json, say, show
+from hydra_core.cli.workspace import CATALOG, EVALSET, acting, existing, open_evalset
 
 if TYPE_CHECKING:
     from hydra_core.base.types import Catalog
     from hydra_core.store import Store
     from hydra_core.store.records import Revision
 
-_PUBLISH = """\
+_PUBLISH = """publish a catalog
 Makes a catalog file the next revision of a name in the workspace's store (or the database of
 HYDRA_DATABASE_URL), with the checks, roles and audit trail of the page Releases. `serve --catalog
 store:NAME` takes it within seconds. With --evalset the figures measured there are kept with it.
@@ -27,14 +27,14 @@ examples:
   hydra-router publish mine --note "Haiku's price rose on 1 March"
   hydra-router publish pool.yaml --as pool --evalset mine
 """
-_HISTORY = """\
+_HISTORY = """revisions of a published catalog
 Lists the revisions of a published catalog, newest first; without a name, what is published.
 
 examples:
   hydra-router history
   hydra-router history pool --json
 """
-_DIFF = """\
+_DIFF = """what two revisions do differently
 Says what two revisions, or a revision and a file, do differently; by default the newest revision
 and the one before.
 
@@ -43,13 +43,13 @@ examples:
   hydra-router diff pool 3 5
   hydra-router diff pool 3 pool.yaml
 """
-_ROLLBACK = """\
+_ROLLBACK = """bring a revision back
 Publishes an earlier revision again, as a new one. Nothing is deleted.
 
 example:
   hydra-router rollback pool 3 --note "the new price was a typo"
 """
-_EXPORT = """\
+_EXPORT = """write what is published as a file
 Writes what is published as a file: a HyDRA release (YAML; a zip where an outcome model belongs to
 it), or a configuration for another router.
 
@@ -57,14 +57,14 @@ examples:
   hydra-router export pool --out pool.yaml
   hydra-router export pool --as litellm --out config.yaml
 """
-_BACKUP = """\
+_BACKUP = """copy the store
 Copies the store (revisions, drafts, points, ratings, audit trail) as it is in one snapshot into a
 new folder; eval sets, logs and outcome models are plain folders that you copy yourself.
 
 example:
   hydra-router backup backups/2026-11-25
 """
-_RESTORE = """\
+_RESTORE = """bring a backup back
 Brings a backup back into a workspace that has no store yet; nothing is overwritten.
 
 example:
@@ -75,64 +75,57 @@ _FORMATS = ("hydra", "litellm", "vllm")
 
 def add_verbs(verbs: Verbs) -> None:
     """Add publish, history, diff, rollback, export, backup and restore."""
-    parser = verb(verbs, "publish", _publish, "publish a catalog", _PUBLISH, "PUBLISH")
-    help_text = "name in the workspace, or a YAML file"
-    parser.add_argument("catalog", type=CATALOG.find, metavar="CATALOG", help=help_text)
-    parser.add_argument("--as", dest="name", metavar="NAME", help="default: the file's name")
+    parser = verb(verbs, "publish", _publish, _PUBLISH, "PUBLISH")
+    parser.option("catalog", "CATALOG", "name in the workspace, or a YAML file", type=CATALOG.find)
+    parser.option("--as", "NAME", "default: the file's name", dest="name")
     parser.add_argument("--note", default="", help="why")
-    help_text = "measure it there first (name in the workspace, or a folder)"
-    parser.add_argument("--evalset", type=EVALSET.find, metavar="SET", help=help_text)
-    parser = verb(verbs, "history", _history, "revisions of a published catalog", _HISTORY)
-    parser.add_argument("name", nargs="?", metavar="NAME")
-    parser = verb(verbs, "diff", _diff, "what two revisions do differently", _DIFF)
-    parser.add_argument("name", metavar="NAME")
-    parser.add_argument("one", nargs="?", metavar="REVISION")
-    parser.add_argument("other", nargs="?", metavar="REVISION|FILE")
-    parser = verb(verbs, "rollback", _rollback, "bring a revision back", _ROLLBACK, "ROLL_BACK")
-    parser.add_argument("name", metavar="NAME")
-    parser.add_argument("revision", type=int, metavar="REVISION")
+    said = "measure it there first (name in the workspace, or a folder)"
+    parser.option("--evalset", "SET", said, type=EVALSET.find)
+    parser = verb(verbs, "history", _history, _HISTORY)
+    parser.option("name", "NAME", nargs="?")
+    parser = verb(verbs, "diff", _diff, _DIFF)
+    parser.option("name", "NAME")
+    parser.option("one", "REVISION", nargs="?")
+    parser.option("other", "REVISION|FILE", nargs="?")
+    parser = verb(verbs, "rollback", _rollback, _ROLLBACK, "ROLL_BACK")
+    parser.option("name", "NAME")
+    parser.option("revision", "REVISION", type=int)
     parser.add_argument("--note", default="", help="why")
-    parser = verb(verbs, "export", _export, "write what is published as a file", _EXPORT, "WRITE")
-    parser.add_argument("name", metavar="NAME")
+    parser = verb(verbs, "export", _export, _EXPORT, "WRITE")
+    parser.option("name", "NAME")
     parser.add_argument("--as", dest="form", choices=_FORMATS, default="hydra")
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE")
-    parser = verb(verbs, "backup", _backup, "copy the store", _BACKUP, "PUBLISH")
-    parser.add_argument("folder", type=Path, metavar="DIR")
-    parser = verb(verbs, "restore", _restore, "bring a backup back", _RESTORE, "PUBLISH")
-    parser.add_argument("folder", type=Path, metavar="DIR")
+    parser.option("--out", "FILE", type=Path, required=True)
+    parser = verb(verbs, "backup", _backup, _BACKUP, "PUBLISH")
+    parser.option("folder", "DIR", type=Path)
+    parser = verb(verbs, "restore", _restore, _RESTORE, "PUBLISH")
+    parser.option("folder", "DIR", type=Path)
 
 
-def _open() -> Store:
+def _newest(name: str) -> tuple[Store, Revision]:
+    """The store, and the newest revision of a bare name, which may be a file's: my/NAME."""
     from hydra_core.store import open_store
 
-    return open_store()
-
-
-def _newest(store: Store, name: str) -> Revision:
-    """The newest revision of a bare name; the console calls a file of the workspace my/NAME."""
+    store = open_store()
     revision = store.newest(f"my/{name}") or store.newest(name)
     if revision is None:
         known = ", ".join(store.catalogs()) or "nothing yet"
         raise CannotRunError(f"{name!r} is not published; published: {known}")
-    return revision
+    return store, revision
 
 
-def _publish(options: argparse.Namespace) -> int:
+def _publish(options: argparse.Namespace) -> None:
     from hydra_core.catalog.schema import read_catalog_text
+    from hydra_core.store import open_store
 
     path = existing(options.catalog)
     name = options.name or (f"my/{own}" if (own := CATALOG.name_of(path)) else path.stem)
-    store = _open()
+    store = open_store()
     newest = store.newest(name)
     revision = store.publish(
         name, read_catalog_text(path), actor=acting(), note=options.note,
         base_revision=0 if newest is None else newest.number, metrics=_metrics(options, path),
     )  # fmt: skip
-    if options.json:
-        print_json(_shown(revision))
-    else:
-        print(f"{name}: revision {revision.number} is published")
-    return 0
+    show(options, _shown(revision), f"{name}: revision {revision.number} is published")
 
 
 def _metrics(options: argparse.Namespace, path: Path) -> dict[str, Any]:
@@ -142,15 +135,14 @@ def _metrics(options: argparse.Namespace, path: Path) -> dict[str, Any]:
     from hydra_core.base.types import SuccessSource
     from hydra_core.catalog import load_catalog
     from hydra_core.cli.score import vectors_for
-    from hydra_core.evalsets.evalset import load_evalset
     from hydra_core.evalsets.folders import list_evalsets
     from hydra_core.export.provenance import measured
     from hydra_core.replay.replay import catalog_scores
     from hydra_core.replay.sweep import Sweep, sweep_catalog, sweep_own_value
     from hydra_core.replay.what_if import replay_policy
 
-    folder = existing(options.evalset)
-    catalog, evalset = load_catalog(path), load_evalset(folder)
+    catalog, evalset = load_catalog(path), open_evalset(options.evalset)
+    folder = evalset.path
     info = next(one for one in list_evalsets(folder.parent) if one.path.name == folder.name)
     today = datetime.now(UTC).date()
     sweep: Sweep
@@ -177,47 +169,43 @@ def _shown(revision: Revision) -> dict[str, Any]:
     }
 
 
-def _history(options: argparse.Namespace) -> int:
-    store = _open()
+def _history(options: argparse.Namespace) -> None:
+    from hydra_core.store import open_store
+
     if options.name is None:
-        published = store.catalogs()
+        published = open_store().catalogs()
         if options.json:
             print_json({"published": published})
-        for name, number in () if options.json else published.items():
-            print(f"{name}  revision {number}")
-        if not published and not options.json:
+        elif not published:
             say("nothing is published yet")
-        return 0
-    found = store.history(_newest(store, options.name).catalog)
-    if options.json:
-        print_json({"revisions": [_shown(one) for one in found]})
-        return 0
-    for one in found:
-        back = f" (revision {one.restores} again)" if one.restores else ""
-        print(f"{one.number:>4}  {one.created_at:%Y-%m-%d %H:%M}  {one.author}  {one.note}{back}")
-    return 0
+        else:
+            print("\n".join(f"{name}  revision {number}" for name, number in published.items()))
+        return
+    store, newest = _newest(options.name)
+    found = store.history(newest.catalog)
+    again = {one.number: f" (revision {one.restores} again)" for one in found if one.restores}
+    lines = [
+        f"{one.number:>4}  {one.created_at:%Y-%m-%d %H:%M}  {one.author}  {one.note}"
+        f"{again.get(one.number, '')}"
+        for one in found
+    ]
+    show(options, {"revisions": [_shown(one) for one in found]}, "\n".join(lines))
 
 
-def _diff(options: argparse.Namespace) -> int:
+def _diff(options: argparse.Namespace) -> None:
     from hydra_core.catalog.diff import semantic_diff
 
-    store = _open()
-    newest = _newest(store, options.name)
+    store, newest = _newest(options.name)
     one = options.one or str(max(newest.number - 1, 1))
     other = options.other or str(newest.number)
     name = newest.catalog
     changes = semantic_diff(_catalog(store, name, one), _catalog(store, name, other))
-    if options.json:
-        print_json({"changes": [
-            {"kind": c.kind.value, "subject": c.subject, "before": c.before, "after": c.after}
-            for c in changes
-        ]})  # fmt: skip
-        return 0
-    for change in changes:
-        print(change)
-    if not changes:
-        print(f"{options.name}: {one} and {other} do the same")
-    return 0
+    document = [
+        {"kind": c.kind.value, "subject": c.subject, "before": c.before, "after": c.after}
+        for c in changes
+    ]
+    text = "\n".join(map(str, changes)) or f"{options.name}: {one} and {other} do the same"
+    show(options, {"changes": document}, text)
 
 
 def _catalog(store: Store, name: str, which: str) -> Catalog:
@@ -230,30 +218,25 @@ def _catalog(store: Store, name: str, which: str) -> Catalog:
     return load_catalog(existing(Path(which)))
 
 
-def _rollback(options: argparse.Namespace) -> int:
-    store = _open()
-    newest = _newest(store, options.name)
+def _rollback(options: argparse.Namespace) -> None:
+    store, newest = _newest(options.name)
     kept = store.revision(newest.catalog, options.revision)
     made = store.roll_back(
         newest.catalog, options.revision, actor=acting(), base_revision=newest.number,
         note=options.note, metrics=kept.metrics,
     )  # fmt: skip
-    if options.json:
-        print_json(_shown(made))
-    else:
-        print(f"{options.name}: revision {made.number} is published; it equals "
-              f"revision {options.revision}")  # fmt: skip
-    return 0
+    same = f"revision {made.number} is published; it equals revision {options.revision}"
+    show(options, _shown(made), f"{options.name}: {same}")
 
 
-def _export(options: argparse.Namespace) -> int:
+def _export(options: argparse.Namespace) -> None:
     from hydra_core.catalog.schema import parse_catalog
     from hydra_core.export.litellm import litellm_config
     from hydra_core.export.provenance import provenance
     from hydra_core.export.release import release_text, write_release
     from hydra_core.export.vllm_semantic_router import vllm_semantic_router_config
 
-    revision = _newest(_open(), options.name)
+    _, revision = _newest(options.name)
     catalog = parse_catalog(revision.yaml, source=options.name)
     if options.form == "hydra":
         facts = provenance(
@@ -263,25 +246,25 @@ def _export(options: argparse.Namespace) -> int:
         write_release(options.out, release_text(revision.yaml, facts))
         notes: tuple[str, ...] = ()
     else:
-        made = (litellm_config if options.form == "litellm" else vllm_semantic_router_config)(
-            catalog
-        )
+        write = litellm_config if options.form == "litellm" else vllm_semantic_router_config
+        made = write(catalog)
         options.out.write_text(made.text, encoding="utf-8")
         notes = made.not_expressed
     if options.json:
         print_json({"file": str(options.out), "revision": revision.number, "not_said": notes})
-        return 0
+        return
     print(f"{options.out}: revision {revision.number} of {options.name}")
     for note in notes:
         say(f"not in it: {note}")
-    return 0
 
 
-def _backup(options: argparse.Namespace) -> int:
+def _backup(options: argparse.Namespace) -> None:
+    from hydra_core.store import open_store
+
     if options.folder.exists() and any(options.folder.iterdir()):
         raise CannotRunError(f"{options.folder} is not empty; name a new folder")
     options.folder.mkdir(parents=True, exist_ok=True)
-    store = _open()
+    store = open_store()
     copy = store.copied_to(options.folder)
     found = copy.check_audit()
     copy.close()
@@ -289,16 +272,11 @@ def _backup(options: argparse.Namespace) -> int:
     if found.fault:
         raise HydraError(f"the copy's audit trail is not whole: {found.fault}")
     facts = {"folder": str(options.folder), "audit_records": found.entries, "head": found.head}
-    if options.json:
-        print_json(facts)
-    else:
-        print(
-            f"{options.folder}: {found.entries} audit records, whole; newest digest\n{found.head}"
-        )
-    return 0
+    text = f"{options.folder}: {found.entries} audit records, whole; newest digest\n{found.head}"
+    show(options, facts, text)
 
 
-def _restore(options: argparse.Namespace) -> int:
+def _restore(options: argparse.Namespace) -> None:
     from hydra_core.base.workspace import workspace_folder
     from hydra_core.store import open_store
 
@@ -320,9 +298,7 @@ def _restore(options: argparse.Namespace) -> int:
     saved.close()
     if found.fault:
         raise HydraError(f"the backup's audit trail is not whole: {found.fault}")
-    if options.json:
-        print_json({"workspace": str(target), "published": published, "head": found.head})
-    else:
-        names = ", ".join(published) or "nothing"
-        print(f"{target}: {found.entries} audit records, whole; published: {names}")
-    return 0
+    document = {"workspace": str(target), "published": published, "head": found.head}
+    names = ", ".join(published) or "nothing"
+    text = f"{target}: {found.entries} audit records, whole; published: {names}"
+    show(options, document, text)

@@ -9,24 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hydra_core.cli.evaluate import selection, shortfall_sweep
-from hydra_core.cli.options import (
-    Verbs,
-    bundle_option,
-    catalog_option,
-    evalset_argument,
-    fixed_option,
-    tau_option,
-    verb,
-)
-from hydra_core.cli.output import print_json, table
-from hydra_core.cli.workspace import existing, open_catalog
+from hydra_core.cli.options import Grammar, Verbs, verb
+from hydra_core.cli.output import ends, show, table
+from hydra_core.cli.workspace import open_catalog, open_evalset
 
 if TYPE_CHECKING:
     from hydra_core.base.intervals import Interval
     from hydra_core.replay.sweep import Sweep
 
 
-_EVALUATION = """\
+_EVALUATION = """one HTML file and a JSON file with the same figures
 Writes the current evaluation as one HTML file that needs no network and prints to PDF: result,
 frontier, policies with 95 % intervals, languages, fingerprints, what was tuned on what. A JSON
 file with the same figures is written beside it.
@@ -34,7 +26,7 @@ file with the same figures is written beside it.
 example:
   hydra-router report evaluation mine --catalog mine --out report.html
 """
-_PORTABILITY = """\
+_PORTABILITY = """what adding, removing or repricing a model does
 Replays changes to a catalog one by one; nothing is retrained. Each is compared with the catalog as
 it is (for add: with the catalog without that model), on the same queries and at the same tau.
 
@@ -43,7 +35,7 @@ examples:
   hydra-router report portability mine --catalog mine \\
       --event remove:gpt-5 --event reprice:gpt-5-mini=0.5,4
 """
-_ABLATION = """\
+_ABLATION = """the router on fewer dimensions
 Replays the router on every subset of its dimensions. For each subset, tau is chosen on one half of
 the queries so that the cost is the full policy's, and measured on the other half.
 
@@ -54,42 +46,34 @@ example:
 
 def add_verbs(verbs: Verbs) -> None:
     """Add the three kinds of report."""
-    short = "one HTML file and a JSON file with the same figures"
-    parser = _report(verbs, "evaluation", _evaluation, short, _EVALUATION, "WRITE")
-    parser.add_argument("--out", type=Path, metavar="REPORT.html", required=True)
+    parser = _report(verbs, "evaluation", _evaluation, _EVALUATION, "WRITE")
+    parser.option("--out", "REPORT.html", type=Path, required=True)
     parser.add_argument("--tuned-on", default="", help="what tau was chosen on")
-    fixed_option(parser)
-    short = "what adding, removing or repricing a model does"
-    parser = _report(verbs, "portability", _portability, short, _PORTABILITY)
-    help_text = "remove:ID, add:ID or reprice:ID=IN,OUT; default: each model removed and added"
-    parser.add_argument("--event", action="append", default=[], help=help_text)
-    _report(verbs, "ablation", _ablation, "the router on fewer dimensions", _ABLATION)
+    parser.shared("--fixed")
+    parser = _report(verbs, "portability", _portability, _PORTABILITY)
+    said = "remove:ID, add:ID or reprice:ID=IN,OUT; default: each model removed and added"
+    parser.add_argument("--event", action="append", default=[], help=said)
+    _report(verbs, "ablation", _ablation, _ABLATION)
 
 
 def _report(
     verbs: Verbs,
     name: str,
-    run: Callable[[argparse.Namespace], int],
-    short: str,
-    long: str,
+    run: Callable[[argparse.Namespace], None],
+    text: str,
     asks: str = "",
-) -> argparse.ArgumentParser:
-    parser = verb(verbs, name, run, short, long, asks)
-    evalset_argument(parser)
-    catalog_option(parser)
-    tau_option(parser)
-    bundle_option(parser)
+) -> Grammar:
+    parser = verb(verbs, name, run, text, asks)
+    parser.shared("evalset", "--catalog", "--tau", "--bundle")
     return parser
 
 
 def _sweep(options: argparse.Namespace) -> tuple[Sweep, float]:
-    from hydra_core.evalsets.evalset import load_evalset
-
-    evalset = load_evalset(existing(options.evalset))
+    evalset = open_evalset(options.evalset)
     return shortfall_sweep(options, open_catalog(options.catalog), evalset)
 
 
-def _evaluation(options: argparse.Namespace) -> int:
+def _evaluation(options: argparse.Namespace) -> None:
     from hydra_core.base.json_values import json_text
     from hydra_core.replay.evaluation import evaluate
     from hydra_core.replay.report.html import evaluation_html, report_document
@@ -100,23 +84,15 @@ def _evaluation(options: argparse.Namespace) -> int:
     options.out.write_text(evaluation_html(content), encoding="utf-8")
     data = options.out.with_suffix(".json")
     data.write_text(json_text(content) + "\n", encoding="utf-8")
-    if options.json:
-        print_json(content)
-    else:
-        print(f"written to {options.out} and {data}")
-        print(f"result: {evaluation.verdict.title}. {evaluation.verdict.text}")
-    return 0
+    result = f"result: {evaluation.verdict.title}. {evaluation.verdict.text}"
+    show(options, content, f"written to {options.out} and {data}\n{result}")
 
 
 def _shown(value: Interval, scale: float = 100.0) -> str:
     return f"{scale * value.value:+.1f} [{scale * value.lo:+.1f}, {scale * value.hi:+.1f}]"
 
 
-def _triple(value: Interval) -> list[float]:
-    return [value.value, value.lo, value.hi]
-
-
-def _portability(options: argparse.Namespace) -> int:
+def _portability(options: argparse.Namespace) -> None:
     from hydra_core.replay.portability import default_events, parse_event, portability
     from hydra_core.replay.replay import catalog_scores
 
@@ -125,23 +101,19 @@ def _portability(options: argparse.Namespace) -> int:
     scores = catalog_scores(evalset, catalog)
     events = tuple(parse_event(text) for text in options.event) or default_events(sweep.data)
     replays = portability(catalog, evalset, scores, events, today=date.today(), tau=tau)
-    if options.json:
-        print_json(
-            [
-                {
-                    "event": str(one.event),
-                    "qr_before": _triple(one.qr_before),
-                    "qr_after": _triple(one.qr_after),
-                    "quality": _triple(one.comparison.quality),
-                    "savings": _triple(one.comparison.savings),
-                    "moved": one.moved,
-                    "verdict": one.verdict.label.value,
-                    "notes": list(one.notes),
-                }
-                for one in replays
-            ]
-        )
-        return 0
+    document = [
+        {
+            "event": str(one.event),
+            "qr_before": ends(one.qr_before),
+            "qr_after": ends(one.qr_after),
+            "quality": ends(one.comparison.quality),
+            "savings": ends(one.comparison.savings),
+            "moved": one.moved,
+            "verdict": one.verdict.label.value,
+            "notes": list(one.notes),
+        }
+        for one in replays
+    ]
     rows = [
         [
             str(one.event),
@@ -155,34 +127,31 @@ def _portability(options: argparse.Namespace) -> int:
         for one in replays
     ]
     head = ["event", "QR before", "after", "quality, pp", "cost saved, %", "moved, %", "result"]
-    print(f"{evalset.name}: catalog {catalog.name}, tau {tau:g}, nothing retrained")
-    print(table(head, rows))
-    print("QR, before and after, is against one oracle: the best of either pool")
-    for note in dict.fromkeys(note for one in replays for note in one.notes):
-        print(f"note: {note}")
-    return 0
+    lines = [
+        f"{evalset.name}: catalog {catalog.name}, tau {tau:g}, nothing retrained",
+        table(head, rows),
+        "QR, before and after, is against one oracle: the best of either pool",
+        *dict.fromkeys(f"note: {note}" for one in replays for note in one.notes),
+    ]
+    show(options, document, "\n".join(lines))
 
 
-def _ablation(options: argparse.Namespace) -> int:
+def _ablation(options: argparse.Namespace) -> None:
     from hydra_core.lab.ablation import ablation
 
     sweep, tau = _sweep(options)
     catalog, evalset = sweep.catalog, sweep.evalset
     ablated = ablation(sweep.data, catalog.dimensions, sweep.weights, catalog.bands, tau)
-    if options.json:
-        print_json(
-            [
-                {
-                    "kept": list(one.kept),
-                    "qr": _triple(one.metrics.qr),
-                    "mean_cost_usd": one.metrics.mean_cost_usd.value,
-                    "against_full": _triple(one.against_full.quality),
-                    "verdict": one.verdict.label.value,
-                }
-                for one in ablated
-            ]
-        )
-        return 0
+    document = [
+        {
+            "kept": list(one.kept),
+            "qr": ends(one.metrics.qr),
+            "mean_cost_usd": one.metrics.mean_cost_usd.value,
+            "against_full": ends(one.against_full.quality),
+            "verdict": one.verdict.label.value,
+        }
+        for one in ablated
+    ]
     rows = [
         [
             " + ".join(one.kept),
@@ -194,6 +163,6 @@ def _ablation(options: argparse.Namespace) -> int:
         ]
         for one in ablated
     ]
-    print(f"{evalset.name}: catalog {catalog.name}, cost limit of tau {tau:g}, cross-fitted")
-    print(table(["kept", "K", "QR", "USD/query", "against all, pp", "result"], rows))
-    return 0
+    first = f"{evalset.name}: catalog {catalog.name}, cost limit of tau {tau:g}, cross-fitted"
+    head = ["kept", "K", "QR", "USD/query", "against all, pp", "result"]
+    show(options, document, f"{first}\n{table(head, rows)}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hydra_core.base.errors import Problem, ProblemsError, RoutingError
 from hydra_core.base.spelling import usd
 from hydra_core.cli.evaluate import checked_tau
-from hydra_core.cli.options import Verbs, bundle_option, catalog_option, tau_option, verb
+from hydra_core.cli.options import Verbs, verb
 from hydra_core.cli.output import print_json, say, stdin, table, utf8_stdin
 from hydra_core.cli.score import open_predictor
 from hydra_core.cli.workspace import open_catalog
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hydra_core.routing.query import Fields, Query
     from hydra_core.routing.router import Router
 
-_ROUTE = """\
+_ROUTE = """route one message, or a stream of them
 Routes a message, given here or on standard input, and prints the model's id.
 
 With --stream every line of standard input is a request and every line of standard output its
@@ -45,7 +45,7 @@ examples:
   hydra-router route --catalog mine --messages < conversation.json
   hydra-router route --catalog mine --stream --receipt < requests.jsonl > routed.jsonl
 """
-_HARNESS = """\
+_HARNESS = """print the rules by which agents' harness text is known
 Checks and prints the rules by which harness text is known: those of the file in HYDRA_HARNESS, else
 those that come with HyDRA. Harness text is not scored (docs/guide/agents.md).
 
@@ -59,19 +59,17 @@ _CONVERSATIONS: Final = 100_000
 
 def add_verbs(verbs: Verbs) -> None:
     """Add route."""
-    parser = verb(verbs, "route", _route, "route one message, or a stream of them", _ROUTE)
-    parser.add_argument("text", nargs="?", metavar="TEXT", help="the message (default: stdin)")
-    catalog_option(parser)
-    tau_option(parser)
-    parser.add_argument("--explain", action="store_true", help="why, model by model")
+    parser = verb(verbs, "route", _route, _ROUTE)
+    parser.option("text", "TEXT", "the message (default: stdin)", nargs="?")
+    parser.shared("--catalog", "--tau")
+    parser.flag("--explain", "why, model by model")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--stream", action="store_true", help="JSONL in, JSONL out")
-    help_text = "a conversation in: OpenAI messages, or lines User: ... and Assistant: ..."
-    form.add_argument("--messages", action="store_true", help=help_text)
-    parser.add_argument("--receipt", action="store_true", help="the whole receipt as JSON")
-    bundle_option(parser)
-    help_text = "print the rules by which agents' harness text is known"
-    verb(verbs, "harness", _print_harness, help_text, _HARNESS)
+    said = "a conversation in: OpenAI messages, or lines User: ... and Assistant: ..."
+    form.add_argument("--messages", action="store_true", help=said)
+    parser.flag("--receipt", "the whole receipt as JSON")
+    parser.shared("--bundle")
+    verb(verbs, "harness", _print_harness, _HARNESS)
 
 
 def _route(options: argparse.Namespace) -> int:
@@ -117,13 +115,12 @@ def _route(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print_harness(options: argparse.Namespace) -> int:
+def _print_harness(options: argparse.Namespace) -> None:
     """Print the file of rules in force; refuse one that is not valid."""
     from hydra_core.routing.conversations.harness import rules, source
 
     rules()
     print(source().read_text(encoding="utf-8-sig"), end="")
-    return 0
 
 
 def _message_query(text: str, *, messages: bool) -> Query:

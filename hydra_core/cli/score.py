@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydra_core.base.errors import EvalSetError, Problem
-from hydra_core.cli.options import Verbs, bundle_option, evalset_argument, verb
-from hydra_core.cli.output import print_json, progress_bar, say, stdin
-from hydra_core.cli.workspace import changes, existing
+from hydra_core.cli.options import Verbs, verb
+from hydra_core.cli.output import print_json, progress_bar, say, show, stdin
+from hydra_core.cli.workspace import changes, existing, open_evalset
 
 if TYPE_CHECKING:
     from hydra_core.base.types import Catalog, FloatArray
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _CHUNK = 256
 _LINE_BYTES = 16 << 20
 _GROUPS_SHOWN = 5
-_SCORE = """\
+_SCORE = """score an eval set with a predictor bundle
 Scores every query of an eval set with a predictor bundle. Progress on stderr. A run that was
 stopped goes on where it was; scores that are there already are kept.
 
@@ -31,7 +31,7 @@ examples:
   hydra-router score mine
   hydra-router score mine --bundle bundles/compact-2
 """
-_SCORE_TEXTS = """\
+_SCORE_TEXTS = """score messages from standard input (JSONL)
 Scores messages. Standard input: one JSON object a line with "id", "text" and optionally "turn";
 standard output: one JSON object a line with "id" and a score in [0, 1] for each dimension, in the
 same order, and "truncated": true where a part of the message was not read.
@@ -39,7 +39,7 @@ same order, and "truncated": true where a part of the message was not read.
 example:
   echo '{"id": 1, "text": "Why does this loop never end?"}' | hydra-router score-texts
 """
-_DEPENDENCE = """\
+_DEPENDENCE = """look for queries that depend on each other
 Looks for queries that belong together although the set does not say so: the same text, ids that
 differ by a language or an attempt, texts that mean nearly the same (by the vectors of a bundle that
 has scored the set). They are printed with examples; --accept declares them as clusters, --decline
@@ -54,34 +54,25 @@ examples:
 
 def add_verbs(verbs: Verbs) -> None:
     """Add score, score-texts and dependence."""
-    short = "score an eval set with a predictor bundle"
-    parser = verb(verbs, "score", _score, short, _SCORE, "SCORE")
-    evalset_argument(parser)
-    bundle_option(parser)
-    short = "score messages from standard input (JSONL)"
-    bundle_option(verb(verbs, "score-texts", _score_texts, short, _SCORE_TEXTS))
-    short = "look for queries that depend on each other"
-    parser = verb(verbs, "dependence", _dependence, short, _DEPENDENCE)
-    evalset_argument(parser)
+    parser = verb(verbs, "score", _score, _SCORE, "SCORE")
+    parser.shared("evalset", "--bundle")
+    verb(verbs, "score-texts", _score_texts, _SCORE_TEXTS).shared("--bundle")
+    parser = verb(verbs, "dependence", _dependence, _DEPENDENCE)
+    parser.shared("evalset")
     answers = parser.add_mutually_exclusive_group()
     answers.add_argument("--accept", action="store_true", help="declare them as clusters")
     answers.add_argument("--decline", action="store_true", help="count them as independent")
 
 
-def _score(options: argparse.Namespace) -> int:
-    from hydra_core.evalsets.evalset import load_evalset
-
-    evalset = load_evalset(existing(options.evalset))
+def _score(options: argparse.Namespace) -> None:
+    evalset = open_evalset(options.evalset)
     bundle = (predictor := open_predictor(options.bundle)).bundle
     scores = score_now(evalset, predictor)
     means = dict(zip(bundle.dimensions, scores.mean(axis=0).tolist(), strict=True))
-    if options.json:
-        print_json({"n": len(scores), "fingerprint": bundle.fingerprint, "mean": means})
-    else:
-        listed = ", ".join(f"{name} {value:.3f}" for name, value in means.items())
-        by = f"{bundle.name} ({bundle.fingerprint[:12]})"
-        print(f"{len(scores)} queries scored by {by}: {listed}")
-    return 0
+    listed = ", ".join(f"{name} {value:.3f}" for name, value in means.items())
+    by = f"{bundle.name} ({bundle.fingerprint[:12]})"
+    document = {"n": len(scores), "fingerprint": bundle.fingerprint, "mean": means}
+    show(options, document, f"{len(scores)} queries scored by {by}: {listed}")
 
 
 def open_predictor(bundle: Path | None) -> Predictor:
@@ -164,7 +155,7 @@ def score_now(evalset: EvalSet, predictor: Predictor) -> FloatArray:
     return frame.drop(columns="query_id").to_numpy()
 
 
-def _score_texts(options: argparse.Namespace) -> int:
+def _score_texts(options: argparse.Namespace) -> None:
     """Score messages from standard input, in order, as they come."""
     predictor = open_predictor(options.bundle)
     lines = _lines()
@@ -174,7 +165,6 @@ def _score_texts(options: argparse.Namespace) -> int:
         _score_chunk(predictor, chunk)
     if count == 0:
         say("note: there were no messages on standard input")
-    return 0
 
 
 def _lines() -> Iterator[dict[str, Any]]:
@@ -224,12 +214,11 @@ def _score_chunk(predictor: Predictor, chunk: list[dict[str, Any]]) -> None:
     sys.stdout.flush()
 
 
-def _dependence(options: argparse.Namespace) -> int:
+def _dependence(options: argparse.Namespace) -> None:
     """Keep the answer if one is given or none is needed."""
-    from hydra_core.evalsets.evalset import load_evalset
     from hydra_core.evalsets.suspects import answer, look
 
-    evalset = load_evalset(existing(options.evalset))
+    evalset = open_evalset(options.evalset)
     with progress_bar(evalset.name) as step:
         suspects = look(evalset, step)
     answered = options.accept or options.decline or not suspects.groups
@@ -242,7 +231,7 @@ def _dependence(options: argparse.Namespace) -> int:
     if options.json:
         counts = {"queries": suspects.queries, "vectors": suspects.vectors}
         print_json({"answer": state, "groups": groups, **counts})
-        return 0
+        return
     print(suspects)
     for members in groups[:_GROUPS_SHOWN]:
         more = ["..."] if len(members) > _GROUPS_SHOWN else []
@@ -250,4 +239,3 @@ def _dependence(options: argparse.Namespace) -> int:
     if not suspects.vectors:
         say("note: texts were not compared by meaning; score the set first for that")
     print(f"answer: {state}" if answered else "give --accept or --decline to settle it")
-    return 0

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 from hydra_core.base.digests import SHA256
 from hydra_core.base.errors import CatalogError, HydraError, Problem, ProblemsError
-from hydra_core.cli.options import Verbs, bundle_option, verb
-from hydra_core.cli.output import print_json, say
+from hydra_core.cli.options import Verbs, verb
+from hydra_core.cli.output import print_json, say, show
 from hydra_core.cli.score import open_predictor, scored
-from hydra_core.cli.workspace import CATALOG, EVALSET, existing, find_any
+from hydra_core.cli.workspace import CATALOG, EVALSET, existing, find_any, open_evalset
 
 if TYPE_CHECKING:
     from hydra_core.base.types import Band
     from hydra_core.predictor.bundle import Bundle
 
-_VALIDATE = """\
+_VALIDATE = """check a catalog, an eval set, a bundle or an outcome model
 Checks a catalog (YAML file), an eval set, a predictor bundle or an outcome model (folders) and
 lists every problem, not only the first. Exit code 0: valid; 2: not valid; 1: could not be run.
 
@@ -25,7 +25,7 @@ examples:
   hydra-router validate mine
   hydra-router validate workspace/catalogs/mine.yaml --json
 """
-_REBIND = """\
+_REBIND = """move catalogs to another predictor bundle
 Recomputes catalogs on the score bands of a predictor bundle: `predictor` and `bands` are replaced,
 derived capabilities follow when the catalog is loaded, everything else stays as it is, comments
 included. Tune tau anew afterwards. With --from-evalset the bands are the 5th to 95th percentile of
@@ -45,46 +45,31 @@ _KINDS = {
 
 def add_verbs(verbs: Verbs) -> None:
     """Add validate and rebind."""
-    short = "check a catalog, an eval set, a bundle or an outcome model"
-    parser = verb(verbs, "validate", _validate, short, _VALIDATE)
-    help_text = "name in the workspace, or a file or folder"
-    parser.add_argument("file", metavar="FILE", help=help_text)
-    short = "move catalogs to another predictor bundle"
-    parser = verb(verbs, "rebind", _rebind, short, _REBIND, "REBIND")
-    help_text = "names in the workspace, or YAML files"
-    parser.add_argument(
-        "catalogs", type=CATALOG.place, nargs="+", metavar="CATALOG", help=help_text
-    )
-    help_text = "bands from this set's requirements"
-    parser.add_argument("--from-evalset", type=EVALSET.find, metavar="SET", help=help_text)
-    bundle_option(parser)
+    parser = verb(verbs, "validate", _validate, _VALIDATE)
+    parser.option("file", "FILE", "name in the workspace, or a file or folder")
+    parser = verb(verbs, "rebind", _rebind, _REBIND, "REBIND")
+    said = "names in the workspace, or YAML files"
+    parser.option("catalogs", "CATALOG", said, type=CATALOG.place, nargs="+")
+    parser.option("--from-evalset", "SET", "bands from this set's requirements", type=EVALSET.find)
+    parser.shared("--bundle")
 
 
 def _validate(options: argparse.Namespace) -> int:
     path = find_any(options.file)
     kind = _kind(path)
+    document: dict[str, object] = {"valid": True, "kind": kind, "file": str(path), "problems": []}
     try:
         summary = _check(kind, path)
-    except ProblemsError as error:
-        return _report(options, path, kind, error.problems, str(error))
     except HydraError as error:
-        return _report(options, path, kind, (Problem("", str(error)),), str(error))
-    if options.json:
-        print_json({"valid": True, "kind": kind, "file": str(path), "problems": []})
-    else:
-        print(f"{path}: valid {kind}, {summary}")
+        own = error.problems if isinstance(error, ProblemsError) else (Problem("", str(error)),)
+        listed = [{"place": p.place, "message": p.message, "remedy": p.remedy} for p in own]
+        if options.json:
+            print_json({**document, "valid": False, "problems": listed})
+        else:
+            say(str(error))
+        return 2
+    show(options, document, f"{path}: valid {kind}, {summary}")
     return 0
-
-
-def _report(
-    options: argparse.Namespace, path: Path, kind: str, problems: tuple[Problem, ...], text: str
-) -> int:
-    if options.json:
-        listed = [{"place": p.place, "message": p.message, "remedy": p.remedy} for p in problems]
-        print_json({"valid": False, "kind": kind, "file": str(path), "problems": listed})
-    else:
-        say(text)
-    return 2
 
 
 def _kind(path: Path) -> str:
@@ -150,11 +135,10 @@ def _check_outcome_model(folder: Path) -> str:
 
 
 def _check_evalset(folder: Path) -> str:
-    from hydra_core.evalsets.evalset import load_evalset
     from hydra_core.evalsets.format import scored_by
     from hydra_core.evalsets.score_files import load_scores
 
-    evalset = load_evalset(folder)
+    evalset = open_evalset(folder)
     fingerprints = scored_by(folder)
     for fingerprint in fingerprints:
         load_scores(evalset, fingerprint)
@@ -165,14 +149,12 @@ def _bands(options: argparse.Namespace, bundle: Bundle) -> tuple[Band, ...]:
     """The bundle's bands, or those of an eval set's requirements by it."""
     if options.from_evalset is None:
         return bundle.bands
-    from hydra_core.evalsets.evalset import load_evalset
     from hydra_core.predictor.score_bands import score_bands
 
-    evalset = load_evalset(existing(options.from_evalset))
-    return score_bands(scored(evalset, open_predictor(options.bundle)))
+    return score_bands(scored(open_evalset(options.from_evalset), open_predictor(options.bundle)))
 
 
-def _rebind(options: argparse.Namespace) -> int:
+def _rebind(options: argparse.Namespace) -> None:
     from hydra_core.catalog.binding import rebind as rebound
     from hydra_core.catalog.schema import parse_catalog, read_catalog_text
     from hydra_core.export.release import write_release
@@ -195,4 +177,3 @@ def _rebind(options: argparse.Namespace) -> int:
     else:
         for path in done:
             print(f"{path}: bound to {bundle.name} ({bundle.fingerprint[:12]}); tune tau anew")
-    return 0

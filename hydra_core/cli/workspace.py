@@ -15,17 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from hydra_core.base import shipped, workspace
+from hydra_core.base.errors import CatalogError, Problem
 from hydra_core.base.workspace import workspace_folder
 from hydra_core.cli.output import CannotRunError, say
 
 if TYPE_CHECKING:
     from hydra_core.base.types import Catalog
-    from hydra_core.store import Revision
-
-
-if TYPE_CHECKING:
     from hydra_core.evalsets.changes import EvalSetChanges
-    from hydra_core.store import Actor, Store
+    from hydra_core.evalsets.evalset import EvalSet
+    from hydra_core.store import Actor, Revision, Store
 
 
 def _is_name(text: str) -> bool:
@@ -150,6 +148,18 @@ def find_any(text: str) -> Path:
     return existing(next(iter([*places, *shipped_ones]), EVALSET.place(text)))
 
 
+def open_evalset(path: Path) -> EvalSet:
+    """The eval set in a folder.
+
+    Raises:
+        CannotRunError: There is none.
+        EvalSetError: It is not valid.
+    """
+    from hydra_core.evalsets.evalset import load_evalset
+
+    return load_evalset(existing(path))
+
+
 def open_catalog(text: str) -> Catalog:
     """The catalog at a path, or the one that the console shows under a bare name.
 
@@ -233,7 +243,6 @@ def acting() -> Actor:
     """
     import pwd
 
-    from hydra_core.base.workspace import workspace_folder
     from hydra_core.store import roles_of
 
     try:
@@ -258,12 +267,26 @@ def require_account(asks: str) -> None:
         require(acting(), Action[asks])
 
 
+def require_new_catalog(path: Path, *, force: bool) -> None:
+    """Refuse to write a catalog over a file unless that is wanted and allowed.
+
+    Raises:
+        CatalogError: The file is there and `force` is off.
+        AccessError: The account may not replace a catalog.
+    """
+    if not path.exists():
+        return
+    if not force:
+        problem = Problem("--out", "exists already; nothing was written", "add --force")
+        raise CatalogError(str(path), [problem])
+    require_account("REPLACE_CATALOG")
+
+
 def store_of(*paths: Path) -> Store | None:
     """The workspace's store if one of `paths` lies in the workspace, else None.
 
     A link from the workspace to elsewhere counts as inside, and so does one into the workspace.
     """
-    from hydra_core.base.workspace import workspace_folder
     from hydra_core.store import open_store
 
     folder = workspace_folder().resolve()

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 
 from hydra_core.base.json_values import json_text
 from hydra_core.cli.options import Verbs, verb
-from hydra_core.cli.output import CannotRunError, print_json, say, say_cost, spending_bar
+from hydra_core.cli.output import (
+    CannotRunError,
+    print_json,
+    say,
+    say_batches,
+    say_cost,
+    say_taken,
+    spending_bar,
+)
 from hydra_core.cli.workspace import LABELING_RUN, existing, require_account
 
 if TYPE_CHECKING:
@@ -19,7 +27,7 @@ if TYPE_CHECKING:
     from hydra_core.lab.labeling.messages import Message
 
 
-_LABEL = """\
+_LABEL = """label messages by two answers and a judge
 Labels messages as the paper does: a cheap and a strong model answer each one, a judge scores both
 answers in both orders, and a dimension's label is max(0, strong - cheap) / 5. Messages that need a
 repository (tiers T1 and T2) get the configuration's default instead.
@@ -45,21 +53,17 @@ examples:
 
 def add_verbs(verbs: Verbs) -> None:
     """Add lab label."""
-    short = "label messages by two answers and a judge"
-    parser = verb(verbs, "label", _label, short, _LABEL)
-    parser.add_argument("messages", type=Path, nargs="?", metavar="MESSAGES.jsonl")
-    parser.add_argument("--config", type=Path, metavar="LABEL.yaml")
-    help_text = "name in the workspace, or a folder"
-    parser.add_argument("--out", type=LABELING_RUN.place, metavar="RUN", help=help_text)
-    parser.add_argument("--example", action="store_true", help="print a commented configuration")
-    parser.add_argument("--dry-run", action="store_true", help="estimate the cost, call no model")
-    parser.add_argument("--again", action="store_true", help="retry messages that were set aside")
-    parser.add_argument("--answers", type=Path, metavar="F.jsonl", help="answers you have")
-    parser.add_argument("--judgements", type=Path, metavar="F.jsonl", help="judgements you have")
-    parser.add_argument(
-        "--write-batch", action="store_true", help="write batch files, call no model"
-    )
-    parser.add_argument("--read-batch", type=Path, nargs="+", default=[], metavar="F.jsonl")
+    parser = verb(verbs, "label", _label, _LABEL)
+    parser.option("messages", "MESSAGES.jsonl", type=Path, nargs="?")
+    parser.option("--config", "LABEL.yaml", type=Path)
+    parser.option("--out", "RUN", "name in the workspace, or a folder", type=LABELING_RUN.place)
+    parser.flag("--example", "print a commented configuration")
+    parser.flag("--dry-run", "estimate the cost, call no model")
+    parser.flag("--again", "retry messages that were set aside")
+    parser.option("--answers", "F.jsonl", "answers you have", type=Path)
+    parser.option("--judgements", "F.jsonl", "judgements you have", type=Path)
+    parser.flag("--write-batch", "write batch files, call no model")
+    parser.option("--read-batch", "F.jsonl", type=Path, nargs="+", default=[])
 
 
 def _label(options: argparse.Namespace) -> int:
@@ -92,6 +96,7 @@ def _label(options: argparse.Namespace) -> int:
 def _with_ledger(
     options: argparse.Namespace, config: LabelConfig, messages: Sequence[Message], ledger: Ledger
 ) -> int:
+    from hydra_core.lab.labeling.answer_files import write_batches
     from hydra_core.lab.labeling.calls import LabelPlan, estimate
     from hydra_core.lab.labeling.run import BudgetError, reopen, run
 
@@ -106,7 +111,7 @@ def _with_ledger(
     if options.dry_run:
         return 0
     if options.write_batch:
-        _write_batch(options.out, config, messages, ledger)
+        say_batches(options.out, write_batches(options.out, LabelPlan(config), messages, ledger))
     elif not options.read_batch:
         try:
             with spending_bar(len(messages), " messages") as step:
@@ -132,22 +137,7 @@ def _read_answers(
         taken = take_verdicts(existing(options.judgements), config, messages, ledger)
         say(f"{taken} verdicts taken from {options.judgements}")
     for path in options.read_batch:
-        taken, left = read_batch(existing(path), LabelPlan(config), messages, ledger)
-        reasons = "".join(f"; {count} {why}" for why, count in left.items())
-        say(f"{taken} answers taken from {path}{reasons}")
-
-
-def _write_batch(
-    out: Path, config: LabelConfig, messages: Sequence[Message], ledger: Ledger
-) -> None:
-    from hydra_core.lab.labeling.answer_files import write_batches
-    from hydra_core.lab.labeling.calls import LabelPlan
-
-    written = write_batches(out, LabelPlan(config), messages, ledger)
-    for name, count in written.items():
-        say(f"{out / name}: {count} requests; give its output file to --read-batch")
-    if not written:
-        say("every call is answered; there is nothing to write")
+        say_taken(*read_batch(existing(path), LabelPlan(config), messages, ledger), path)
 
 
 def _finish(

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydra_core.base.errors import EvalSetError, Problem
-from hydra_core.cli.options import Verbs, bundle_option, verb
-from hydra_core.cli.output import CannotRunError, print_json, progress_bar, say, table
+from hydra_core.cli.options import Verbs, verb
+from hydra_core.cli.output import CannotRunError, print_json, progress_bar, say, show, table
 from hydra_core.cli.score import open_predictor
-from hydra_core.cli.workspace import EVALSET, existing, shown
+from hydra_core.cli.workspace import EVALSET, existing, open_evalset, shown
 
 if TYPE_CHECKING:
     from hydra_core.lab.audit.recalibrate import Recalibration, ScriptPart
 
 _PARTS = ("before", "after", "bias_before", "bias_after")
-_EVALUATE_PREDICTOR = """\
+_EVALUATE_PREDICTOR = """measure a bundle on labelled messages
 Measures a predictor bundle on labelled messages: one JSON object a line with "id", "text", "lang"
 and the label of each dimension in [0, 1].
 
@@ -25,7 +25,7 @@ examples:
   hydra-router lab evaluate-predictor labelled.jsonl --json
   hydra-router lab evaluate-predictor labelled.jsonl --bundle bundles/compact-2
 """
-_RECALIBRATE = """\
+_RECALIBRATE = """bring a bundle's scores onto the scale of human ratings
 Fits one monotone curve per dimension from a bundle's scores to human ratings. Shows the error
 before and after on messages that the curve was not fitted on (cross-fitted, translations kept
 together). Writes a copy of the bundle that scores through the curves, with score bands and a
@@ -47,26 +47,20 @@ examples:
 
 def add_verbs(verbs: Verbs) -> None:
     """Add lab evaluate-predictor and lab recalibrate."""
-    short = "measure a bundle on labelled messages"
-    parser = verb(verbs, "evaluate-predictor", _evaluate, short, _EVALUATE_PREDICTOR)
-    parser.add_argument("labelled", type=Path, metavar="LABELLED.jsonl")
-    parser.add_argument(
-        "--resamples", type=int, default=1000, metavar="N", help="bootstrap, 0: no intervals"
-    )
-    bundle_option(parser)
-    short = "bring a bundle's scores onto the scale of human ratings"
-    parser = verb(verbs, "recalibrate", _recalibrate, short, _RECALIBRATE, "WRITE")
-    parser.add_argument("ratings", type=Path, metavar="RATINGS.csv")
-    help_text = "scored already; name in the workspace, or a folder"
-    parser.add_argument(
-        "--evalset", type=EVALSET.find, required=True, metavar="SET", help=help_text
-    )
-    bundle_option(parser)
-    parser.add_argument("--out", type=Path, metavar="DIR", help="folder of the new bundle")
-    parser.add_argument("--dry-run", action="store_true", help="show before and after only")
+    parser = verb(verbs, "evaluate-predictor", _evaluate, _EVALUATE_PREDICTOR)
+    parser.option("labelled", "LABELLED.jsonl", type=Path)
+    parser.option("--resamples", "N", "bootstrap, 0: no intervals", type=int, default=1000)
+    parser.shared("--bundle")
+    parser = verb(verbs, "recalibrate", _recalibrate, _RECALIBRATE, "WRITE")
+    parser.option("ratings", "RATINGS.csv", type=Path)
+    said = "scored already; name in the workspace, or a folder"
+    parser.option("--evalset", "SET", said, type=EVALSET.find, required=True)
+    parser.shared("--bundle")
+    parser.option("--out", "DIR", "folder of the new bundle", type=Path)
+    parser.flag("--dry-run", "show before and after only")
 
 
-def _evaluate(options: argparse.Namespace) -> int:
+def _evaluate(options: argparse.Namespace) -> None:
     import numpy as np
 
     from hydra_core.lab.evaluate import report
@@ -83,11 +77,7 @@ def _evaluate(options: argparse.Namespace) -> int:
     languages = messages["lang"]
     by = {"groups": [group_of(code) for code in languages], "languages": languages}
     result = report(predictor.bundle, scored.requirements, labels, by, resamples=options.resamples)
-    if options.json:
-        print_json(result)
-    else:
-        print(_metrics_text(result, predictor.bundle.dimensions))
-    return 0
+    show(options, result, _metrics_text(result, predictor.bundle.dimensions))
 
 
 def _labelled(path: Path, dimensions: Sequence[str]) -> dict[str, list[Any]]:
@@ -110,12 +100,9 @@ def _labelled(path: Path, dimensions: Sequence[str]) -> dict[str, list[Any]]:
         if isinstance(row["turn"], bool) or not isinstance(row["turn"], int) or row["turn"] < 1:
             issues.add("turn must be a whole number from 1", number)
         for name in dimensions:
-            value = row.get(name)
-            if (
-                isinstance(value, bool)
-                or not isinstance(value, (int, float))
-                or not 0 <= value <= 1
-            ):
+            value: Any = row.get(name)
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not is_number or not 0 <= float(value) <= 1:
                 issues.add(f"{name} must be a number in [0, 1]", number)
         for name, column in columns.items():
             column.append(row.get(name))
@@ -152,10 +139,9 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}"
 
 
-def _recalibrate(options: argparse.Namespace) -> int:
+def _recalibrate(options: argparse.Namespace) -> None:
     import numpy as np
 
-    from hydra_core.evalsets.evalset import load_evalset
     from hydra_core.evalsets.score_files import load_scores
     from hydra_core.lab.audit.recalibrate import recalibrate, scripts_of, write_recalibrated
     from hydra_core.lab.audit.tables import from_csv, mean_ratings
@@ -163,7 +149,7 @@ def _recalibrate(options: argparse.Namespace) -> int:
     if options.out is None and not options.dry_run:
         raise CannotRunError("recalibrate needs --out DIR, or --dry-run")
     bundle = open_predictor(options.bundle).bundle
-    evalset = load_evalset(existing(options.evalset))
+    evalset = open_evalset(options.evalset)
     scores = load_scores(evalset, bundle.fingerprint)
     if scores is None:
         name = shown(options.evalset)
@@ -187,7 +173,6 @@ def _recalibrate(options: argparse.Namespace) -> int:
             bundle, found.curves, scores, options.out, note=note, scripts=scripts
         )
         say(f"{options.out}: {new.name} {new.version} ({new.fingerprint[:12]}); now rebind")
-    return 0
 
 
 def _figures(row: Recalibration | ScriptPart, k: int) -> dict[str, float]:

@@ -7,17 +7,10 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hydra_core.cli.options import (
-    Verbs,
-    bundle_option,
-    catalog_option,
-    evalset_argument,
-    tau_option,
-    verb,
-)
-from hydra_core.cli.output import print_json, progress_bar, table
+from hydra_core.cli.options import Verbs, verb
+from hydra_core.cli.output import progress_bar, show, table
 from hydra_core.cli.score import open_predictor
-from hydra_core.cli.workspace import CATALOG, existing, open_catalog
+from hydra_core.cli.workspace import CATALOG, existing, open_catalog, open_evalset
 
 if TYPE_CHECKING:
     from hydra_core.base.intervals import Interval
@@ -26,7 +19,7 @@ if TYPE_CHECKING:
     from hydra_core.lab.robustness.findings import Findings
 
 
-_PROBE = """\
+_PROBE = """attack a router with claims of difficulty
 Appends claims of difficulty to every message of an eval set that routes to a cheap model, in its
 own language and in English. Counts how often the claim gets one of the two most expensive models
 (attack success) and what that costs. Upper case, typing errors and, where the set has several (a
@@ -40,7 +33,7 @@ examples:
   hydra-router lab probe console_demo --catalog paper_five
   hydra-router lab probe mine --catalog mine --tau 0.05 --suffixes own.txt --json
 """
-_ABLATE = """\
+_ABLATE = """what each part of reading a message is worth
 Scores an eval set again with fewer tokens read, without the signal prefix, and with other predictor
 bundles. Prints how well the scores agree with labels (where the set has them) and which share of
 the oracle's quality the router keeps at its present cost. For fewer dimensions see
@@ -54,27 +47,19 @@ examples:
 
 def add_verbs(verbs: Verbs) -> None:
     """Add lab probe and lab ablate."""
-    short = "attack a router with claims of difficulty"
-    parser = verb(verbs, "probe", _probe, short, _PROBE)
-    evalset_argument(parser)
-    catalog_option(parser)
-    tau_option(parser)
-    value = "value of one more resolved query, for the value rule (default: the catalog's)"
-    parser.add_argument("--value-usd", type=float, metavar="V", help=value)
-    parser.add_argument("--suffixes", type=Path, metavar="FILE", help="further suffixes")
-    bundle_option(parser)
-    parser = verb(verbs, "ablate", _ablate, "what each part of reading a message is worth", _ABLATE)
-    evalset_argument(parser)
-    catalog_option(parser)
-    bundle_option(parser)
-    other = "another bundle to compare with; may be given several times"
-    parser.add_argument(
-        "--against", type=Path, action="append", default=[], metavar="B", help=other
-    )
+    parser = verb(verbs, "probe", _probe, _PROBE)
+    parser.shared("evalset", "--catalog", "--tau")
+    said = "value of one more resolved query, for the value rule (default: the catalog's)"
+    parser.option("--value-usd", "V", said, type=float)
+    parser.option("--suffixes", "FILE", "further suffixes", type=Path)
+    parser.shared("--bundle")
+    parser = verb(verbs, "ablate", _ablate, _ABLATE)
+    parser.shared("evalset", "--catalog", "--bundle")
+    said = "another bundle to compare with; may be given several times"
+    parser.option("--against", "B", said, type=Path, action="append", default=[])
 
 
-def _probe(options: argparse.Namespace) -> int:
-    from hydra_core.evalsets.evalset import load_evalset
+def _probe(options: argparse.Namespace) -> None:
     from hydra_core.lab.robustness.attack import load_probes, other_wordings, set_messages
     from hydra_core.lab.robustness.probe import bound_catalog, cheap_at, own_suffixes, probed
     from hydra_core.lab.robustness.probe import routed as routes
@@ -82,18 +67,15 @@ def _probe(options: argparse.Namespace) -> int:
     predictor = open_predictor(options.bundle)
     catalog = bound_catalog(existing(CATALOG.find(options.catalog)), predictor.bundle)
     knob = _knob(options, catalog)
-    evalset = load_evalset(existing(options.evalset))
+    evalset = open_evalset(options.evalset)
     texts, languages = set_messages(evalset)
     own = own_suffixes(existing(options.suffixes)) if options.suffixes else {}
     with progress_bar(evalset.name, unit=" messages") as step:
         found = probed(predictor, texts, languages, {**load_probes(), **own}, step,
                        other_wordings(evalset), cheap_at(catalog, knob))  # fmt: skip
     routed = routes(found, catalog)
-    if options.json:
-        print_json(as_json(routed.at(knob), by_value=routed.valuer is not None))
-    else:
-        print(_text(routed.at(knob), by_value=routed.valuer is not None))
-    return 0
+    at, by_value = routed.at(knob), routed.valuer is not None
+    show(options, as_json(at, by_value=by_value), _text(at, by_value=by_value))
 
 
 def _knob(options: argparse.Namespace, catalog: Catalog) -> float:
@@ -163,28 +145,23 @@ def _text(found: Findings, *, by_value: bool) -> str:
     )
 
 
-def _ablate(options: argparse.Namespace) -> int:
+def _ablate(options: argparse.Namespace) -> None:
     from datetime import date
 
-    from hydra_core.evalsets.evalset import load_evalset
     from hydra_core.lab.ablation import reading_ablation, readings
     from hydra_core.predictor.bundle import load_bundle
 
     bundle = open_predictor(options.bundle).bundle
     others = [load_bundle(existing(path)) for path in options.against]
-    evalset = load_evalset(existing(options.evalset))
+    evalset = open_evalset(options.evalset)
     catalog = open_catalog(options.catalog)
     with progress_bar(evalset.name, unit=" messages") as step:
         found = reading_ablation(
             evalset, catalog, readings(bundle, others), today=date.today(), progress=step
         )
-    if options.json:
-        print_json(
-            {"evalset": evalset.name, "n": evalset.n, "readings": [*map(_reading_json, found)]}
-        )
-    else:
-        print(_readings_text(found))
-    return 0
+    readings_json = [_reading_json(one) for one in found]
+    document = {"evalset": evalset.name, "n": evalset.n, "readings": readings_json}
+    show(options, document, _readings_text(found))
 
 
 def _reading_json(one: AblatedReading) -> dict[str, Any]:
