@@ -22,11 +22,20 @@ EASY = "hi"
 
 
 class _Server(uvicorn.Server):
-    """Sees that it is to stop at once, not ten times a second."""
+    """Sees at once that it is to stop and that it may end, not ten times a second."""
 
     async def main_loop(self):
         while not await self.on_tick(0):
             await asyncio.sleep(0.01)
+
+    async def shutdown(self, sockets=None):
+        for server in self.servers:
+            server.close()
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        while self.server_state.connections or self.server_state.tasks:
+            await asyncio.sleep(0.01)
+        await self.lifespan.shutdown()
 
 
 @contextlib.contextmanager
