@@ -38,14 +38,6 @@ _CONDITIONS = {
     "models[].retire_on": "status `retiring`",
     "models[].scores": "unless all capabilities are set by hand",
     "models[].shares_prompt_cache": "only with `variant_of`",
-    "policy.sticky": "",
-    "policy.stall": "",
-    "policy.promise": "",
-    "policy.teams": "",
-    "policy.defences": "",
-    "policy.defences.score_caps": "",
-    "policy.defences.score_caps.<dimension>": "",
-    "realised_costs": "",
 }
 _DEFAULTS = Policy(tau=0.0, weights=())
 
@@ -152,9 +144,11 @@ class NotingSection(Section):
         self._note(key, "date", "", remedy, required)
         return super().day(key, remedy, required=required)
 
-    def section(self, key: str, remedy: str, *, required: bool = True) -> NotingSection | None:
+    def section(
+        self, key: str, remedy: str, *, required: bool = True, keys: Sequence[str] = ()
+    ) -> NotingSection | None:
         self._note(key, "mapping", "", remedy, required)
-        return super().section(key, remedy, required=required)
+        return super().section(key, remedy, required=required, keys=keys)
 
     def items(self, key: str, remedy: str, *, limit: int) -> tuple[Node, ...]:
         self._note(key, "list", f"at most {limit:,} entries", remedy)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
-from typing import Final
+from typing import Any, Final
 
 from hydra_core.base.list_price import LongPromptPrice
 from hydra_core.base.reading.fields import POSITIVE, Bounds, Section
@@ -21,25 +21,36 @@ from hydra_core.base.types import (
 )
 from hydra_core.catalog.identifiers import id_problem, skeleton
 
-MAX_BENCHMARKS: Final = 500
+_MAX_BENCHMARKS: Final = 500
 
 
-def read_id(parent: Section, name: str, index: int, node: MapNode) -> tuple[str, Section]:
-    """The id of the `index`-th entry of list `name`, and its section labelled with that id."""
-    place = f"{parent.at(name)}[{index}]"
-    found = parent.inside(node, place).text("id", "give it a unique id")
-    if found:
-        place = f"{place} {found[:60]!r}"
-        problem = id_problem(found)
-        if problem is not None:
-            parent.inside(node, place).wrong("id", *problem)
-    return found, parent.inside(node, place)
+def _entries(
+    parent: Section, key: str, remedy: str, limit: int, form: str
+) -> Iterator[tuple[str, Section]]:
+    """The id and the section of every mapping in the list at `key`; ids that repeat are recorded.
+
+    Args:
+        form: How to write an entry that is no mapping.
+    """
+    seen: dict[str, tuple[str, int]] = {}
+    for index, node in enumerate(parent.items(key, remedy, limit=limit)):
+        place = f"{parent.at(key)}[{index}]"
+        if not isinstance(node, MapNode):
+            parent.problems.add(place, node.line, f"must be a mapping, got {shown(node)}", form)
+            continue
+        section = parent.inside(node, place)
+        name = section.text("id", "give it a unique id")
+        if name:
+            section = parent.inside(node, f"{place} {name[:60]!r}")
+            problem = id_problem(name)
+            if problem is not None:
+                section.wrong("id", *problem)
+            _unique(section, name, seen)
+        yield name, section
 
 
-def unique(section: Section, name: str, seen: dict[str, tuple[str, int]]) -> None:
+def _unique(section: Section, name: str, seen: dict[str, tuple[str, int]]) -> None:
     """Refuse an id that is, or looks like, one seen before; `seen` maps skeleton to id, line."""
-    if not name:
-        return
     twin, line = seen.setdefault(skeleton(name), (name, section.node.line))
     if line == section.node.line and twin == name:
         return
@@ -53,24 +64,16 @@ def unique(section: Section, name: str, seen: dict[str, tuple[str, int]]) -> Non
 def read_benchmarks(root: Section, dimensions: tuple[str, ...]) -> tuple[Benchmark, ...]:
     """All benchmarks that have an id; what is wrong with them is recorded."""
     remedy = "give evidence: {benchmarks: [...]}"
-    evidence = root.section("evidence", remedy)
+    evidence = root.section("evidence", remedy, keys=("benchmarks",))
     if evidence is None:
         return ()
-    evidence.known(("benchmarks",))
-    benchmarks: list[Benchmark] = []
-    seen: dict[str, tuple[str, int]] = {}
-    for index, node in enumerate(evidence.items("benchmarks", remedy, limit=MAX_BENCHMARKS)):
-        if not isinstance(node, MapNode):
-            place = f"evidence.benchmarks[{index}]"
-            message = f"must be a mapping, got {shown(node)}"
-            root.problems.add(place, node.line, message, "give id, importance and weights")
-            continue
-        name, section = read_id(evidence, "benchmarks", index, node)
-        unique(section, name, seen)
+    found: dict[str, Benchmark] = {}
+    form = "give id, importance and weights"
+    for name, section in _entries(evidence, "benchmarks", remedy, _MAX_BENCHMARKS, form):
         benchmark = _benchmark(section, name, dimensions)
-        if name and all(other.id != name for other in benchmarks):
-            benchmarks.append(benchmark)
-    return tuple(benchmarks)
+        if name:
+            found.setdefault(name, benchmark)
+    return tuple(found.values())
 
 
 def _benchmark(section: Section, name: str, dimensions: tuple[str, ...]) -> Benchmark:
@@ -87,7 +90,7 @@ def _benchmark(section: Section, name: str, dimensions: tuple[str, ...]) -> Benc
     return Benchmark(name, 0.0 if importance is None else importance, row)
 
 
-def missing_evidence(
+def _missing_evidence(
     model: Section,
     dimensions: Sequence[str],
     benchmarks: Sequence[Benchmark],
@@ -133,12 +136,11 @@ def read_realised_costs(
     A model without a cost gets an estimate from its prices (`profiles.estimated_costs`), for which
     at least one has to be measured.
     """
-    if root.node.get("realised_costs") is None:
-        return None
-    section = root.section("realised_costs", "give evalset, digest and usd_per_query")
+    keys = ("evalset", "digest", "usd_per_query")
+    remedy = "give evalset, digest and usd_per_query"
+    section = root.section("realised_costs", remedy, required=False, keys=keys)
     if section is None:
         return None
-    section.known(("evalset", "digest", "usd_per_query"))
     evalset = section.text("evalset", "the name of the eval set they were measured on", limit=200)
     digest = section.text("digest", "that eval set's digest in quotes", limit=128)
     costs = section.section("usd_per_query", "model: mean cost in USD per query")
@@ -157,38 +159,11 @@ def read_realised_costs(
     return RealisedCosts(evalset, digest, known)
 
 
-MAX_MODELS: Final = 1000
-_KEYS: Final = (
-    "id",
-    "provider",
-    "status",
-    "input_usd_per_mtok",
-    "output_usd_per_mtok",
-    "cached_input_usd_per_mtok",
-    "context_window",
-    "vision",
-    "tools",
-    "scores",
-    "capabilities",
-    "price_source",
-    "price_date",
-    "retire_on",
-    "notes",
-    "variant_of",
-    "shares_prompt_cache",
-    "tags",
-    "lacks",
-    "long_prompts",
-    "latency_s",
-    "ttft_s",
-)
+_MAX_MODELS: Final = 1000
+#: As a `ModelSpec` names them, but for what sets capabilities by hand.
+_KEYS: Final = (*(key for key in ModelSpec.__slots__ if key != "overrides"), "capabilities")
 #: A price of long requests, in the order of its cell.
-LONG_KEYS: Final = (
-    "above_tokens",
-    "input_usd_per_mtok",
-    "output_usd_per_mtok",
-    "cached_input_usd_per_mtok",
-)
+LONG_KEYS: Final = LongPromptPrice.__slots__
 _LONG: Final = (
     "prices of long requests, such as [{above_tokens: 200000, ...}]; in a cell 200000: 4/18/0.4 "
     "(input tokens: USD per million in/out/cached)"
@@ -203,6 +178,9 @@ _LACKS: Final = "what it cannot do, such as [pdf, audio]"
 #: What a client writes in place of a model's id to have its request routed.
 _ROUTED: Final = "auto"
 _TOKENS: Final = Bounds(1.0, 1e9)
+_PRICES: Final = LONG_KEYS[1:]
+#: Facts without which there is no model.
+_NEEDED: Final = (*_PRICES[:2], "status", "context_window", "vision", "tools", "price_date")
 #: Below this a price is taken for USD per token: 0.001 USD per Mtok is sold nowhere.
 _LEAST_PRICE: Final = 1e-3
 _NOT_IN_POOL: Final = [one.value for one in ModelStatus if not one.in_pool]
@@ -212,29 +190,20 @@ def read_models(
     root: Section, dimensions: tuple[str, ...], benchmarks: tuple[Benchmark, ...]
 ) -> tuple[ModelSpec, ...]:
     """All models without a fault of their own; what is wrong with the others is recorded."""
-    found: list[ModelSpec] = []
-    seen: dict[str, tuple[str, int]] = {}
-    listed = root.items("models", "list the models", limit=MAX_MODELS)
-    bases = _bases(listed)
-    for index, node in enumerate(listed):
-        if not isinstance(node, MapNode):
-            message = f"must be a mapping, got {shown(node)}"
-            root.problems.add(f"models[{index}]", node.line, message, "begin it with '- id: ...'")
-            continue
-        name, section = read_id(root, "models", index, node)
-        unique(section, name, seen)
-        section = _whole(section, bases)
-        model = _model(section, name, dimensions, benchmarks)
-        if model is not None:
-            found.append(model)
+    remedy, form = "list the models", "begin it with '- id: ...'"
+    bases = _bases(root.node.get("models"))
+    each = [
+        _model(_whole(section, bases), name, dimensions, benchmarks)
+        for name, section in _entries(root, "models", remedy, _MAX_MODELS, form)
+    ]
     _some_routable(root)
-    return tuple(found)
+    return tuple(model for model in each if model is not None)
 
 
-def _bases(listed: Sequence[Node]) -> dict[str, MapNode]:
+def _bases(listed: Node | None) -> dict[str, MapNode]:
     """The models that others may be variants of, by id."""
     bases = {}
-    for node in listed:
+    for node in listed.items if isinstance(listed, ListNode) else ():
         name = node.get("id") if isinstance(node, MapNode) else None
         if isinstance(node, MapNode) and isinstance(name, ScalarNode):
             bases[str(name.value)] = node
@@ -291,56 +260,34 @@ def _model(
     section.known(_KEYS)
     if skeleton(name) == _ROUTED:
         section.wrong("id", f"{name!r} asks the router for a route", "name the model otherwise")
-    provider = section.text("provider", "who serves it, such as openai", limit=200)
     status = section.choice("status", ModelStatus, "such as active")
-    retire_on = _retire_on(section, status)
-    price_in = _price(section, "input_usd_per_mtok")
-    price_out = _price(section, "output_usd_per_mtok")
-    cached = _price(section, "cached_input_usd_per_mtok", required=False)
-    window = section.integer("context_window", _TOKENS, "the context window in tokens")
-    vision = section.flag("vision", "does it accept images?")
-    tools = section.flag("tools", "does it accept tool definitions?")
     in_pool = status is None or status.in_pool
     scores, overrides = _evidence(section, dimensions, benchmarks, in_pool)
-    source = section.text("price_source", "where the prices were read", limit=500)
-    day = section.day("price_date", "the day the prices were read, as YYYY-MM-DD")
-    notes = section.text("notes", "write text", required=False)
-    variant_of, shares = _variant(section)
-    tags = section.words("tags", _TAGS)
-    lacks = section.words("lacks", _LACKS, [one.value for one in Ability])
-    long_prompts = _long_prompts(section)
-    latency_s, ttft_s = (
-        section.number(key, POSITIVE, "mean seconds, such as 2.4", required=False)
-        for key in ("latency_s", "ttft_s")
-    )
-    if status is None or price_in is None or price_out is None or window is None:
+    seconds = "mean seconds, such as 2.4"
+    facts: dict[str, Any] = {
+        "provider": section.text("provider", "who serves it, such as openai", limit=200),
+        "status": status,
+        "retire_on": _retire_on(section, status),
+        **_prices(section),
+        "context_window": section.integer(
+            "context_window", _TOKENS, "the context window in tokens"
+        ),
+        "vision": section.flag("vision", "does it accept images?"),
+        "tools": section.flag("tools", "does it accept tool definitions?"),
+        "price_source": section.text("price_source", "where the prices were read", limit=500),
+        "price_date": section.day("price_date", "the day the prices were read, as YYYY-MM-DD"),
+        "notes": section.text("notes", "write text", required=False),
+        "variant_of": section.text("variant_of", _BASE, required=False, limit=200),
+        "shares_prompt_cache": _shares_cache(section),
+        "tags": section.words("tags", _TAGS),
+        "lacks": section.words("lacks", _LACKS, [one.value for one in Ability]),
+        "long_prompts": _long_prompts(section),
+        "latency_s": section.number("latency_s", POSITIVE, seconds, required=False),
+        "ttft_s": section.number("ttft_s", POSITIVE, seconds, required=False),
+    }
+    if any(facts[key] is None for key in _NEEDED):
         return None
-    if vision is None or tools is None or day is None:
-        return None
-    return ModelSpec(
-        id=name,
-        provider=provider,
-        status=status,
-        input_usd_per_mtok=price_in,
-        output_usd_per_mtok=price_out,
-        context_window=window,
-        vision=vision,
-        tools=tools,
-        scores=scores,
-        overrides=overrides,
-        price_source=source,
-        price_date=day,
-        cached_input_usd_per_mtok=cached,
-        retire_on=retire_on,
-        notes=notes,
-        variant_of=variant_of,
-        shares_prompt_cache=shares,
-        tags=tags,
-        lacks=lacks,
-        long_prompts=long_prompts,
-        latency_s=latency_s,
-        ttft_s=ttft_s,
-    )
+    return ModelSpec(id=name, scores=scores, overrides=overrides, **facts)
 
 
 def _long_prompts(model: Section) -> tuple[LongPromptPrice, ...]:
@@ -356,26 +303,23 @@ def _long_prompts(model: Section) -> tuple[LongPromptPrice, ...]:
         section = model.inside(node, place)
         section.known(LONG_KEYS)
         above = section.integer("above_tokens", _TOKENS, "input tokens that still cost less")
-        price_in = _price(section, "input_usd_per_mtok")
-        price_out = _price(section, "output_usd_per_mtok")
-        cached = _price(section, "cached_input_usd_per_mtok", required=False)
-        if above is not None and price_in is not None and price_out is not None:
-            found.append(LongPromptPrice(above, price_in, price_out, cached))
+        prices = _prices(section)
+        read, written, cached = (prices[key] for key in _PRICES)
+        if above is not None and read is not None and written is not None:
+            found.append(LongPromptPrice(above, read, written, cached))
     limits = [one.above_tokens for one in found]
     if len(set(limits)) < len(limits):
         model.wrong("long_prompts", "names one number of tokens twice", "keep one of them")
     return tuple(sorted(found, key=lambda one: one.above_tokens))
 
 
-def _variant(section: Section) -> tuple[str, bool]:
-    """What the model is a variant of, and whether both read one prompt cache."""
-    if section.node.get("variant_of") is None:
-        return "", False
-    named = section.text("variant_of", _BASE, required=False, limit=200)
-    if section.node.get("shares_prompt_cache") is None:
-        return named, False
-    shares = section.flag("shares_prompt_cache", "does the provider keep the cache over efforts?")
-    return named, bool(shares)
+def _shares_cache(section: Section) -> bool:
+    """Whether a variant and its base read one prompt cache."""
+    if "shares_prompt_cache" not in section.node.entries:
+        return False
+    return bool(
+        section.flag("shares_prompt_cache", "does the provider keep the cache over efforts?")
+    )
 
 
 def _retire_on(section: Section, status: ModelStatus | None) -> date | None:
@@ -387,13 +331,17 @@ def _retire_on(section: Section, status: ModelStatus | None) -> date | None:
     return day
 
 
-def _price(section: Section, key: str, *, required: bool = True) -> float | None:
+def _prices(section: Section) -> dict[str, float | None]:
+    """USD per million tokens in and out, and of cached input where that is given."""
     remedy = "give the price in USD per million tokens; a self-hosted model may state its cost"
-    price = section.number(key, POSITIVE, remedy, required=required)
-    if price is not None and price < _LEAST_PRICE:
-        message = f"{price:g} looks like a price per token"
-        section.wrong(key, message, f"per million tokens it would be {price * 1e6:g}")
-    return price
+    found = {}
+    for key in _PRICES:
+        price = section.number(key, POSITIVE, remedy, required=key in _PRICES[:2])
+        if price is not None and price < _LEAST_PRICE:
+            message = f"{price:g} looks like a price per token"
+            section.wrong(key, message, f"per million tokens it would be {price * 1e6:g}")
+        found[key] = price
+    return found
 
 
 def _evidence(
@@ -406,22 +354,18 @@ def _evidence(
 
     A model that is not routed to needs neither.
     """
+    remedy = "benchmark: rate, such as {swe_easy: 0.804}"
+    scores = section.section("scores", remedy, required=False)
     rates: dict[str, float] = {}
-    scores = None
-    if section.node.get("scores") is not None:
-        scores = section.section("scores", "benchmark: rate, such as {swe_easy: 0.804}")
     if scores is not None:
-        names = tuple(benchmark.id for benchmark in benchmarks)
+        names = [benchmark.id for benchmark in benchmarks]
         remedy = "a resolution rate between 0 and 1; 80.4 % is 0.804"
         rates = scores.rates(names, "benchmark", remedy)
     overrides = _capabilities(section, dimensions)
-    if (
-        in_pool
-        and overrides is not None
-        and (scores is not None or section.node.get("scores") is None)
-    ):
+    readable = scores is not None or section.node.get("scores") is None
+    if in_pool and overrides is not None and readable:
         given = () if scores is None else scores.node.entries.keys()
-        missing_evidence(section, dimensions, benchmarks, given, overrides)
+        _missing_evidence(section, dimensions, benchmarks, given, overrides)
     return rates, {} if overrides is None else overrides
 
 

@@ -111,9 +111,8 @@ def catalog_of(root: Section, text: str, source: str) -> Catalog | None:
     policy = read_policy(root, dimensions)
     benchmarks = read_benchmarks(root, dimensions)
     models = read_models(root, dimensions, benchmarks)
-    _require_some(root, models, policy)
-    _known_in_teams(root, models, policy)
-    _times_known(root, models, policy)
+    if policy is not None:
+        _fits_models(root, models, policy)
     realised = read_realised_costs(root, models, policy)
     outcome_model = read_outcome_model(root, policy)
     success = read_success_profiles(root, dimensions, models)
@@ -140,33 +139,21 @@ def catalog_of(root: Section, text: str, source: str) -> Catalog | None:
     )
 
 
-def _times_known(root: Section, models: tuple[ModelSpec, ...], policy: Policy | None) -> None:
-    """Refuse a price of a second where the time of a routable model is not known."""
-    if policy is None or not policy.second_usd:
-        return
-    lacking = [one.id for one in models if one.status.in_pool and one.latency_s is None]
-    if lacking:
-        message = f"second_usd needs latency_s of every model; missing of {', '.join(lacking[:5])}"
-        root.wrong("policy", message, "give their mean seconds, or remove second_usd")
-
-
-def _known_in_teams(root: Section, models: tuple[ModelSpec, ...], policy: Policy | None) -> None:
-    """Refuse a team whose models are none that the catalog routes to."""
-    if policy is None or root.problems.found:
-        return
-    known = {one.id for one in models if one.status.in_pool}
-    for name, team in policy.teams.items():
+def _fits_models(root: Section, models: tuple[ModelSpec, ...], policy: Policy) -> None:
+    """Refuse a policy that asks for what no model, or not every one, of the pool has."""
+    pool = [one for one in models if one.status.in_pool]
+    if policy.require and not any(policy.require <= one.tags for one in pool):
+        message = f"{', '.join(sorted(policy.require))}: no routable model has all of it"
+        root.wrong("policy", f"require {message}", "give models these tags, or require less")
+    known = {one.id for one in pool}
+    for name, team in () if root.problems.found else policy.teams.items():
         if team.models is not None and not team.models & known:
             message = f"teams.{name}: none of its models is routed to"
             root.wrong("policy", message, f"name some of {', '.join(sorted(known))}")
-
-
-def _require_some(root: Section, models: tuple[ModelSpec, ...], policy: Policy | None) -> None:
-    """Refuse a policy that requires tags which no routable model has."""
-    require = frozenset() if policy is None else policy.require
-    if require and not any(one.status.in_pool and require <= one.tags for one in models):
-        message = f"{', '.join(sorted(require))}: no routable model has all of it"
-        root.wrong("policy", f"require {message}", "give models these tags, or require less")
+    lacking = [one.id for one in pool if one.latency_s is None]
+    if policy.second_usd and lacking:
+        message = f"second_usd needs latency_s of every model; missing of {', '.join(lacking[:5])}"
+        root.wrong("policy", message, "give their mean seconds, or remove second_usd")
 
 
 def _is_this_schema(root: Section) -> bool:
@@ -209,10 +196,9 @@ def _dimensions(root: Section) -> tuple[str, ...]:
 
 def _predictor(root: Section) -> tuple[str, str]:
     remedy = "name the predictor bundle and its fingerprint: the bands hold for that bundle only"
-    section = root.section("predictor", remedy)
+    section = root.section("predictor", remedy, keys=("name", "fingerprint"))
     if section is None:
         return "", ""
-    section.known(("name", "fingerprint"))
     name = section.text("name", "the bundle's name, as in its bundle.yaml", limit=200)
     fingerprint = section.text("fingerprint", "the bundle's fingerprint in quotes", limit=128)
     problem = id_problem(fingerprint) if fingerprint else None

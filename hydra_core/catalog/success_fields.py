@@ -21,16 +21,14 @@ def read_success_profiles(
     root: Section, dimensions: tuple[str, ...], models: Sequence[ModelSpec]
 ) -> SuccessBlock | None:
     """The section, None where there is none or where it has at least one problem."""
-    if root.node.get("success_profiles") is None:
-        return None
-    section = root.section("success_profiles", _REMEDY)
+    keys = ("evalset", "queries", "knots", "cost_factor", "models")
+    section = root.section("success_profiles", _REMEDY, required=False, keys=keys)
     if section is None:
         return None
-    section.known(("evalset", "queries", "knots", "cost_factor", "models"))
-    evalset = section.section("evalset", "give name and digest of the eval set")
+    remedy = "give name and digest of the eval set"
+    evalset = section.section("evalset", remedy, keys=("name", "digest"))
     name = digest = ""
     if evalset is not None:
-        evalset.known(("name", "digest"))
         name = evalset.text("name", "the name of the eval set", limit=200)
         digest = evalset.text("digest", "its digest in quotes", limit=128)
     dimensions = tuple(name for name in dimensions if name != LEVEL_DIMENSION)

@@ -241,13 +241,18 @@ class Section:
         self.wrong(key, f"must be a date, got {shown(node)}", "write it as YYYY-MM-DD")
         return None
 
-    def section(self, key: str, remedy: str, *, required: bool = True) -> Self | None:
-        """A nested mapping."""
+    def section(
+        self, key: str, remedy: str, *, required: bool = True, keys: Sequence[str] = ()
+    ) -> Self | None:
+        """A nested mapping, of these `keys` alone where any are given."""
         node = self._present(key, remedy, required)
         if node is None:
             return None
         if isinstance(node, MapNode):
-            return self.inside(node, self.at(key))
+            inner = self.inside(node, self.at(key))
+            if keys:
+                inner.known(keys)
+            return inner
         self.wrong(key, f"must be a mapping, got {shown(node)}", remedy)
         return None
 
