@@ -50,7 +50,6 @@ def rebind(
     as they stand and should be tuned anew.
 
     Args:
-        text: A valid catalog.
         bands: The bundle's bands by dimension, or in the catalog's dimension order.
         keep_places: Give capabilities that are set by hand the same place on the new bands.
 

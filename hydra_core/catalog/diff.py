@@ -25,7 +25,6 @@ class Change:
 
     Attributes:
         path: Keys and ids that lead to it, such as ("models", "gpt-5.4", "input_usd_per_mtok").
-        subject: What changed, in words.
         before, after: Its value then and now as shown, `after` with its unit; both None where a
             whole model or benchmark came or went.
     """

@@ -66,7 +66,6 @@ def to_band(
 
     Args:
         raw: (m, K) raw capabilities, NaN where there is no evidence.
-        bands: One per dimension.
         counts: (m,) which models set the range; all of them if None.
 
     Returns:
@@ -90,7 +89,6 @@ def compensated_weights(weights: Sequence[float] | FloatArray, bands: Sequence[B
 
     Args:
         weights: (K,) the operator's stored weights w, > 0.
-        bands: One per dimension.
     """
     stored = np.asarray(weights, dtype=np.float64)
     per_width = stored / np.array([band.width for band in bands])

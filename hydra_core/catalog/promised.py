@@ -56,8 +56,6 @@ def with_promise(text: str, source: str, promised: Promised, knob: tuple[str, fl
     """Return the catalog's text with a promise, and the setting that it was made for.
 
     Args:
-        text: The catalog's YAML.
-        source: Label for messages.
         promised: Its `routes_by` is filled in here.
         knob: Key in the policy and value: ("tau", 0.2) or ("value_usd", 0.01).
 

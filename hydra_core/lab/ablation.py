@@ -61,12 +61,10 @@ def ablation(
     """Every subset of the dimensions, largest first, at the cost the full policy has at `tau`.
 
     Args:
-        data: Replayed set.
         dimensions: (K,) names, K <= 6.
         stored_weights: (K,) operator's weights.
         bands: (K,) score bands.
         tau: The full policy's operating point; it sets the cost limit.
-        seed: Draws the halves.
 
     Raises:
         ValueError: More than 6 dimensions.
@@ -179,7 +177,6 @@ def reading_ablation(
 
     Args:
         catalog: Its bands are moved to each reading's bundle.
-        seed: Draws the halves.
         progress: Told (messages scored, messages in all).
 
     Raises:

@@ -74,7 +74,6 @@ def evaluate(
         dimensions: (K,) names.
         by: Name of a breakdown, such as ``groups`` -> (n,) the part each message belongs to.
         resamples: Bootstrap resamples for the 95 % intervals; 0 leaves the intervals out.
-        seed: Of the bootstrap.
 
     Returns:
         ``{"n", "pearson": {dimension: value}, ... each of METRICS, "mean": {metric: value},

@@ -21,7 +21,6 @@ class CostAgainst:
     """A policy's bill beside that of a baseline on the same tokens.
 
     Attributes:
-        cost_usd, baseline_usd: Totals by the same price list.
         change: cost / baseline - 1: below 0 the policy costs less.
         counted: Requests with known tokens.
     """
@@ -65,7 +64,6 @@ def against(
     Args:
         ours: (n,) the model of each decision, such as `traffic.models`.
         others: (n,) the model that the baseline uses for it.
-        baseline: Its name.
 
     Returns:
         None where no decision has known tokens and two models with a price.

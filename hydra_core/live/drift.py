@@ -79,9 +79,7 @@ def drift(
     """Every dimension of scored traffic against a reference.
 
     Args:
-        traffic: Scored decisions.
         reference: (m, K) scores, such as those of the eval set that the catalog was tuned on.
-        dimensions: (K,) names.
     """
     here = traffic.requirements()
     return tuple(
@@ -168,8 +166,6 @@ class Burst:
     """One window that differs from the rest of the traffic.
 
     Attributes:
-        start, end: Of the window.
-        window: Its length in words.
         dimension: The one that differs most, with its PSI and mean requirements.
     """
 

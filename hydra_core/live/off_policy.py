@@ -142,7 +142,6 @@ def policy_value(
     """What the target policy would have achieved on the logged decisions.
 
     Args:
-        logged: Decisions with propensities and outcomes.
         target: (n, m) probability of each model under the target policy, rows sum to 1.
         predicted: (n, m) predicted quality of every model, not fitted on the same row
             (`cross_fitted_quality`); for the doubly robust estimate.

@@ -32,7 +32,6 @@ class PromiseStatus:
     """Whether a promise still covers the traffic.
 
     Attributes:
-        claim: What was promised.
         ended: Why it is no longer covered; '' while it is.
         floor: Mean quality that it allows.
         rated: Rated conversations of this catalog.
@@ -65,7 +64,6 @@ def promise_status(
     """Say whether the catalog's promise still covers its traffic; None where it promises nothing.
 
     Args:
-        catalog: The one in use.
         traffic: Of the log; only decisions that its rule made count.
         changed: Dimensions whose requirements have changed (`Drift.verdict`).
     """

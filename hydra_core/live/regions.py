@@ -31,8 +31,6 @@ class Region:
     Attributes:
         centre: (K,) mean requirements.
         share: Of the scored decisions.
-        decisions: How many.
-        rated: How many of them have feedback.
         in_evalset: Queries of the eval set as near to the centre as the cluster reaches.
         model: The model that most of them went to, and `model_share` how many.
         cost_usd: Mean cost of those with a known one, NaN where none has.
@@ -59,7 +57,6 @@ def regions(
     """The clusters of scored traffic: unknown ones first, then by traffic.
 
     Args:
-        traffic: Scored decisions.
         reference: (m, K) scores of the eval set, None without one.
     """
     here = traffic.requirements()

@@ -135,7 +135,6 @@ class Shadow:
     """A catalog's routes on logged traffic.
 
     Attributes:
-        traffic: The replayed decisions.
         models: (n,) the catalog's route for each.
         agreement: Share of them with the model that was chosen live.
         cost: The catalog's bill against the live one, both at its prices; None without tokens.

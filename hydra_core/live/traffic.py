@@ -112,7 +112,6 @@ class Traffic:
     """Decisions of a log, oldest first.
 
     Attributes:
-        rows: Columns of the log.
         clusters: (n,) number of each decision's conversation; a single request has its own.
         orphans: Outcomes of decisions that are not here.
         lost: Records that are known to be lost.
@@ -161,7 +160,6 @@ class Timeline:
 
     Attributes:
         starts: (t,) beginning of each bar, UTC.
-        width_s: Width of a bar.
         names: (m,) most frequent first.
         counts: (t, m).
     """

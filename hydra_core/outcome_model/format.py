@@ -242,7 +242,6 @@ def load_outcome_model(path: Path, *, sha256: str | None = None) -> OutcomeModel
     """Load and check an outcome model.
 
     Args:
-        path: Its folder.
         sha256: The digest its manifest must have, as the catalog names it; None for any.
 
     Raises:

@@ -30,7 +30,6 @@ class Learned:
     """One row a query; models in the order of the outcome model.
 
     Attributes:
-        query_ids: (n,) ids.
         texts: (n,) digests of the texts; empty where the set had none.
         columns: (n, p) standardised features, half precision.
         quality: (n, m) outcomes, NaN where there is none.
@@ -120,10 +119,8 @@ class OutcomeHeads:
 
     Attributes:
         models: (m,) ids; the b models learned together first.
-        features: What is read of a message.
         parts: Success heads of the first b models: 1 + b outputs, f0 first.
         newcomers: From the log odds of the b models to those of the m - b with few outcomes.
-        costs: Heads for cost.
         mean_difference: (m,) mean of outcome minus f0.
     """
 
@@ -262,12 +259,9 @@ class OutcomeModel:
     """A checked outcome model.
 
     Attributes:
-        path: Its folder.
         digest: SHA-256 (hex) of its manifest, which holds those of its files.
         fingerprint: The predictor bundle whose vectors and requirements it reads.
         vectors: Width of those vectors.
-        evalset: Name of the set it was learned on.
-        evalset_digest: That set's digest.
         outcomes: (m,) queries with an outcome, in the order of the heads' models.
         learner: What was chosen, in words.
         reliability: (m, bins, 3) number, mean predicted and mean achieved success of similar

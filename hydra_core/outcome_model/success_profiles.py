@@ -103,8 +103,6 @@ class SuccessProfiles:
     """Success and cost of m models as sums of curves of the requirements.
 
     Attributes:
-        models: (m,) ids.
-        curves: What is read of the requirements.
         intercept: (m,) success of a query that requires nothing.
         weights: (h, m) of the curves' columns.
         mean_cost_usd: (m,) mean cost of a query, USD.

@@ -32,7 +32,6 @@ def graph_problem(data: bytes, outputs: frozenset[str], inputs: frozenset[str]) 
     """What is wrong with an ONNX file, '' when it may be opened.
 
     Args:
-        data: The whole file.
         outputs: Names that may follow the first output.
         inputs: Names that may be asked for.
     """
@@ -200,7 +199,6 @@ class Graph:
     """The opened graph of a bundle. Safe to share between threads.
 
     Args:
-        bundle: A checked bundle.
         threads: Threads inside one run.
 
     Raises:

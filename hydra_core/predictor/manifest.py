@@ -129,8 +129,6 @@ class Manifest:
         fingerprint: Hex SHA-256 of all that makes a score or a vector; catalogs, cached scores and
             outcome models carry it.
         files: File name -> sha256.
-        training: Facts of the training run.
-        quality: Measured quality.
     """
 
     name: str

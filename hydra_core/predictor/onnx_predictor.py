@@ -54,7 +54,6 @@ def claim_start(text: str, offsets: Sequence[tuple[int, int]], logits: FloatArra
     """Where a trailing claim of difficulty begins, None where there is none.
 
     Args:
-        text: The message.
         offsets: (t,) characters of each token in `text`; empty or negative ones are no part of it.
         logits: (t,) claim logit of each token.
 
@@ -132,7 +131,6 @@ class Predictor:
     """A loaded bundle. Safe to share between threads; holds no state between calls.
 
     Args:
-        bundle: A checked bundle.
         threads: Threads inside one run; more than 1 shortens one long message's latency, and
             competes with the cores that `predict_batches` uses.
         prefix: False leaves the signal prefix out, to measure what it is worth.

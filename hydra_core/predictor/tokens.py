@@ -87,11 +87,7 @@ class Gap:
 
 
 class TokenCounter:
-    """Counts with a bundle's tokenizer; other providers' tokenizers count differently.
-
-    Args:
-        bundle: A checked bundle.
-    """
+    """Counts with a bundle's tokenizer; other providers' tokenizers count differently."""
 
     def __init__(self, bundle: Bundle) -> None:
         from tokenizers import Tokenizer  # importing the package loads no runtime

@@ -88,10 +88,8 @@ def simultaneous_band(
             estimates that are not plain means, the estimate plus its influence values.
         knob: (p,) where on the knob each column lies.
         clusters: (n,) cluster numbers of dependent queries, None when all are independent.
-        rng: Source of chance for the draws.
         counted: (p,) positions that may be looked at; default all whose variance is not 0.
         level: Confidence level over all counted positions together.
-        draws: Bootstrap draws.
         progress: Called with (done, total) blocks of queries.
 
     Raises:
@@ -139,7 +137,6 @@ def lift_band(
         quality: (n, m) outcomes in [0, 1].
         cost_usd: (n, m) realised cost, USD.
         choice: (n, p) model index of each query at each knob position; unsigned bytes will do.
-        knob: (p,) positions.
         clusters, rng, level, draws, progress: As in `simultaneous_band`.
         measured: (m,) models that have outcomes, so that mixes may be made of them; None for all.
 

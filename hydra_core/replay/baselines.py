@@ -114,7 +114,6 @@ def factorise(text: FloatArray, quality: FloatArray, other: FloatArray, *, seed:
         text: (n, d) features of the training queries.
         quality: (n, m) outcomes in [0, 1].
         other: (k, d) features of the queries to predict.
-        seed: Draws the start.
 
     Returns:
         (k, m) in (0, 1).
@@ -282,7 +281,6 @@ class BaselineRun:
         knobs: (k,) settings from cheapest to dearest.
         choices: (k, n) index of the chosen model.
         quality: (k,) mean quality.
-        mean_cost_usd: (k,) USD per query.
     """
 
     name: str
@@ -322,9 +320,7 @@ def run_baselines(
     """Learn each baseline on all parts but one and route that one, for every part.
 
     Args:
-        data: Replayed set.
         texts: (n,) message of each query of `data`.
-        names: Which ones, of `BASELINES`.
         cut: The parts, where others were judged on them; default two, clusters whole.
         seed: Draws the parts and every learner's start.
         progress: Called with (done, total) after each learner and part; what it raises stops.

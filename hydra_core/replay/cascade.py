@@ -23,7 +23,6 @@ class Checker:
     Attributes:
         passes_wrong: Share of wrong answers that it lets pass, in [0, 1].
         rejects_right: Share of right answers that it rejects, in [0, 1].
-        check_usd: Cost of one check, USD.
         check_s: Time of one check, seconds.
     """
 

@@ -25,7 +25,6 @@ class PolicyRun:
     """One policy replayed: per query the model it went to and what came of it.
 
     Attributes:
-        name: How the policy is called on the page.
         rows: (n,) row numbers in the eval set, ascending.
         ids: (m,) its pool.
         choice: (n,) index in `ids` of the model each query went to.
@@ -79,13 +78,11 @@ class Comparison:
     """b against a on the queries both have; every delta is b minus a with a paired interval.
 
     Attributes:
-        n: Common queries.
         left_out: Queries that only one of the two has outcomes for.
         quality, cost_usd, qr, misroute: Deltas per query (quality and rates as fractions).
         retained: QR of a and of b. Both, and their delta, are against one oracle, the best of
             either pool: against its own, a pool that lost a model looks better.
         savings: 1 - cost of b / cost of a.
-        mcnemar: On resolved or not.
         flips: From largest to smallest number of queries; the diagonal is not in it.
         flipped: (f,) row numbers in the eval set of the queries that changed model.
         rows: (n,) row numbers compared.
@@ -142,8 +139,6 @@ def compare(
     """Compare b with a, paired by query.
 
     Args:
-        a: The reference.
-        b: The alternative.
         clusters: Cluster of each eval set row, None when all are independent.
 
     Raises:

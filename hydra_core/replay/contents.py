@@ -28,9 +28,7 @@ class DuplicateGroup:
     """Queries with one and the same text up to case, spaces and punctuation.
 
     Attributes:
-        query_ids: Two or more.
         clustered: They are declared to be one cluster, so intervals count them once.
-        outcomes_differ: Some model resolves one and not another.
     """
 
     query_ids: tuple[str, ...]

@@ -40,7 +40,6 @@ class ModeOutcome:
     """One sticky mode over all conversations; intervals are over conversations.
 
     Attributes:
-        quality: Mean over turns.
         usd_per_turn: Mean over turns, cache reads counted.
         cs: 1 - cost / cost of always the strong model, whose cache stays warm.
         cached_share: Share of the tokens read that were billed as cache reads.
@@ -62,12 +61,9 @@ class ConversationReplay:
     """Every sticky mode on the same conversations.
 
     Attributes:
-        turns: Turns replayed.
-        conversations: They belong to so many.
         left_out: Conversations left out, since a turn lacks an outcome, a score or tokens.
         strong: The model that savings are measured against.
         without_price: Models of the pool without a cached price: they read no cache.
-        modes: The paper's three and the adaptive one.
     """
 
     turns: int
@@ -99,7 +95,6 @@ def replay_conversations(sweep: Sweep, tau: float, baseline: str) -> Conversatio
 
     Args:
         tau: >= 0.
-        baseline: The strong model that savings are against.
     """
     if why_per_query(sweep):
         return None

@@ -34,8 +34,6 @@ class Evaluation:
     Attributes:
         knob: Where on the sweep the policy stands: tau, or V under the value rule.
         choice: (n,) pool index of the model each query goes to.
-        router: Its metrics with 95 % intervals.
-        verdict: The result against the best fixed mix at the same cost.
     """
 
     sweep: Sweep

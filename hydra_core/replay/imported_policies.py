@@ -144,11 +144,7 @@ def imported_choice(evalset: EvalSet, data: ReplayData, name: str) -> IntArray:
 def imported_policies(
     evalset: EvalSet, data: ReplayData, baseline: str | None = None
 ) -> ImportedPolicies:
-    """Replay every policy that is kept beside an eval set.
-
-    Args:
-        baseline: Model that savings are measured against; default the costliest.
-    """
+    """Replay every policy that is kept beside an eval set."""
     found, notes = {}, []
     for name in policy_names(evalset.path):
         try:

@@ -37,7 +37,6 @@ class Slice:
         qr: Quality / oracle quality on its queries.
         cs: 1 - cost / baseline cost on its queries.
         strong: Fraction of its queries sent to the baseline (strong) model.
-        mean_cost_usd: USD per query.
         difference: Its QR minus the QR of all other queries.
         p_value: That the difference is 0, Holm-corrected over the slices.
         small: Fewer than 30 independent queries.
@@ -71,7 +70,6 @@ def by_language(
     """Every language, the largest first.
 
     Args:
-        data: Replayed set.
         choice: (n,) index of the chosen model.
         baseline: The strong model; default the costliest.
     """
@@ -161,7 +159,6 @@ def spread(
 
     Args:
         reference: The group compared with; nothing is returned if the set has none of it.
-        baseline: The strong model; default the costliest.
     """
     groups = np.asarray([group_of(code) for code in data.languages])
     against = groups == reference

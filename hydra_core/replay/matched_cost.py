@@ -20,8 +20,6 @@ class Mix:
 
     Attributes:
         strong_share: In [0, 1]; 0 means always `cheap`.
-        quality: Mean quality it reaches, in [0, 1].
-        mean_cost_usd: USD per query it spends.
     """
 
     cheap: ConstantPolicy
@@ -158,7 +156,6 @@ class MatchedGain:
     counted at what constants trade quality for there. It is one comparison with one interval.
 
     Attributes:
-        quality: Mean quality gained at the same cost.
         saving: The same as a share of the first policy's cost saved at the same quality; None
             where more money buys no quality, so that quality cannot be turned into money.
     """

@@ -25,10 +25,8 @@ class PolicyMetrics:
     """One policy on one eval set, with 95 % intervals.
 
     Attributes:
-        n: Queries.
         resolved: Queries with quality >= RESOLVED_AT.
         quality: Mean quality in [0, 1] (resolution rate where outcomes are yes/no).
-        mean_cost_usd: USD per query.
         per_resolved_usd: USD per resolved query (`significance.per_resolved`).
         qr: Quality retention, quality / oracle quality (Eq. 7).
         cs: Cost savings, 1 - cost / baseline cost.
@@ -91,7 +89,6 @@ def evaluate_choice(
     """Every metric of one assignment of queries to models.
 
     Args:
-        data: Replayed set.
         choice: (n,) index of the chosen model.
         baseline: Model that savings are measured against; default the costliest.
 

@@ -98,9 +98,7 @@ def cross_fit(
     Args:
         data: Replayed set with at least 4 queries (or clusters).
         aim: Takes the data and the curve of a half, returns the knob it would choose.
-        rng: Draws the halves.
         rule: Whose knob; the value rule needs data with predictions.
-        baseline: Model that savings are measured against.
     """
     halves = _halves(data, rng)
     choice = np.empty(len(data.query_ids), dtype=np.intp)

@@ -60,8 +60,6 @@ class EventReport:
             have: against its own pool's oracle a pool that lost a model can only look better.
         comparison: After minus before, paired by query.
         moved: Fraction of the queries that change model.
-        verdict: Of the policy after the event.
-        notes: What is estimated or left out.
     """
 
     event: Event
@@ -116,8 +114,6 @@ def portability(
     Args:
         catalog: The catalog as it is; an added model must be in it (it is taken out for "before").
         requirements: (rows of the eval set, K) predicted requirements.
-        events: What happens, each from the catalog as it is.
-        today: Decides which models are routable.
         tau: Default the catalog's.
 
     Raises:

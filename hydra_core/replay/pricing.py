@@ -100,7 +100,6 @@ def costs_at(evalset: EvalSet, known: Mapping[str, ListPrice], price_ratio: floa
     """The eval set's costs at these prices; see `priced_costs`.
 
     Args:
-        known: Model id -> list price.
         price_ratio: Input tokens per output token, for sets without tokens.
     """
     usd = np.array(evalset.cost_usd)
@@ -145,7 +144,6 @@ def estimated_costs(
 
     Args:
         usd: (n, m) costs of the set, columns as in it.
-        measured: Models with outcomes.
     """
     read, written = (_mean_tokens(evalset, name) for name in ("input_tokens", "output_tokens"))
     prices = {model.id: model.price for model in catalog.models}

@@ -46,7 +46,6 @@ class ReplayData:
     """Everything a replay needs, one row per query with complete outcomes.
 
     Attributes:
-        query_ids: (n,) ids.
         languages: (n,) language codes.
         requirements: (n, K) predicted requirements.
         quality: (n, m) outcomes in [0, 1], pool order.
@@ -210,9 +209,7 @@ def align(
     """Line up an eval set with a pool; nothing is imputed, what is left out is noted.
 
     Args:
-        evalset: Loaded eval set.
         requirements: (rows of the eval set, K) predicted requirements.
-        pool: Routable models of the catalog.
         estimated: Model id -> USD per query of models without outcomes, which then stay in the
             pool; without it they are left out.
 

@@ -49,7 +49,6 @@ class PerfectRouter:
 
     Attributes:
         best: The best single model; `quality` is its mean.
-        oracle: Mean quality of the best choice in hindsight.
         gain: That minus `quality`, 95 % interval.
         saving: Of the best single model's cost; NaN where that is free.
         decidable: Queries on which the models differ.
@@ -104,8 +103,6 @@ class Routability:
             is predicted which of them wins.
         sampled: Queries the AUCs were computed on.
         predicted: Median AUC over the models from the better of the two readings; NaN if unknown.
-        source: Which reading that is.
-        text: The sentence shown to an operator.
     """
 
     n: int
@@ -128,9 +125,7 @@ def routability(
     """Bound what routing can win, with cross-validated AUCs.
 
     Args:
-        data: Replayed set.
         texts: (n,) message of each query of `data`.
-        seed: Draws the parts and the sample.
         progress: Called with (done, total) at the start and after each part's features and each
             model; what it raises stops.
     """

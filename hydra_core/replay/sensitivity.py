@@ -42,10 +42,7 @@ class Effect:
 
     Attributes:
         of: The model for a score, the dimension for a weight, '' for an importance.
-        before, after: The number.
-        flips: Queries that change their model.
         delta_quality: Mean quality after minus before, over all queries.
-        delta_cost_usd: Mean cost per query after minus before.
     """
 
     cell: Cell
@@ -81,7 +78,6 @@ def sensitivity(data: ReplayData, catalog: Catalog, steps: Steps = Steps()) -> t
     A nudge that leaves [0, 1] is cut there; a number that is cut to itself has no effect.
 
     Args:
-        data: The eval set under this catalog's pool.
         catalog: With the policy's tau.
     """
     base = replay(data, catalog.policy.tau)
@@ -168,8 +164,6 @@ def reach(requirements: FloatArray, pool: Pool, tau: float) -> tuple[Reach, ...]
 
     Args:
         requirements: (n, K).
-        pool: Routable models.
-        tau: Threshold.
     """
     ids, cost = pool.ids, pool.cost
     order = np.argsort(cost, kind="stable")

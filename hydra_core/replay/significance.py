@@ -63,7 +63,6 @@ def wilson(successes: float, n: int, level: float = LEVEL) -> Interval:
     Args:
         successes: Number resolved, 0 <= successes <= n.
         n: Number of queries, >= 1.
-        level: Confidence level.
     """
     if n < 1 or not 0 <= successes <= n:
         raise ValueError(f"need 0 <= successes <= n and n >= 1, got {successes} of {n}")
@@ -101,10 +100,8 @@ def influence_interval(
     """Interval of an estimate from its influence values (delta method).
 
     Args:
-        value: The estimate.
         influence: (n,) each query's influence; their mean is 0 up to rounding.
         clusters: (n,) cluster number per query, or None when all are independent.
-        level: Confidence level.
     """
     error, freedom = standard_error(influence, clusters)
     if not freedom:
@@ -191,9 +188,7 @@ def paired_bootstrap(
     Args:
         columns: (n, c) per-query values, e.g. router cost and baseline cost.
         statistic: Callable of (r, c) means -> (r,) values.
-        rng: Source of chance.
         resamples: Number of resamples (the paper: 10,000).
-        level: Confidence level.
     """
     means = bootstrap_means(columns, rng=rng, resamples=resamples)
     values = statistic(means)
@@ -239,7 +234,6 @@ def detectable_effect(
         standard_deviation: Of the per-query difference (for yes/no outcomes: the root of the
             share of queries on which the two policies differ, minus the squared difference).
         n: Number of queries (or clusters).
-        level: Two-sided confidence level.
         power: Probability of seeing an effect of that size.
     """
     quantiles = normal_quantile(level) + special.ndtri(power)

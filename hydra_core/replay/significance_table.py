@@ -101,9 +101,7 @@ class SignificanceTable:
     """Everything that may be said of some policies on the queries that all of them have.
 
     Attributes:
-        n: Common queries.
         independent: Clusters among them.
-        strong: Name of always the strong model.
         methods: How intervals and p values were made, one sentence each.
     """
 
@@ -129,7 +127,6 @@ def significance_table(
         entries: Policies with different names, in the order in which they are to be shown.
         strong: Always the strong model; savings and the test are against it.
         clusters: Cluster of each eval set row, None when all are independent.
-        rng: Source of chance of the bootstrap.
         resamples: Of whole queries (clusters); the paper's 10,000.
 
     Raises:

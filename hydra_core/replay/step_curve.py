@@ -29,7 +29,6 @@ class StepCurve:
         quality: (b,) mean quality in [0, 1].
         mean_cost_usd: (b,) mean cost per query in USD.
         misroute: (b,) fraction of queries a cheaper-ranked model resolved as well.
-        rule: Whose knob it is.
     """
 
     knob: FloatArray

@@ -69,7 +69,6 @@ class Sweep:
     Attributes:
         data: The queries and models that can be replayed.
         weights: (K,) stored weights w_k, which may differ from the catalog's.
-        rule: Which rule the knob belongs to.
         outcome_model: Whose predictions the data carry; None for the catalog's success profiles,
             and under the shortfall rule.
         cross_fitted: Whether queries that were learned on are among them.

@@ -42,12 +42,8 @@ class Verdict:
         delta: Mean quality of the router minus that of the fixed mix at the same cost.
         interval: 95 % interval of delta for this point alone, paired by query.
         simultaneous: 95 % interval that holds along the whole curve; None where it was not asked.
-        selection: How the point came about.
         moved: Independent queries that go elsewhere than the fixed mix's nearer end.
         independent: Independent queries (clusters) in all.
-        constant: The fixed mix compared with.
-        quality: Mean quality of the router.
-        mean_cost_usd: Its cost, USD per query.
         dependence: What is known about undeclared dependence; empty where nothing is suspected.
         origin: Where the point was chosen, and who says so, in one sentence; '' if nobody does.
         knob: What was set: tau or V.
@@ -242,12 +238,9 @@ def verdict(
     too small to print.
 
     Args:
-        data: Replayed set.
         choice: (n,) index of the chosen model.
-        selection: How the point came about.
         critical: Half width of the simultaneous band over the curve that the point was chosen
             from, in standard errors (`CurveBand.critical`); needed if it was picked here.
-        knob: What was set: tau or V.
         origin: Where the point was chosen, in one sentence.
 
     Raises:

@@ -36,7 +36,6 @@ class CellProblem:
 
     Attributes:
         row: Index of the model; None where it belongs to no model.
-        model: Its id as far as it is known.
         column: Label of the column, such as "Input price".
     """
 

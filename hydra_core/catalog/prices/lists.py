@@ -86,7 +86,6 @@ def read_prices(text: str, filename: str, *, as_of: date) -> PriceList:
         text: JSON of one of the three lists, one models.dev TOML file, or a CSV or TSV table.
         filename: For messages; of a TOML file also the model's id and, in a path such as
             ``openai/models/gpt-5.toml``, its provider.
-        as_of: The day the list was taken.
 
     Raises:
         CatalogError: It is too large, not readable, or none of the known lists.

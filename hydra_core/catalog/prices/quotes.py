@@ -63,9 +63,7 @@ class PriceQuote:
         id: The id in that list, such as ``azure/gpt-5.4`` or ``anthropic/claude-haiku-4.5``.
         provider: Who serves it at this price, '' where the list does not say.
         vision, tools: None where the list does not say.
-        deprecated: Whether the list calls it deprecated.
         retired_on: The day it is switched off, None where the list gives none.
-        as_of: The day the list was taken.
         remarks: What the prices leave out, such as one per request.
         tiers: Prices of long prompts, by their number of input tokens.
     """

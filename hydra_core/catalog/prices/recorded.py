@@ -45,7 +45,6 @@ class CostGap:
 
     Attributes:
         computed_usd: Mean of tokens times price, USD per query.
-        recorded_usd: Mean recorded cost of the same queries.
         reason: What it looks like, '' where it looks like nothing known.
     """
 

@@ -52,7 +52,6 @@ class PriceMatch:
 
     Attributes:
         old_input, old_output, old_cached: The catalog's prices, USD per million tokens, exact.
-        old_date: When they were read.
         old_long: The catalog's prices of long requests.
     """
 

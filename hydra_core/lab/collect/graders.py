@@ -57,8 +57,6 @@ class Grader:
         ignore_case: For exact and contains.
         tolerance: For number: largest difference, relative to the reference where that is over 1.
         argv: For command: the program and its arguments; no shell.
-        timeout_s: For command.
-        rubric: For judge.
         twice_share: For judge and people: share of the answers that are graded a second time.
     """
 

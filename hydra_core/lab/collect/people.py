@@ -180,7 +180,6 @@ class People:
 
     Attributes:
         answers: To grade, the repeated ones too; `graded` of them are.
-        raters: How many people graded.
         twice: Share of answers that one person graded twice and the same; None without any.
         alpha: Krippendorff's alpha of the raters; None with fewer than two.
     """

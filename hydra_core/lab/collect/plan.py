@@ -60,7 +60,6 @@ class Asked:
         turns: What is sent, in the OpenAI form.
         text: The last user message.
         context: What came before it, as the predictor reads it.
-        grader: Name of its grader.
         own: Every field of its row, for the grader.
     """
 

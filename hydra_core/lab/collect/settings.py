@@ -37,8 +37,6 @@ class GradeSettings:
     """What a collection may spend and how answers are graded.
 
     Attributes:
-        max_tokens: Longest answer of a model.
-        concurrency: Calls at a time, to each model.
         honours_idempotency_key: Whether every upstream answers a repeated call from the first one.
     """
 

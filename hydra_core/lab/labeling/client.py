@@ -54,7 +54,6 @@ class Client:
     """Calls to one server.
 
     Args:
-        server: Where and what.
         sleep: Waits that many seconds; an argument so that tests need not.
         rng: Jitter of the waits.
 

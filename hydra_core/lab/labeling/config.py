@@ -41,8 +41,6 @@ class Server:
 
     Attributes:
         api_key_env: Name of the environment variable with the key; empty: none is needed.
-        max_tokens: Longest answer.
-        concurrency: Calls at a time.
         honours_idempotency_key: A repeated call with the same key is answered from the first one.
         body: Parameters that its requests carry besides, such as an effort.
     """

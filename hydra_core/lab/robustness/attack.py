@@ -169,7 +169,6 @@ def runs(languages: Sequence[str], targets: Sequence[str], families: int) -> int
     """How many messages `attacked` scores; an English one has the same suffix twice.
 
     Args:
-        languages: Of all messages.
         targets: Of those that are attacked.
     """
     own = sum(code != "en" for code in targets)

@@ -71,7 +71,6 @@ class Exchange:
         row: Its position among the messages.
         ignored: Characters taken for a claim and not scored.
         distance: From what the predictor was trained on, NaN where that is not known.
-        before, after: Model ids.
         won: Whether the suffix bought a frontier model.
     """
 
@@ -116,7 +115,6 @@ class PoolRoutes:
     """Where a pool's rule sends messages, at any knob.
 
     Args:
-        pool: The models.
         valuer: Predicts success and cost under the value rule; None for the shortfall rule.
     """
 
@@ -163,8 +161,6 @@ class RoutedAttacks:
     """Attacked messages under one pool and rule; every knob is a look-up.
 
     Args:
-        attacked: What was scored.
-        pool: The models.
         valuer: Predicts success and cost under the value rule; None for the shortfall rule.
 
     Raises:

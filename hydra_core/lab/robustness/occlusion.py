@@ -42,8 +42,6 @@ def spans(
     """Words of the first 2,000 characters, neighbours joined until there are at most `most`.
 
     Args:
-        text: The message.
-        most: Most spans.
         starts: Where a tokenizer begins a piece: what parts scripts without spaces. Without it
             they go by two characters.
     """
@@ -72,9 +70,6 @@ def occlude(
     """Score the message once whole and once without each span, on all cores.
 
     Args:
-        predictor: A loaded predictor.
-        text: The message.
-        turn: Its user turn.
         starts: See `spans`.
         progress: Called with (done, total).
     """

@@ -91,9 +91,7 @@ class FlightReport:
     """All of a flight.
 
     Attributes:
-        units: Units by arm.
         savings: Arm -> 1 - cost / what the flagship would have cost, with its interval.
-        strata: Names; one where there are none.
     """
 
     flight: Flight
@@ -246,7 +244,6 @@ class TeamPart:
 
     Attributes:
         team: Its name; '' holds the rows without a team.
-        units: Units by arm.
         report: None where the part is too small to compare.
     """
 

@@ -131,7 +131,6 @@ class Effect:
         relative, relative_lo, relative_hi: treatment / control - 1, interval on the log scale; NaN
             where a value is not above 0.
         p_value: Always valid, or of Welch's test.
-        units: Units in both arms.
     """
 
     control: FloatArray
@@ -159,7 +158,6 @@ def compare(
     Args:
         control, treatment: (..., s) moments, the last axis being strata (1 where there are none).
         adjust: Take the covariate's part out (CUPED).
-        level: Two-sided confidence level.
     """
     units = control.over_strata().count + treatment.over_strata().count
     slope = pooled_slope((control + treatment).over_strata()) if adjust else np.zeros_like(units)

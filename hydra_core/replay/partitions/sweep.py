@@ -40,7 +40,6 @@ class SweepParts:
     """What is summed for each part.
 
     Attributes:
-        pool: The routable models that have outcomes.
         dimensions: (K,) names, catalog order.
         taus: (g,) ascending grid.
         resamples: Poisson bootstrap resamples, 0 for no intervals.
@@ -84,7 +83,6 @@ class Swept:
     """The curve of the whole set at the grid's points.
 
     Attributes:
-        n: Queries.
         table: tau, quality, mean_cost_usd, misroute; with resamples also the 95 % ends `_lo` and
             `_hi` of quality and cost.
     """

@@ -71,7 +71,6 @@ def evaluation_document(
     """An evaluation as JSON-ready values; the module's docstring lists them.
 
     Args:
-        made: When it was made.
         tuned_on: What tau and weights were chosen on, '' if that is not known.
         rows: About how many rows of the frontier to keep, both ends and the best among them;
             default every one.

@@ -33,9 +33,7 @@ def common_table(
 
     Args:
         knobs: Values of tau or V; the first one's cost is what learned routers spend.
-        strong: What savings and tests are against; default the costliest.
         fixed: The operator states that the settings were fixed beforehand.
-        learned: Cross-fitted baselines.
     """
     data, entries = sweep.data, []
     for knob in dict.fromkeys(knobs):
