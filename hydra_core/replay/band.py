@@ -1,16 +1,11 @@
 """A simultaneous band: how far a whole curve may lie from nothing by chance alone.
 
-A pointwise interval is right only for a point that was fixed beforehand. Someone who looks at the
-whole curve and picks the best point needs an interval that holds at all points at once. Its half
-width is `critical` standard errors, where `critical` is the 95 % quantile of the largest
-studentised deviation over the curve (multiplier bootstrap: Chernozhukov, Chetverikov and Kato,
-"Anti-concentration and honest, adaptive confidence bands", 2014).
-
-With Gaussian multipliers the bootstrapped curve is Gaussian, and its covariance is that of the
-queries' own differences. So the draws are made from that (p, p) matrix, which is summed up block by
-block: the same distribution as multiplying n rows in every draw, at a cost and in a memory that do
-not grow with it. The deviations are divided by a chi-square like Student's t: for a single point
-the band is the pointwise interval.
+Someone who picks the best point of a curve needs an interval that holds at all points at once. Its
+half width is `critical` standard errors: the 95 % quantile of the largest studentised deviation
+(multiplier bootstrap: Chernozhukov, Chetverikov and Kato, "Anti-concentration and honest, adaptive
+confidence bands", 2014). Draws are made from the (p, p) covariance of the queries' differences,
+summed up block by block: the same distribution at a cost that does not grow with the draws. The
+deviations are divided by a chi-square: for a single point the band is Student's interval.
 """
 
 from __future__ import annotations
@@ -107,7 +102,7 @@ def simultaneous_band(
 
     def blocks() -> Blocks:
         for done, rows, starts in _whole_clusters(clusters, len(differences)):
-            yield done, _summed(differences[rows] - estimate, starts)
+            yield done, _joined(np.add, differences[rows] - estimate, starts)
 
     spread, units = _spread(blocks(), len(differences), len(knob), progress)
     among = np.ones(len(knob), dtype=bool) if counted is None else np.asarray(counted)
@@ -169,9 +164,9 @@ def lift_band(
         for done, rows, starts in _whole_clusters(clusters, n):
             here = choice[rows]
             for end, away in enumerate(against.away(here)):
-                moved[end] += _any_of(away, starts).sum(axis=0)
+                moved[end] += _joined(np.logical_or, away, starts).sum(axis=0)
             values = against.differences(quality[rows], cost_usd[rows], here)
-            yield done, _summed(values - estimate, starts)
+            yield done, _joined(np.add, values - estimate, starts)
 
     spread, units = _spread(blocks(), n, len(knob), progress)
     counted = moved.min(axis=0) >= MIN_MOVED
@@ -197,18 +192,8 @@ def _whole_clusters(
         begin = end
 
 
-def _summed(values: FloatArray, starts: IntArray) -> FloatArray:
-    """(units, p): rows of one cluster added up."""
-    return _joined(np.add, values, starts)
-
-
-def _any_of(away: BoolArray, starts: IntArray) -> BoolArray:
-    """(units, p): whether any row of a cluster is True."""
-    return _joined(np.logical_or, away, starts)
-
-
 def _joined(by: np.ufunc, values: np.ndarray, starts: IntArray) -> np.ndarray:
-    """(units, p): rows of one cluster made one; most clusters have one row, which stays."""
+    """(units, p): rows of one cluster joined `by` sum or by or; most have one row, which stays."""
     if len(starts) == len(values):
         return values
     sizes = np.diff(starts, append=len(values))

@@ -216,18 +216,6 @@ def clusters(train: Sample, test: Inputs, seed: int) -> IntArray:
     return np.stack([(a * by_quality + (1 - a) * by_cost).argmax(axis=1) for a in KNOBS])
 
 
-def by_name() -> dict[str, Learner]:
-    """Every learned router by the name it is shown under."""
-    return {
-        "binary-v1 style": binary_scores,
-        "RouteLLM-BERT style": binary_text,
-        "RouteLLM-MF style": factorisation,
-        "Avengers-Pro style": clusters,
-        "kNN": neighbours,
-        "text regression": regression,
-    }
-
-
 def _pair(train: Sample) -> tuple[int, int]:
     """The cheapest model, and the one of highest quality (the cheapest of equals)."""
     quality = train.quality.mean(axis=0)
@@ -268,8 +256,17 @@ def _unit_rows(values: FloatArray) -> FloatArray:
     return np.where(spread > 0, (values - low) / np.where(spread > 0, spread, 1.0), 0.5)
 
 
+#: Every learned router by the name it is shown under.
+LEARNERS: dict[str, Learner] = {
+    "binary-v1 style": binary_scores,
+    "RouteLLM-BERT style": binary_text,
+    "RouteLLM-MF style": factorisation,
+    "Avengers-Pro style": clusters,
+    "kNN": neighbours,
+    "text regression": regression,
+}
 #: Names in the order they are shown.
-BASELINES = (RANDOM_MIX, *by_name())
+BASELINES = (RANDOM_MIX, *LEARNERS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -351,9 +348,8 @@ def _learned(
     seed: int,
     progress: Callable[[int, int], None] | None,
 ) -> dict[str, IntArray]:
-    hashed, learners = hashed_texts(texts), by_name()
-    shape = (KNOBS.size, len(texts))
-    found = {name: np.zeros(shape, dtype=np.int16) for name in names}
+    hashed = hashed_texts(texts)
+    found = {name: np.zeros((KNOBS.size, len(texts)), dtype=np.intp) for name in names}
     for number, fold in enumerate(cut):
         features = TextFeatures(hashed[fold.train], seed=seed)
         train = Sample(
@@ -364,10 +360,10 @@ def _learned(
         )
         test = features(hashed, fold.test, data.requirements)
         for i, name in enumerate(names):
-            found[name][:, fold.test] = learners[name](train, test, seed)
+            found[name][:, fold.test] = LEARNERS[name](train, test, seed)
             if progress is not None:
                 progress(number * len(names) + i + 1, len(cut) * len(names))
-    return {name: values.astype(np.intp) for name, values in found.items()}
+    return found
 
 
 def _random_mix(data: ReplayData, rng: np.random.Generator) -> IntArray:

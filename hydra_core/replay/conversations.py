@@ -1,18 +1,13 @@
 """Real outcomes replayed per conversation: every sticky mode, with cache reads and switch losses.
 
-For sets whose queries name their conversation and turn, and whose outcomes have tokens read and
-written. The router itself plays every turn in order, with its own session store. A turn costs what
-its tokens cost at the catalog's prices: what the same model read on the turn before is billed as a
-cache read, after a switch in full. On a turn whose model reads fewer tokens than before, the
-history was rewritten and no cache survives.
-
-Two things are taken as given. A turn's outcome is the recorded one of its model, whoever answered
-the turns before. And no session expires: sets have no clock.
+The router plays every turn in order, with its own session store. A turn costs what its tokens cost
+at the catalog's prices: what the same model read on the turn before is a cache read, but not after
+a switch, nor where its model reads fewer tokens than before (the history was rewritten). Taken as
+given: a turn's outcome is the recorded one of its model, and no session expires.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date
 
@@ -99,20 +94,18 @@ def replay_conversations(sweep: Sweep, tau: float, baseline: str) -> Conversatio
     if why_per_query(sweep):
         return None
     conversations, left_out = _whole_conversations(sweep)
-    order = np.concatenate(conversations)
-    unit = np.repeat(np.arange(len(conversations)), [len(rows) for rows in conversations])
+    order, sizes = np.concatenate(conversations), [len(rows) for rows in conversations]
+    unit = np.repeat(np.arange(len(sizes)), sizes)
     strong = sweep.data.pool.ids.index(baseline)
     tokens = _token_matrices(sweep)
-    always = _Played.of(sweep, tokens, conversations, np.full(len(order), strong))
+    always = _played(sweep, tokens, conversations, [np.full(size, strong) for size in sizes])
     modes = []
     for mode in StickyMode:
         router = _router(sweep, tau, mode)
-        choice = np.concatenate([_routed(router, sweep, tokens[0], rows) for rows in conversations])
-        played = _Played.of(sweep, tokens, conversations, choice)
-        switches = sum(
-            int((part[1:] != part[:-1]).sum())
-            for part in np.split(choice, np.flatnonzero(np.diff(unit)) + 1)
-        )
+        routed = [_routed(router, sweep, tokens[0], rows) for rows in conversations]
+        played = _played(sweep, tokens, conversations, routed)
+        switches = sum(int((part[1:] != part[:-1]).sum()) for part in routed)
+        choice = np.concatenate(routed)
         modes.append(
             ModeOutcome(
                 mode=mode,
@@ -144,31 +137,24 @@ class _Played:
     read: float
     lost_usd: float
 
-    @classmethod
-    def of(
-        cls, sweep: Sweep, tokens: _Tokens, conversations: list[IntArray], choice: IntArray
-    ) -> _Played:
-        models = {model.id: model for model in sweep.catalog.models}
-        ids = sweep.data.pool.ids
-        costs: list[float] = []
-        cached = read = lost = 0.0
-        for rows, chosen in _parts(conversations, choice):
-            turns, fresh = _turn_tokens(tokens, rows, chosen)
-            found = conversation_cost(models, [ids[i] for i in chosen], turns, fresh)
-            for at, (turn, cost) in enumerate(zip(turns, found, strict=True)):
-                costs.append(cost.cost_usd)
-                cached += turn.history if cost.cached else 0
-                read += turn.history + turn.message
-                switched = at > 0 and chosen[at] != chosen[at - 1] and not fresh[at]
-                lost += cost.lost_usd if switched else 0.0
-        return cls(np.array(costs), cached, read, lost)
 
-
-def _parts(conversations: list[IntArray], choice: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
-    begin = 0
-    for rows in conversations:
-        yield rows, choice[begin : begin + len(rows)]
-        begin += len(rows)
+def _played(
+    sweep: Sweep, tokens: _Tokens, conversations: list[IntArray], choices: list[IntArray]
+) -> _Played:
+    models = {model.id: model for model in sweep.catalog.models}
+    ids = sweep.data.pool.ids
+    costs: list[float] = []
+    cached = read = lost = 0.0
+    for rows, chosen in zip(conversations, choices, strict=True):
+        turns, fresh = _turn_tokens(tokens, rows, chosen)
+        found = conversation_cost(models, [ids[i] for i in chosen], turns, fresh)
+        for at, (turn, cost) in enumerate(zip(turns, found, strict=True)):
+            costs.append(cost.cost_usd)
+            cached += turn.history if cost.cached else 0
+            read += turn.history + turn.message
+            switched = at > 0 and chosen[at] != chosen[at - 1] and not fresh[at]
+            lost += cost.lost_usd if switched else 0.0
+    return _Played(np.array(costs), cached, read, lost)
 
 
 def _turn_tokens(

@@ -93,8 +93,7 @@ class Evaluation:
     def cross_fit(self) -> CrossFit | None:
         """The same quality aimed at on one half and measured on the other; None if n is small."""
         data, quality = self.sweep.data, self.router.quality.value
-        units = len(data.query_ids) if data.clusters is None else np.unique(data.clusters).size
-        if units < _FEWEST_TO_HALVE:
+        if data.independent < _FEWEST_TO_HALVE:
             return None
 
         def aim(half: ReplayData, curve: StepCurve) -> float:

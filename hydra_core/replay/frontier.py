@@ -78,8 +78,8 @@ def frontier(
     steps: list[FloatArray] = []
     for begin in range(0, n, _ROWS_PER_CHUNK):
         part = slice(begin, begin + _ROWS_PER_CHUNK)
-        order = preference(shortfalls[part], cost if ranked_by is None else ranked_by[part])
-        found = _breakpoints_of(shortfalls[part], cost, quality[part], cost_usd[part], order)
+        ranks = cost if ranked_by is None else ranked_by[part]
+        found = breakpoints(shortfalls[part], cost, quality[part], cost_usd[part], ranks)
         if by_value:  # V rises from the cheapest model, as tau falls to it
             start += [values.sum() for values in found.cheapest]
             knobs.append(1.0 / found.tau)
@@ -202,24 +202,20 @@ def _records(ranked: FloatArray) -> tuple[IntArray, IntArray, BoolArray]:
 
 
 def breakpoints(
-    shortfalls: FloatArray, cost: FloatArray, quality: FloatArray, cost_usd: FloatArray
-) -> Breakpoints:
-    """Every change of model of every query, unsorted; `frontier` is their running sum.
-
-    Args and errors: as `frontier`. For a part of a set that is too large to sort at once.
-    """
-    _check(shortfalls, quality, cost_usd)
-    order = preference(shortfalls, cost)
-    return _breakpoints_of(shortfalls, cost, quality, cost_usd, order)
-
-
-def _breakpoints_of(
     shortfalls: FloatArray,
     cost: FloatArray,
     quality: FloatArray,
     cost_usd: FloatArray,
-    order: IntArray,
+    ranks: FloatArray | None = None,
 ) -> Breakpoints:
+    """Every change of model of every query, unsorted; `frontier` is their running sum.
+
+    For a part of a set that is too large to sort at once; finite numbers, arguments as `frontier`.
+
+    Args:
+        ranks: (m,) or (n, m) what orders the models, default `cost`.
+    """
+    order = preference(shortfalls, cost if ranks is None else ranks)
     ranked = ranked_values(shortfalls, order)
     rows, flat, last = _records(ranked)
     m, handover = ranked.shape[1], ~last[:-1]

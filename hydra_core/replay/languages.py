@@ -104,9 +104,11 @@ def _slice(
     quality, cost = picked(part.quality, choice[rows]), picked(part.cost_usd, choice[rows])
     best = picked(part.quality, part.oracle)
     sent = (choice[rows] == strong).astype(np.float64)
-    units = len(rows) if part.clusters is None else np.unique(part.clusters).size
+    units = part.independent
     clustered = units < len(rows)
-    difference = _contrast(data, choice, inside, ~inside).clipped(*DIFFERENCE)
+    every, oracle = picked(data.quality, choice), picked(data.quality, data.oracle)
+    difference = _contrast(data, every, oracle, inside, ~inside).clipped(*DIFFERENCE)
+    error = difference.standard_error
     return Slice(
         name=name,
         n=len(rows),
@@ -115,27 +117,15 @@ def _slice(
         strong=rate_interval(sent, part.clusters if clustered else None),
         mean_cost_usd=mean_interval(cost, part.clusters).clipped(*COST),
         difference=difference,
-        p_value=_p_value(difference),
+        p_value=normal_p(difference.value / error) if error > 0 else 1.0,
         small=units < SMALL,
     )
 
 
-def _p_value(difference: Interval) -> float:
-    error = difference.standard_error
-    return normal_p(difference.value / error) if error > 0 else 1.0
-
-
 def _contrast(
-    data: ReplayData, choice: IntArray, inside: BoolArray, outside: BoolArray
-) -> Interval:
-    """QR of one part minus QR of another, over clusters that may lie in both."""
-    quality = picked(data.quality, choice)
-    return _ratio_contrast(data, quality, picked(data.quality, data.oracle), inside, outside)
-
-
-def _ratio_contrast(
     data: ReplayData, above: FloatArray, below: FloatArray, inside: BoolArray, outside: BoolArray
 ) -> Interval:
+    """Ratio of the sums of one part minus that of another, over clusters that may lie in both."""
     n, value, influence = len(above), 0.0, np.zeros(len(above))
     for part, sign in ((inside, 1.0), (outside, -1.0)):
         base = float(below[part].mean()) if part.any() else 0.0
@@ -170,14 +160,7 @@ def spread(
     pairs = ((quality, best), (cost, data.cost_usd[:, strong]), (sent, np.ones(len(sent))))
     found = []
     for name in sorted(set(groups.tolist()) - {reference}):
-        qr, cs, share = (_ratio_contrast(data, a, b, groups == name, against) for a, b in pairs)
-        found.append(
-            Spread(
-                name,
-                reference,
-                qr.clipped(*DIFFERENCE),
-                cs.scaled(-1.0),
-                share.clipped(*DIFFERENCE),
-            )
-        )
+        qr, cs, share = (_contrast(data, a, b, groups == name, against) for a, b in pairs)
+        qr, share = qr.clipped(*DIFFERENCE), share.clipped(*DIFFERENCE)
+        found.append(Spread(name, reference, qr, cs.scaled(-1.0), share))
     return tuple(found)

@@ -109,6 +109,9 @@ def evaluate_choice(
     unknown = data.unknown(choice)
     most = quality + unknown
 
+    # at the least possible quality, down to where it would be at the most possible
+    least, best_case = (per_resolved(cost, one, data.clusters) for one in (quality, most))
+
     def mean_quality(values: FloatArray) -> Interval:
         return (rate_interval if data.binary else mean_interval)(values, data.clusters)
 
@@ -117,9 +120,7 @@ def evaluate_choice(
         resolved=int((quality >= RESOLVED_AT).sum()),
         quality=mean_quality(quality).spanning(mean_quality(most)).clipped(*SHARE),
         mean_cost_usd=mean_interval(cost, data.clusters).clipped(*COST),
-        per_resolved_usd=_between(
-            per_resolved(cost, quality, data.clusters), per_resolved(cost, most, data.clusters)
-        ),
+        per_resolved_usd=least.spanning(best_case) if best_case.known and least.known else least,
         qr=ratio_interval(quality, best, data.clusters)
         .spanning(ratio_interval(most, best, data.clusters))
         .clipped(*SHARE),
@@ -129,11 +130,6 @@ def evaluate_choice(
         shares={m: float(c) / n for m, c in zip(data.pool.ids, counts, strict=True)},
         unknown=float(unknown.mean()),
     )
-
-
-def _between(least: Interval, most: Interval) -> Interval:
-    """A cost at the least possible quality, down to where it would be at the most possible."""
-    return least.spanning(most) if least.known and most.known else least
 
 
 def single_models(data: ReplayData) -> tuple[ConstantPolicy, ...]:

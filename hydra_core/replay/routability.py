@@ -165,8 +165,7 @@ def _aucs(
     n = len(texts)
     rows = np.sort(rng.choice(n, _MOST, replace=False)) if n > _MOST else np.arange(n)
     part = data.take(rows)
-    units = n if part.clusters is None else np.unique(part.clusters).size
-    if units < 2 * _PARTS:
+    if part.independent < 2 * _PARTS:
         return (), None, len(rows)
     cut = folds(part, _PARTS, rng)
     targets = _targets(part, best)
