@@ -11,6 +11,7 @@ import random
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.base.digests import text_sha256
-from hydra_core.base.errors import EvalSetError, LabelError, Problem, ProblemsError
+from hydra_core.base.errors import LabelError, Problem, ProblemsError
 from hydra_core.base.tokens import most_text_tokens
 from hydra_core.base.whole_file import whole_file
 from hydra_core.decision_log.reading import read_log
@@ -31,7 +32,7 @@ from hydra_core.lab.collect.settings import JUDGE, GradeSettings
 from hydra_core.lab.labeling.calls import Due, Estimate, estimate_of, sampled
 from hydra_core.lab.labeling.config import JsonMode, Server
 from hydra_core.lab.labeling.ledger import Call, Record, Tail
-from hydra_core.lab.labeling.messages import is_whole
+from hydra_core.lab.labeling.messages import is_whole, read_each
 from hydra_core.lab.labeling.prompts import Body, MalformedError, read_answer
 from hydra_core.routing.conversations.context import last_turn
 from hydra_core.routing.conversations.messages import read_messages as read_turns
@@ -97,20 +98,7 @@ def read_asked(path: Path, settings: GradeSettings) -> tuple[Asked, ...]:
     Raises:
         LabelError: With every kind of problem and the lines it stands on.
     """
-    issues, found = Issues(), dict[str, Asked]()
-    try:
-        for number, row in _rows(path, issues):
-            one = _asked(row, number, settings, issues)
-            if one is not None and one.id in found:
-                issues.add(f"id {one.id!r} occurs twice", number, "give each its own id")
-            elif one is not None:
-                found[one.id] = one
-        issues.raise_any(path.name)
-    except EvalSetError as error:
-        raise LabelError(error.source, error.problems) from error
-    if not found:
-        raise LabelError(path.name, [Problem("", "there are no messages", "one a line")])
-    return tuple(found.values())
+    return read_each(path, partial(_rows, path), partial(_asked, settings))
 
 
 def _rows(path: Path, issues: Issues) -> list[tuple[int, dict[str, Any]]]:
@@ -121,7 +109,7 @@ def _rows(path: Path, issues: Issues) -> list[tuple[int, dict[str, Any]]]:
 
 
 def _asked(
-    row: Mapping[str, Any], number: int, settings: GradeSettings, issues: Issues
+    settings: GradeSettings, row: Mapping[str, Any], number: int, issues: Issues
 ) -> Asked | None:
     name = row.get("id")
     if not is_whole(row, number, issues):

@@ -12,7 +12,14 @@ from typing import Any, Final
 from hydra_core.base.reading.fields import POSITIVE, SHARE, Bounds, Section
 from hydra_core.base.reading.nodes import ScalarNode
 from hydra_core.lab.collect.graders import Grader, Kind
-from hydra_core.lab.labeling.config import JsonMode, Server, read_settings
+from hydra_core.lab.labeling.config import (
+    JsonMode,
+    Server,
+    flag,
+    read_server,
+    read_settings,
+    whole,
+)
 
 SCHEMA: Final = "hydra.grade/v1"
 #: A commented file to start from.
@@ -25,10 +32,6 @@ _KEYS: Final = (
 _GRADER_KEYS: Final = (
     *("kind", "ignore_case", "tolerance", "pattern", "schema", "argv", "timeout_s", "rubric"),
     "twice_share",
-)
-_SERVER_KEYS: Final = (
-    *("model", "base_url", "api_key_env", "input_usd_per_mtok", "output_usd_per_mtok"),
-    *("max_tokens", "concurrency"),
 )
 
 
@@ -65,8 +68,8 @@ def _settings(top: Section, folder: Path) -> GradeSettings | None:
     if top.text("schema", f"write schema: {SCHEMA}") not in ("", SCHEMA):
         top.wrong("schema", "does not say how answers are graded", f"write schema: {SCHEMA}")
     budget = top.number("budget_usd", POSITIVE, "the most that the calls may cost")
-    tokens = _whole(top, "max_tokens", 2048, Bounds(16, 1e6))
-    at_once = _whole(top, "concurrency", 4, Bounds(1, 512))
+    tokens = whole(top, "max_tokens", 2048, Bounds(16, 1e6))
+    at_once = whole(top, "concurrency", 4, Bounds(1, 512))
     graders = _graders(top, folder)
     default = top.text("default", "the name of one grader", required=len(graders) != 1)
     default = default or next(iter(graders), "")
@@ -79,7 +82,7 @@ def _settings(top: Section, folder: Path) -> GradeSettings | None:
         return None
     return GradeSettings(
         budget, tokens, at_once, default, graders, judge,
-        _flag(top, "allow_judge_as_model"), _flag(top, "honours_idempotency_key"),
+        flag(top, "allow_judge_as_model"), flag(top, "honours_idempotency_key"),
     )  # fmt: skip
 
 
@@ -89,10 +92,9 @@ def _graders(top: Section, folder: Path) -> dict[str, Grader]:
         return {}
     found = {}
     for name in section.node.entries:
-        one = section.section(name, "such as {kind: exact}")
+        one = section.section(name, "such as {kind: exact}", keys=_GRADER_KEYS)
         if one is None:
             continue
-        one.known(_GRADER_KEYS)
         kind = one.choice("kind", Kind, f"one of {', '.join(Kind)}")
         if kind is not None:
             found[name] = _grader(one, kind, folder)
@@ -113,7 +115,7 @@ def _grader(one: Section, kind: Kind, folder: Path) -> Grader:
         timeout = one.number("timeout_s", POSITIVE, "seconds, such as 30") or 30.0
     argv = _argv(one) if kind is Kind.COMMAND else ()
     return Grader(
-        kind, _flag(one, "ignore_case"), tolerance, pattern, _schema(one, folder), argv, timeout,
+        kind, flag(one, "ignore_case"), tolerance, pattern, _schema(one, folder), argv, timeout,
         _text_of(one, "rubric", folder) if kind is Kind.JUDGE else "",
         one.number("twice_share", SHARE, "such as 0.05", required=False) or 0.0,
     )  # fmt: skip
@@ -158,30 +160,4 @@ def _judge(top: Section) -> Server | None:
     one = top.section(JUDGE, "the judge's server", required=False)
     if one is None:
         return None
-    one.known(_SERVER_KEYS)
-    model = one.text("model", "the model's name on the server")
-    url = one.text("base_url", "such as https://host/v1")
-    if url and not url.startswith(("http://", "https://")):
-        one.wrong("base_url", "must begin with http:// or https://", "such as https://host/v1")
-    key = one.text("api_key_env", "NAME of an environment variable", required=False)
-    prices = [
-        one.number(f"{way}_usd_per_mtok", Bounds(0.0), "USD per million tokens")
-        for way in ("input", "output")
-    ]
-    tokens = _whole(one, "max_tokens", 512, Bounds(16, 1e6))
-    at_once = _whole(one, "concurrency", 4, Bounds(1, 512))
-    if tokens is None or at_once is None or None in prices:
-        return None
-    inward, outward = (float(price or 0.0) for price in prices)
-    return Server(
-        JUDGE, model, url, key, inward, outward, tokens, at_once, False, JsonMode.OBJECT
-    )  # fmt: skip
-
-
-def _whole(one: Section, key: str, default: int, allowed: Bounds) -> int | None:
-    present = key in one.node.entries
-    return one.integer(key, allowed, "a whole number") if present else default
-
-
-def _flag(one: Section, key: str) -> bool:
-    return key in one.node.entries and bool(one.flag(key, "true or false"))
+    return read_server(one, JUDGE, at_once=4, most_tokens=512, mode=JsonMode.OBJECT)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from hydra_core.base.errors import EvalSetError, LabelError
 from hydra_core.evalsets.importers.reading.bounded import Budget
 from hydra_core.evalsets.importers.reading.issues import Issues
 from hydra_core.evalsets.importers.reading.tables import json_objects
@@ -16,7 +15,7 @@ from hydra_core.lab.labeling.calls import Due, ItemT, Plan, write_down
 from hydra_core.lab.labeling.client import reply_of
 from hydra_core.lab.labeling.config import LabelConfig
 from hydra_core.lab.labeling.ledger import Call, Ledger
-from hydra_core.lab.labeling.messages import Message, is_whole
+from hydra_core.lab.labeling.messages import Message, all_issues, is_whole
 from hydra_core.lab.labeling.prompts import ORDERS
 
 #: What one file of OpenAI's batch API may hold.
@@ -97,17 +96,14 @@ def read_batch(
 
 
 def _results(path: Path) -> list[tuple[str, dict[str, Any]]]:
-    issues, found = Issues(), list[tuple[str, dict[str, Any]]]()
-    try:
+    found: list[tuple[str, dict[str, Any]]] = []
+    with all_issues(path.name) as issues:
         for number, row in json_objects(path, Budget(), issues):
             response = row.get("response") or {}
             if isinstance(row.get("custom_id"), str) and isinstance(response, dict):
                 found.append((row["custom_id"], response))
             else:
                 issues.add("is not a batch result", number, "give the provider's output file")
-        issues.raise_any(path.name)
-    except EvalSetError as error:
-        raise LabelError(error.source, error.problems) from error
     return found
 
 
@@ -170,8 +166,8 @@ def _scores(found: object, dimensions: Sequence[str]) -> list[float] | None:
 
 def _taken(path: Path, take: _Take, messages: Sequence[Message], ledger: Ledger) -> int:
     known = {message.id for message in messages}
-    issues, rows = Issues(), list[tuple[Call, Any]]()
-    try:
+    rows: list[tuple[Call, Any]] = []
+    with all_issues(path.name) as issues:
         for number, row in json_objects(path, Budget(), issues):
             if not is_whole(row, number, issues):
                 continue
@@ -179,9 +175,6 @@ def _taken(path: Path, take: _Take, messages: Sequence[Message], ledger: Ledger)
                 rows += take(row, number, issues)
             else:
                 issues.add(f"{row.get('id')!r} is not among the messages", number)
-        issues.raise_any(path.name)
-    except EvalSetError as error:
-        raise LabelError(error.source, error.problems) from error
     fresh = [(call, content) for call, content in rows if call not in ledger.record.answered]
     for call, content in fresh:
         ledger.add("answered", call, cost_usd=0.0, tokens=[], content=content, origin=path.name)

@@ -137,7 +137,7 @@ class LabelPlan:
 
     @property
     def servers(self) -> Mapping[str, Server]:
-        """By stage."""
+        """See `LabelConfig`."""
         return self.config.servers
 
     @property
@@ -155,44 +155,37 @@ class LabelPlan:
         return call.stage
 
     def planned(self, item: Message) -> list[Call]:
-        """See `planned`."""
-        return planned(self.config, item)
+        """Every call of a message in a whole run; none for tiers that get the default."""
+        config = self.config
+        if item.tier not in config.label_tiers:
+            return []
+        calls = [Call(item.id, "cheap"), Call(item.id, "strong")]
+        again = 2 if sampled(item, "stability", config.stability_share) else 1
+        calls += [Call(item.id, "judge", order, g) for g in range(again) for order in ORDERS]
+        if "second_judge" in config.servers and sampled(item, "agreement", config.agreement_share):
+            calls += [Call(item.id, "second_judge", order) for order in ORDERS]
+        return calls
 
     def due(self, item: Message, record: Record) -> list[Due]:
-        """See `due`."""
-        return due(self.config, item, record)
+        """The calls of a message that can be made now; empty when it is done or needs none."""
+        planned = self.planned(item)
+        arms = [call for call in planned if not call.order]
+        if left := [call for call in arms if call not in record.answered]:
+            return [self._answer(item, call) for call in left]
+        answers = {call.stage: str(record.answered[call]) for call in arms}
+        judged = [call for call in planned if call.order and call not in record.answered]
+        return [self._verdict(item, answers, call) for call in judged]
 
+    def _answer(self, item: Message, call: Call) -> Due:
+        server = self.servers[call.stage]
+        body = ask_arm(server, item)
+        return Due(call, server, body, read_answer, _most_usd(server, body))
 
-def due(config: LabelConfig, message: Message, record: Record) -> list[Due]:
-    """The calls of a message that can be made now; empty when it is done or needs none."""
-    answers = {}
-    missing = []
-    for call in planned(config, message):
-        if call.stage in ("cheap", "strong"):
-            if call in record.answered:
-                answers[call.stage] = str(record.answered[call])
-            else:
-                missing.append(_arm(config, message, call))
-    if missing or not answers:
-        return missing
-    return [
-        _verdict(config, message, answers, call)
-        for call in planned(config, message)
-        if call.order and call not in record.answered
-    ]
-
-
-def planned(config: LabelConfig, message: Message) -> list[Call]:
-    """Every call of a message in a whole run; none for tiers that get the default."""
-    if message.tier not in config.label_tiers:
-        return []
-    calls = [Call(message.id, "cheap"), Call(message.id, "strong")]
-    again = 2 if sampled(message, "stability", config.stability_share) else 1
-    calls += [Call(message.id, "judge", order, g) for g in range(again) for order in ORDERS]
-    second = sampled(message, "agreement", config.agreement_share)
-    if "second_judge" in config.servers and second:
-        calls += [Call(message.id, "second_judge", order) for order in ORDERS]
-    return calls
+    def _verdict(self, item: Message, answers: dict[str, str], call: Call) -> Due:
+        config, server = self.config, self.servers[call.stage]
+        body = ask_judge(config, server, item, answers, call.order)
+        read = partial(read_verdict, config, order=call.order)
+        return Due(call, server, body, read, _most_usd(server, body))
 
 
 def sampled(message: Item, purpose: str, share: float) -> bool:
@@ -240,19 +233,3 @@ def _can_be(one: Due, reply: Reply) -> bool:
 def _most_usd(server: Server, body: Body) -> float:
     inward = sum(most_text_tokens(turn["content"]) for turn in body["messages"])
     return server.cost_usd(inward, server.max_tokens)
-
-
-def _arm(config: LabelConfig, message: Message, call: Call) -> Due:
-    server = config.servers[call.stage]
-    body = ask_arm(server, message)
-    return Due(call, server, body, read_answer, _most_usd(server, body))
-
-
-def _verdict(config: LabelConfig, message: Message, answers: dict[str, str], call: Call) -> Due:
-    server = config.servers[call.stage]
-    body = ask_judge(config, server, message, answers, call.order)
-
-    def read(text: str) -> dict[str, Any]:
-        return read_verdict(config, text, call.order)
-
-    return Due(call, server, body, read, _most_usd(server, body))

@@ -24,6 +24,11 @@ _VERDICT: Final = Path(__file__).with_name("verdict.schema.json")
 #: Changes with the form in which answers are shown to the judge.
 _FORM: Final = "marked headings"
 _PRICE: Final = "USD per million tokens; 0 for a server of your own"
+_HONOURS: Final = "honours_idempotency_key"
+_SERVER_KEYS: Final = (
+    *("model", "base_url", "api_key_env", "input_usd_per_mtok", "output_usd_per_mtok"),
+    *("max_tokens", "concurrency"),
+)
 _Read = TypeVar("_Read")
 
 
@@ -195,55 +200,63 @@ def _verdict(top: Section, path: Path) -> tuple[Mapping[str, Any], tuple[str, ..
 
 
 def _servers(top: Section) -> dict[str, Server]:
-    section = top.section("servers", "one entry each for cheap, strong and judge")
+    section = top.section("servers", "one entry each for cheap, strong and judge", keys=ROLES)
     if section is None:
         return {}
-    section.known(ROLES)
     found = {}
     for role in ROLES:
         one = section.section(role, "a server", required=role != "second_judge")
-        if one is not None and (server := _server(one, role)) is not None:
+        if one is not None and (server := read_server(one, role, at_once=8, most_tokens=None)):
             found[role] = server
     _refuse_arm_as_judge(top, section, found)
     return found
 
 
-def _server(one: Section, role: str) -> Server | None:
-    one.known(
-        ("model", "base_url", "api_key_env", "input_usd_per_mtok", "output_usd_per_mtok")
-        + ("max_tokens", "concurrency", "honours_idempotency_key", "json_mode")
-    )
+def read_server(
+    one: Section, role: str, *, at_once: int, most_tokens: int | None, mode: JsonMode | None = None
+) -> Server | None:
+    """The server of one section; None with a problem recorded.
+
+    Args:
+        at_once: Calls at a time where the section does not say.
+        most_tokens: Longest answer where it does not say; None where it must.
+        mode: How it is asked for JSON; None where the section says that.
+    """
+    one.known(_SERVER_KEYS if mode else (*_SERVER_KEYS, _HONOURS, "json_mode"))
     model = one.text("model", "the model's name on the server")
     url = one.text("base_url", "such as https://host/v1")
     if url and not url.startswith(("http://", "https://")):
         one.wrong("base_url", "must begin with http:// or https://", "such as https://host/v1")
     key = one.text("api_key_env", "NAME of an environment variable", required=False)
-    prices = [one.number(f"{way}_usd_per_mtok", Bounds(0.0), _PRICE) for way in _WAYS]
-    tokens = one.integer("max_tokens", Bounds(16, 1e6), "longest answer in tokens")
-    at_once = _optional(one, "concurrency", 8)
-    honours = "honours_idempotency_key"
-    repeats = one.flag(honours, "true or false") if honours in one.node.entries else False
-    mode = one.choice("json_mode", JsonMode, "schema, object or none", required=False)
-    if tokens is None or at_once is None or None in prices:
+    inward, outward = (
+        one.number(f"{way}_usd_per_mtok", Bounds(0.0), _PRICE) for way in ("input", "output")
+    )
+    tokens = whole(one, "max_tokens", most_tokens, Bounds(16, 1e6))
+    calls = whole(one, "concurrency", at_once, Bounds(1, 512))
+    repeats = mode is None and flag(one, _HONOURS)
+    if mode is None:
+        remedy = "schema, object or none"
+        mode = one.choice("json_mode", JsonMode, remedy, required=False) or JsonMode.SCHEMA
+    if tokens is None or calls is None or inward is None or outward is None:
         return None
-    inward, outward = (float(price or 0.0) for price in prices)
-    return Server(
-        role, model, url, key, inward, outward, tokens, at_once, bool(repeats),
-        mode or JsonMode.SCHEMA,
-    )  # fmt: skip
+    return Server(role, model, url, key, inward, outward, tokens, calls, repeats, mode)
 
 
-_WAYS: Final = ("input", "output")
+def whole(one: Section, key: str, default: int | None, allowed: Bounds) -> int | None:
+    """A whole number, `default` where the key may be absent and is."""
+    if default is not None and key not in one.node.entries:
+        return default
+    return one.integer(key, allowed, "a whole number")
 
 
-def _optional(one: Section, key: str, default: int) -> int | None:
-    present = key in one.node.entries
-    return one.integer(key, Bounds(1, 512), "a whole number") if present else default
+def flag(one: Section, key: str) -> bool:
+    """true or false; false where it is not given."""
+    return key in one.node.entries and bool(one.flag(key, "true or false"))
 
 
 def _refuse_arm_as_judge(top: Section, section: Section, servers: Mapping[str, Server]) -> None:
     key = "allow_judge_as_arm"
-    if key in top.node.entries and top.flag(key, "true or false"):
+    if flag(top, key):
         return
     arms = {servers[role].model for role in ("cheap", "strong") if role in servers}
     for role in ("judge", "second_judge"):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
 from hydra_core.base.errors import EvalSetError, LabelError, Problem
 from hydra_core.evalsets.importers.reading.bounded import Budget
@@ -101,20 +103,54 @@ def read_messages(path: Path) -> tuple[Message, ...]:
     Raises:
         LabelError: With every kind of problem and the lines it stands on.
     """
-    issues, found = Issues(), dict[str, Message]()
+    return read_each(path, partial(json_objects, path, Budget()), _message)
+
+
+class _Named(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+NamedT = TypeVar("NamedT", bound=_Named)
+Row = Mapping[str, Any]
+
+
+def read_each(
+    path: Path,
+    rows: Callable[[Issues], Iterable[tuple[int, Row]]],
+    read: Callable[[Row, int, Issues], NamedT | None],
+) -> tuple[NamedT, ...]:
+    """What is read of each row of a file, no two with one id.
+
+    Raises:
+        LabelError: With every kind of problem and the lines it stands on; or nothing is there.
+    """
+    found: dict[str, NamedT] = {}
+    with all_issues(path.name) as issues:
+        for number, row in rows(issues):
+            one = read(row, number, issues)
+            if one is not None and one.id in found:
+                issues.add(f"id {one.id!r} occurs twice", number, "give each its own id")
+            elif one is not None:
+                found[one.id] = one
+    if not found:
+        raise LabelError(path.name, [Problem("", "there are no messages", "one a line")])
+    return tuple(found.values())
+
+
+@contextmanager
+def all_issues(source: str) -> Iterator[Issues]:
+    """Where to note what is wrong with a file.
+
+    Raises:
+        LabelError: Anything was noted, or the file cannot be read.
+    """
+    issues = Issues()
     try:
-        for number, entry in json_objects(path, Budget(), issues):
-            message = _message(entry, number, issues)
-            if message is not None and message.id in found:
-                issues.add(f"id {message.id!r} occurs twice", number, "give each its own id")
-            elif message is not None:
-                found[message.id] = message
-        issues.raise_any(path.name)
+        yield issues
+        issues.raise_any(source)
     except EvalSetError as error:
         raise LabelError(error.source, error.problems) from error
-    if not found:
-        raise LabelError(path.name, [Problem("", "there are no messages", "one object a line")])
-    return tuple(found.values())
 
 
 def is_whole(row: Mapping[str, Any], number: int, issues: Issues) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,8 +12,9 @@ import numpy as np
 
 from hydra_core.base.intervals import Interval
 from hydra_core.base.types import FloatArray
+from hydra_core.base.whole_file import whole_file
 from hydra_core.lab.audit.tables import alpha_interval
-from hydra_core.lab.labeling.calls import planned
+from hydra_core.lab.labeling.calls import LabelPlan
 from hydra_core.lab.labeling.config import LabelConfig
 from hydra_core.lab.labeling.ledger import Call, Record
 from hydra_core.lab.labeling.messages import Message
@@ -48,7 +48,7 @@ def label_of(config: LabelConfig, message: Message, record: Record) -> tuple[flo
     """(K,) labels of a message; None while calls are missing or it was set aside."""
     if message.tier not in config.label_tiers:
         return (config.synthetic_default,) * len(config.dimensions)
-    needed = planned(config, message)
+    needed = LabelPlan(config).planned(message)
     if message.id in record.aside or any(call not in record.answered for call in needed):
         return None
     scores = mean_scores(record, message.id)
@@ -86,12 +86,9 @@ def write_outputs(
 
 def _replace(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """A JSONL file, whole or not at all."""
-    fresh = path.with_suffix(".part")
-    with fresh.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
+    with whole_file(path) as fresh:
+        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        fresh.write_text("".join(lines), encoding="utf-8")
 
 
 _SEED = 17

@@ -7,7 +7,6 @@ their texts. It holds names of environment variables, never a key.
 from __future__ import annotations
 
 import json
-import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -16,7 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from hydra_core.base.errors import LabelError, Problem
-from hydra_core.lab.labeling.calls import estimate, planned
+from hydra_core.base.whole_file import whole_file
+from hydra_core.lab.labeling.calls import LabelPlan, estimate
 from hydra_core.lab.labeling.config import JsonMode, LabelConfig, Server
 from hydra_core.lab.labeling.ledger import Record, Tail
 from hydra_core.lab.labeling.messages import Message
@@ -98,12 +98,8 @@ def keep_setup(
         "config": asdict(config),
         "messages": [[one.id, one.lang, one.tier] for one in messages],
     }
-    fresh = folder / f"{_SETUP}.part"
-    with fresh.open("w", encoding="utf-8", newline="\n") as file:
-        json.dump(found, file, ensure_ascii=False)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(folder / _SETUP)
+    with whole_file(folder / _SETUP) as fresh:
+        fresh.write_text(json.dumps(found, ensure_ascii=False), encoding="utf-8")
 
 
 def read_setup(folder: Path) -> Setup:
@@ -141,9 +137,10 @@ def _config(found: dict[str, Any]) -> LabelConfig:
 
 def _left(config: LabelConfig, messages: Sequence[Message], record: Record) -> int:
     """Messages that still need a call."""
+    plan = LabelPlan(config)
     return sum(
         one.id not in record.aside
-        and any(call not in record.answered for call in planned(config, one))
+        and any(call not in record.answered for call in plan.planned(one))
         for one in messages
     )
 
