@@ -25,6 +25,7 @@ METRICS = ("pearson", "spearman", "mae", "rmse", "bias", "accuracy", "alpha")
 _CHUNK_CELLS = 2_000_000
 _NO_SPREAD = 1e-14
 Report = dict[str, object]
+_Values = npt.NDArray[np.floating]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ def evaluate(
     return result
 
 
-def reliability(scores: FloatArray, labels: FloatArray, bins: int = 10) -> Reliability:
+def reliability(scores: _Values, labels: _Values, bins: int = 10) -> Reliability:
     """Reliability data of one dimension, for a plot.
 
     Args:

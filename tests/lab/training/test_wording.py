@@ -42,8 +42,7 @@ def test_honest_endings_are_there_in_every_language_and_are_no_claims() -> None:
 def test_an_attack_keeps_the_message() -> None:
     rng = np.random.default_rng(0)
     for _ in range(50):
-        assert "rename this variable" in attack("rename this variable", "pl", rng).text
-        assert attack("rename", "ja", rng, suffix_only=True).text.startswith("rename")
+        assert "rename this variable" in attack("rename this variable", "pl", rng)
 
 
 def test_mixing_takes_a_head_and_a_tail() -> None:

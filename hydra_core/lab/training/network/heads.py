@@ -77,7 +77,6 @@ def fit_kernel(
     is a quadratic form like the rest, so the fit stays closed.
 
     Args:
-        vectors: text vectors of the trained encoder.
         targets: labels, the same for all wordings of a message.
         weight: weight of each row in the squared loss; 0 for one that only has a family.
         config: number of landmarks (drawn from the rows that weigh anything), kernel, ridges.

@@ -87,10 +87,10 @@ def build_encoder(config: EncoderConfig) -> PreTrainedModel:
 class Predictor(nn.Module):
     """(b, t) token ids and mask -> (b, K) requirement scores in (0, 1)."""
 
-    def __init__(self, config: EncoderConfig, encoder: PreTrainedModel | None = None) -> None:
+    def __init__(self, config: EncoderConfig) -> None:
         super().__init__()
         self.config = config
-        self.encoder = encoder if encoder is not None else build_encoder(config)
+        self.encoder = build_encoder(config)
         self.dropout = nn.Dropout(config.dropout)
         # K independent linear heads are the K rows of one matrix.
         self.heads = nn.Linear(config.width, len(config.dimensions))
@@ -150,7 +150,6 @@ def from_pack(
     """A BERT predictor with chosen layers and rows of a pretrained pack.
 
     Args:
-        pack: the pretrained encoder.
         config: its vocab and layers are replaced by what is chosen.
         rows: (v,) rows of the word table to keep.
         layers: which pretrained layers become layers 0, 1, ...

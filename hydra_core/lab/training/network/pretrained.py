@@ -13,6 +13,7 @@ import struct
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from hydra_core.base.types import Float32Array
 
 SPECIALS = ("<s>", "<pad>", "</s>", "<unk>")
 _BOS, _PAD, _EOS, _UNK = range(4)
+_BATCH = 2048
 _DROPPED = r"[\x00-\x08\x0b\x0e-\x1f\x7f\x{8f}\x{9f}]"
 _SPACES = r"[\t\n\x0c\r\x{1680}\x{200b}-\x{200f}\x{2028}\x{2029}\x{2581}\x{feff}\x{fffd}]"
 
@@ -36,42 +38,24 @@ class TrimmedVocab:
     rows: NDArray[np.int64]
 
 
-def full_tokenizer(vocab: UnigramVocab) -> Tokenizer:
-    """The untrimmed tokenizer; ids are those of the pretrained table."""
-    pieces = list(zip(vocab.pieces, vocab.scores.tolist(), strict=True))
-    return _assemble(pieces)
-
-
-def trim(
-    vocab: UnigramVocab, texts: Iterable[str], *, size: int, batch: int = 2048
-) -> TrimmedVocab:
+def trim(vocab: UnigramVocab, texts: Iterable[str], *, size: int) -> TrimmedVocab:
     """Keep the `size` most used pieces of `texts` and every single character.
 
     Args:
-        vocab: the full vocabulary.
-        texts: texts whose pieces are counted.
         size: rows wanted, specials included; single characters count too.
-        batch: texts tokenised at once.
     """
-    tokenizer = full_tokenizer(vocab)
+    # untrimmed: its ids are those of the pretrained table
+    tokenizer = _assemble(list(zip(vocab.pieces, vocab.scores.tolist(), strict=True)))
     counts: Counter[int] = Counter()
-    block: list[str] = []
-    for text in texts:
-        block.append(text)
-        if len(block) == batch:
-            _count(tokenizer, block, counts)
-            block = []
-    _count(tokenizer, block, counts)
+    every = iter(texts)
+    while block := list(islice(every, _BATCH)):
+        for encoding in tokenizer.encode_batch(block, add_special_tokens=False):
+            counts.update(encoding.ids)
     keep = _choose(vocab, counts, size)
     rows = np.array([0, 1, 2, 3, *keep], np.int64)
     pieces = [(p, 0.0) for p in SPECIALS]
     pieces += [(vocab.pieces[i], float(vocab.scores[i])) for i in keep]
     return TrimmedVocab(_assemble(pieces), rows)
-
-
-def _count(tokenizer: Tokenizer, block: list[str], counts: Counter[int]) -> None:
-    for encoding in tokenizer.encode_batch(block, add_special_tokens=False):
-        counts.update(encoding.ids)
 
 
 def _choose(vocab: UnigramVocab, counts: Counter[int], size: int) -> list[int]:
@@ -168,10 +152,7 @@ class _Cursor:
 
 
 def read_pack(path: Path) -> PretrainedPack:
-    """Read the whole pack.
-
-    Args:
-        path: `e5-small-q4.bin` of the unpacked package.
+    """Read the whole pack, `e5-small-q4.bin` of the unpacked package.
 
     Raises:
         PretrainedError: the file is missing or has another magic number.

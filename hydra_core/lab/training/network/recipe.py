@@ -194,19 +194,16 @@ def judge_on(
     def judge(model: Predictor) -> dict[str, float]:
         scores = predict(model, tokenizer, [m.asked for m in messages], precision=precision)
         found = quality_of(messages, scores)
-        flat = {f"{part}_{key}": _number(found, part, key)
-                for part in found for key in ("pearson", "mae")}  # fmt: skip
+        flat = {
+            f"{part}_{key}": block[key]
+            for part, block in found.items()
+            for key in ("pearson", "mae")
+        }
         flat["parallel_spread"] = spread(messages, scores)
         flat["score"] = flat["messages_pearson"] + 0.3 * flat.get("parallel_pearson", 0.0)
         return flat
 
     return judge
-
-
-def _number(found: dict[str, object], part: str, key: str) -> float:
-    block = found[part]
-    assert isinstance(block, dict)
-    return float(block[key])
 
 
 def run(
@@ -221,13 +218,10 @@ def run(
     """Train in `folder`, resuming there, and write the record of the run.
 
     Args:
-        material: what `prepare` gave.
-        recipe: the recipe.
         folder: checkpoints, `recipe.json`, `run.json`, `tokenizer.json`.
         start: weights to start from instead of the pretrained ones: a checkpoint, or the INT8
             graph of a bundle.
         teacher: soft scores by message id.
-        team: the processes that train together; alone if None.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if start is not None:

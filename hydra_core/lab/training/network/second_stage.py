@@ -51,6 +51,10 @@ _WEIGHT: Mapping[Origin, float] = {
 _WORDS_OF: frozenset[Origin] = frozenset({"corpus", "parallel", "ours"})
 _TASKS = 0.3  # of our own tasks, by `_WORDINGS` languages
 _WORDINGS = 5
+#: Tokens of a message at most, in fitting and in choosing shares.
+_FIT_CAP, _CHOICE_CAP = 256, 512
+_ATTACKED = 0.1  # of the messages have a copy that carries a claim
+_WORKERS = 2
 
 Read = Callable[[Sequence[Sequence[int]]], tuple[Float32Array, Float32Array]]
 """Rows of ids -> (n, layers * width) text vectors and (n, K) scores of the main heads."""
@@ -84,7 +88,7 @@ class _Vectors(nn.Module):
         return self.model.layered(input_ids, attention_mask)
 
 
-def vectors(model: Predictor, rows: Sequence[Sequence[int]], *, workers: int = 2) -> Float32Array:
+def vectors(model: Predictor, rows: Sequence[Sequence[int]]) -> Float32Array:
     """(n,) rows of ids -> (n, layers * width) text vectors of the INT8 encoder."""
     with tempfile.TemporaryDirectory() as name:
         source = export_module(_Vectors(model), model, Path(name) / "v.onnx", "vectors")
@@ -93,7 +97,7 @@ def vectors(model: Predictor, rows: Sequence[Sequence[int]], *, workers: int = 2
     def one(row: Sequence[int]) -> Float32Array:
         return np.asarray(graph.run(None, feed_of(graph, row))[0][0], np.float32)
 
-    with ThreadPoolExecutor(workers) as pool:
+    with ThreadPoolExecutor(_WORKERS) as pool:
         return np.stack(list(pool.map(one, rows)))
 
 
@@ -120,7 +124,7 @@ def wordings(messages: Sequence[Message], *, attacked: float, seed: int) -> Word
     for message in _sampled(messages, rng):
         copies = [message.asked]
         if message.task is None and rng.random() < attacked:
-            copies.append(copies[0]._replace(text=attack(message.text, message.lang, rng).text))
+            copies.append(copies[0]._replace(text=attack(message.text, message.lang, rng)))
         name = message.task or (message.id if len(copies) > 1 else None)
         number = -1 if name is None else names.setdefault(name, len(names))
         texts += copies
@@ -160,27 +164,21 @@ def reader(model: Predictor) -> Read:
 
 def fit_second(
     read: Read, tokenizer: Tokenizer, splits: Splits, kernel: KernelConfig, words: WordConfig,
-    catalog: Path, *, layers: int, vocab: int, attacked: float = 0.1,
-    caps: tuple[int, int] = (256, 512),
+    catalog: Path, *, layers: int, vocab: int,
 ) -> SecondHeads:  # fmt: skip
     """Fit the second heads on the training split, their shares on validation and held tasks.
 
     Args:
         read: gives the vectors that the heads will see at run time.
-        tokenizer: the bundle's.
         splits: training messages, and those that choose the shares.
-        kernel: of the kernel heads.
-        words: of the word head.
         catalog: on which routes are compared.
         layers: blocks of columns in the text vectors.
         vocab: rows of the word table.
-        attacked: share of the messages with a copy that carries a claim.
-        caps: tokens of a message at most, in fitting and in choosing.
     """
-    known = wordings(splits.train, attacked=attacked, seed=kernel.seed)
-    rows = token_ids(tokenizer, known.texts, caps[0])
+    known = wordings(splits.train, attacked=_ATTACKED, seed=kernel.seed)
+    rows = token_ids(tokenizer, known.texts, _FIT_CAP)
     judges = [*splits.validation, *splits.tasks]
-    ids = token_ids(tokenizer, [m.asked for m in judges], caps[1])
+    ids = token_ids(tokenizer, [m.asked for m in judges], _CHOICE_CAP)
     seen, said = read([*rows, *ids])
     first = len(rows)
     second = fit_layered(seen[:first], known.labels, known.weight, kernel, layers, known.family)

@@ -32,7 +32,7 @@ Rows = Sequence[int] | NDArray[np.intp]
 Scorer = Callable[[Rows], Float32Array]
 LAYERS = (6, 9, 12)
 FOLDS = 5
-_CAP, _BLOCK = 256, 2000
+_CAP, _BLOCK, _SEED = 256, 2000, 42
 
 
 def surface(text: str) -> list[float]:
@@ -88,7 +88,7 @@ def kernel_ridge(
     return score
 
 
-def out_of_fold(messages: Sequence[Message], vectors: Float32Array, seed: int = 42) -> Float32Array:
+def out_of_fold(messages: Sequence[Message], vectors: Float32Array) -> Float32Array:
     """(n,) labelled messages and (n, layers * width) -> (n, K) scores in [0, 1]."""
     labels = np.array([m.labels for m in messages], np.float32)
     glance = np.array([surface(m.text) for m in messages])
@@ -97,7 +97,7 @@ def out_of_fold(messages: Sequence[Message], vectors: Float32Array, seed: int = 
         analyzer="char_wb", ngram_range=(2, 4), min_df=3, max_features=120_000, sublinear_tf=True
     ).fit_transform(texts)
     groups = group_of(messages)
-    fold_of = np.random.default_rng(seed).integers(FOLDS, size=groups.max() + 1)[groups]
+    fold_of = np.random.default_rng(_SEED).integers(FOLDS, size=groups.max() + 1)[groups]
     out = np.zeros_like(labels)
     for fold in range(FOLDS):
         train, test = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)

@@ -1,14 +1,14 @@
-"""Monotone recalibration fitted on validation, bands, reliability data."""
+"""Monotone recalibration fitted on validation, and the bias that is left by group."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hydra_core.base.types import Float32Array
+from hydra_core.predictor.manifest import Curve
 
 # Knots lie closer where the curve bends.
 _KNOTS = np.concatenate([np.linspace(0.0, 0.3, 31), np.linspace(0.34, 1.0, 34)])
@@ -20,30 +20,16 @@ _GAINS = np.linspace(0.7, 1.6, 46)
 
 # How much a gain must earn: it also spreads a score over the languages of a task.
 _PULL = 0.03
+_ABSOLUTE = 0.25
 
 
-@dataclass(frozen=True, slots=True)
-class Knots:
-    """A monotone piecewise-linear map raw -> said, both (p,) in [0, 1]."""
+def fit_knots(raw: Float32Array, truth: Float32Array, weight: Float32Array) -> Curve:
+    """A smooth monotone map of one dimension, (n,), (n,), (n,) -> Curve.
 
-    x: tuple[float, ...]
-    y: tuple[float, ...]
-
-    def __call__(self, raw: Float32Array) -> Float32Array:
-        """(n,) -> (n,)."""
-        return np.asarray(np.interp(raw, self.x, self.y), np.float32)
-
-
-def fit_knots(
-    raw: Float32Array, truth: Float32Array, weight: Float32Array, *, absolute: float = 0.25
-) -> Knots:
-    """A smooth monotone map of one dimension, (n,), (n,), (n,) -> Knots.
-
-    y = gain * (x - pedestal * exp(-x / .1)), two numbers, so that some hundred
-    validation texts cannot be overfitted. Most labels are 0 while the blended
-    raw scores stand on a small pedestal there; taking it off lowers the error
-    without stretching the hard end. The loss is the squared error and, by the
-    share `absolute`, a fifth of the absolute one.
+    y = gain * (x - pedestal * exp(-x / .1)), two numbers, so that some hundred validation texts
+    cannot be overfitted. Most labels are 0 while the blended raw scores stand on a small pedestal
+    there; taking it off lowers the error without stretching the hard end. The loss is the squared
+    error and, by the share `_ABSOLUTE`, a fifth of the absolute one.
     """
     x = raw.astype(np.float64)
     share = weight / weight.sum()
@@ -51,46 +37,28 @@ def fit_knots(
     for pedestal in _PEDESTALS:
         said = np.clip(_GAINS[:, None] * _curve(x, pedestal), 0.0, 1.0)
         gap = said - truth
-        loss = ((absolute * 0.2 * np.abs(gap) + (1 - absolute) * gap**2) * share).sum(1)
+        loss = ((_ABSOLUTE * 0.2 * np.abs(gap) + (1 - _ABSOLUTE) * gap**2) * share).sum(1)
         loss += _PULL * np.log(_GAINS) ** 2
         at = int(loss.argmin())
         best = min(best, (float(loss[at]), float(pedestal), float(_GAINS[at])))
     y = np.clip(best[2] * _curve(_KNOTS, best[1]), 0.0, 1.0)
     y = np.maximum.accumulate(np.round(y, 5))
-    return Knots(tuple(_KNOTS.round(5).tolist()), tuple(y.tolist()))
+    return Curve(tuple(_KNOTS.round(5).tolist()), tuple(y.tolist()))
 
 
 def _curve(x: NDArray[np.float64], pedestal: float) -> NDArray[np.float64]:
     return x - pedestal * np.exp(-x / _FADE)
 
 
-def fit_all(raw: Float32Array, truth: Float32Array, weight: Float32Array) -> list[Knots]:
+def fit_all(raw: Float32Array, truth: Float32Array, weight: Float32Array) -> list[Curve]:
     """(n, K), (n, K), (n,) -> K maps."""
     return [fit_knots(raw[:, k], truth[:, k], weight) for k in range(raw.shape[1])]
 
 
-def apply_all(curves: Sequence[Knots], raw: Float32Array) -> Float32Array:
+def apply_all(curves: Sequence[Curve], raw: Float32Array) -> Float32Array:
     """(n, K) -> (n, K)."""
-    return np.stack([curve(raw[:, k]) for k, curve in enumerate(curves)], 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Reliability:
-    """Means of score and label in bins of equal count, each (bins,)."""
-
-    score: tuple[float, ...]
-    label: tuple[float, ...]
-    count: tuple[int, ...]
-
-
-def reliability(scores: Float32Array, truth: Float32Array, bins: int = 10) -> Reliability:
-    """(n,), (n,) -> points of a reliability plot."""
-    blocks = [b for b in np.array_split(np.argsort(scores, kind="stable"), bins) if len(b)]
-    return Reliability(
-        tuple(round(float(scores[b].mean()), 4) for b in blocks),
-        tuple(round(float(truth[b].mean()), 4) for b in blocks),
-        tuple(len(b) for b in blocks),
-    )
+    said = [np.interp(raw[:, k], curve.x, curve.y) for k, curve in enumerate(curves)]
+    return np.stack(said, 1).astype(np.float32)
 
 
 def bias_by_group(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from hydra_core.base.shipped import SAMPLE_DATA
 from hydra_core.base.types import Float32Array
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.lab.bundle_writing import write_manifest
+from hydra_core.lab.evaluate import reliability
 from hydra_core.lab.robustness.attack import set_messages
 from hydra_core.lab.robustness.findings import RoutedAttacks
 from hydra_core.lab.robustness.probe import (
@@ -22,7 +23,6 @@ from hydra_core.lab.robustness.probe import (
     probed,
     routed,
 )
-from hydra_core.lab.training.ship.calibrate import reliability
 from hydra_core.lab.training.ship.probe import ParallelReport
 from hydra_core.lab.training.texts.dataset import Message
 from hydra_core.predictor.bundle import Bundle
@@ -32,20 +32,10 @@ from hydra_core.predictor.onnx_predictor import Predictor
 CARD = "MODEL_CARD.md"
 
 
-def demo_attacks(
-    predictor: Predictor,
-    catalog: Path,
-    *,
-    most: int | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-) -> RoutedAttacks:
-    """Claims of difficulty on the demo messages, as `probe` makes them.
-
-    Args:
-        most: Only so many messages, drawn at random.
-    """
+def demo_attacks(predictor: Predictor, catalog: Path, *, most: int | None = None) -> RoutedAttacks:
+    """Claims of difficulty on the demo messages, or on `most` of them, as `probe` makes them."""
     texts, languages = set_messages(load_evalset(SAMPLE_DATA / "console_demo"), most)
-    found = probed(predictor, texts, languages, progress=progress)
+    found = probed(predictor, texts, languages)
     return routed(found, bound_catalog(catalog, predictor.bundle))
 
 
@@ -189,6 +179,6 @@ def _reliability(found: Findings) -> str:
     lines = []
     for k, name in enumerate(found.dimensions):
         points = reliability(found.scores[:, k], truth[:, k])
-        pairs = zip(points.score, points.label, strict=True)
+        pairs = zip(points.score.round(4), points.label.round(4), strict=True)
         lines.append(f"- {name}: " + ", ".join(f"{a:.2f} -> {b:.2f}" for a, b in pairs))
     return "\n".join(lines)

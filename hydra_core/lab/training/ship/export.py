@@ -39,10 +39,6 @@ class Parity:
     worst_delta: float
     spearman: float
 
-    def within(self, mean_delta: float = 0.01, spearman: float = 0.995) -> bool:
-        """Whether a quantised graph may stand for its float original."""
-        return self.mean_delta <= mean_delta and self.spearman >= spearman
-
 
 def export_onnx(model: Predictor, path: Path) -> Path:
     """Write the FP32 graph: (n, t) int64 ids and mask -> (n, K) scores."""
@@ -53,10 +49,8 @@ def export_module(module: nn.Module, model: Predictor, path: Path, output: str) 
     """Write a graph with the predictor's inputs and any one output.
 
     Args:
-        module: what is exported; it wraps `model`.
-        model: trained; its attention is switched to eager, which needs fewer nodes.
-        path: file to write.
-        output: name of the output.
+        module: what is exported; it wraps `model`, whose attention is switched to eager, which
+            needs fewer nodes.
     """
     module, model = module.eval(), model.eval()
     model.encoder.set_attn_implementation("eager")
@@ -78,11 +72,10 @@ def export_module(module: nn.Module, model: Predictor, path: Path, output: str) 
     return path
 
 
-def session(graph: Path | bytes, threads: int = 1) -> onnxruntime.InferenceSession:
-    """A session as the console opens it, of a file or of bytes: few threads, no spinning."""
+def session(graph: Path | bytes) -> onnxruntime.InferenceSession:
+    """A session as the console opens it, of a file or of bytes: one thread, no spinning."""
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     source = graph if isinstance(graph, bytes) else str(graph)

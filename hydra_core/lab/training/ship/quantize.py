@@ -1,28 +1,19 @@
 """FP32 graph -> INT8 and FP16 variants.
 
-`int8` leaves the attention projections in float32 (the paper's choice),
-`int8_full` quantises them too. Weights are symmetric int8 per output channel,
-activations are quantised when the graph runs.
-
-When a variant drifts past its bound (`Parity.within`), train it in: `observe`
-puts fake-quantised weights in place of the linear layers' own, a few hundred
-more steps with `Fitter` at a tenth of the rate follow, then the graph is
-exported as usual (quantisation-aware training with a straight-through
-estimator).
+`int8` leaves the attention projections in float32 (the paper's choice), `int8_full` quantises them
+too. Weights are symmetric int8 per output channel, activations are quantised as the graph runs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 import onnx
-import torch
 from onnx import TensorProto, helper
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from onnxruntime.transformers.float16 import convert_float_to_float16
-from torch import Tensor, nn
-from torch.nn.utils import parametrize
 
 _DOMAIN = "com.microsoft"
 
@@ -101,14 +92,7 @@ def _rewrite(graph: onnx.ModelProto, fused: dict[str, onnx.NodeProto]) -> None:
         "Cast", ["attention_mask"], ["attention_mask_32"], to=onnx.TensorProto.INT32
     )
     nodes = [cast, *(fused.get(node.output[0], node) for node in graph.graph.node)]
-    needed = {output.name for output in graph.graph.output}
-    kept: list[onnx.NodeProto] = []
-    for node in reversed(nodes):
-        if needed.intersection(node.output):
-            kept.append(node)
-            needed.update(node.input)
-    del graph.graph.node[:]
-    graph.graph.node.extend(reversed(kept))
+    _keep_needed(graph.graph, nodes)
     if all(entry.domain != _DOMAIN for entry in graph.opset_import):
         graph.opset_import.append(helper.make_opsetid(_DOMAIN, 1))
 
@@ -130,7 +114,7 @@ def lean(model: onnx.ModelProto) -> None:
             del node.input[3:]
     if any(given.name == _MASK for given in graph.input):
         _ones(graph)
-    _drop_unused(graph)
+    _keep_needed(graph, list(graph.node))
     onnx.checker.check_model(model)
 
 
@@ -145,10 +129,11 @@ def _ones(graph: onnx.GraphProto) -> None:
     graph.node.insert(1, made)
 
 
-def _drop_unused(graph: onnx.GraphProto) -> None:
+def _keep_needed(graph: onnx.GraphProto, nodes: Sequence[onnx.NodeProto]) -> None:
+    """Put those of `nodes` into the graph that its outputs need, in their order."""
     needed = {output.name for output in graph.output}
     kept: list[onnx.NodeProto] = []
-    for node in reversed(graph.node):
+    for node in reversed(nodes):
         if needed.intersection(node.output):
             kept.append(node)
             needed.update(node.input)
@@ -194,24 +179,3 @@ def nodes_within(path: Path, scope: str) -> list[str]:
         for node in graph.node
         if any(p.key == _SCOPES and scope in p.value for p in node.metadata_props)
     ]
-
-
-class FakeInt8(nn.Module):
-    """A weight rounded to int8 per output channel; gradients pass through."""
-
-    def forward(self, weight: Tensor) -> Tensor:
-        scale = weight.detach().abs().amax(1, keepdim=True).clamp_min(1e-8) / 127.0
-        rounded = (weight / scale).round().clamp(-127, 127) * scale
-        return weight + (rounded - weight).detach()
-
-
-def observe(model: nn.Module, on: bool = True) -> int:
-    """Switch quantisation-aware weights on or off; returns the layers touched."""
-    layers = [m for m in model.modules() if isinstance(m, nn.Linear)]
-    for layer in layers:
-        if on and not parametrize.is_parametrized(layer, "weight"):
-            parametrize.register_parametrization(layer, "weight", FakeInt8())
-        elif not on and parametrize.is_parametrized(layer, "weight"):
-            parametrize.remove_parametrizations(layer, "weight", leave_parametrized=False)
-    torch.set_grad_enabled(True)
-    return len(layers)

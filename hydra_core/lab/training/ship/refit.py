@@ -62,7 +62,7 @@ def _read_by(graph: onnx.GraphProto, tensor: str) -> str:
     return str(next(node.input[0] for node in graph.node if tensor in node.input))
 
 
-def graph_reader(model: onnx.ModelProto, layers: int, *, workers: int = 2) -> Read:
+def graph_reader(model: onnx.ModelProto, layers: int) -> Read:
     """Text vectors of a shipped graph, as its kernel heads see them, and its main heads' scores."""
     probed = onnx.ModelProto()
     probed.CopyFrom(model)
@@ -77,7 +77,7 @@ def graph_reader(model: onnx.ModelProto, layers: int, *, workers: int = 2) -> Re
         return [out[0] for out in opened.run(names, feed_of(opened, row))]
 
     def read(rows: Sequence[Sequence[int]]) -> tuple[Float32Array, Float32Array]:
-        with ThreadPoolExecutor(workers) as pool:
+        with ThreadPoolExecutor(2) as pool:
             found = list(pool.map(one, rows))
         seen = np.stack([np.concatenate(out[:-1]) for out in found])
         return seen, np.stack([out[-1] for out in found])
@@ -210,13 +210,12 @@ def _draw(pool: Sequence[Message], most: int, rng: np.random.Generator) -> list[
     return [pool[row] for row in np.sort(rows)]
 
 
-def centres_of(
-    vectors: Float32Array, count: int, *, rng: np.random.Generator, rounds: int = _ROUNDS
-) -> Float32Array:
-    """(n, d) -> (c, d) means of the vectors nearest to each (k-means, Lloyd), c at most `count`."""
-    centres = vectors[rng.choice(len(vectors), min(count, len(vectors)), replace=False)]
+def centres_of(vectors: Float32Array, rng: np.random.Generator) -> Float32Array:
+    """(n, d) -> (c, d) means of the vectors nearest to each (k-means, Lloyd), c at most 128."""
+    count = min(_CENTRES, len(vectors))
+    centres = vectors[rng.choice(len(vectors), count, replace=False)]
     squares = np.einsum("nd,nd->n", vectors, vectors)
-    for _ in range(rounds):
+    for _ in range(_ROUNDS):
         gaps = squares[:, None] - 2.0 * vectors @ centres.T + (centres**2).sum(axis=1)
         nearest = gaps.argmin(axis=1)
         taken = [vectors[nearest == c].mean(axis=0) for c in np.unique(nearest)]
@@ -238,7 +237,7 @@ def add_reference(bundle: Bundle, splits: Splits) -> Bundle:
     kept = predictor.predict_batches(**columns(held)).vectors
     assert vectors is not None
     assert kept is not None
-    centres = centres_of(vectors, _CENTRES, rng=np.random.default_rng(_SEED))
+    centres = centres_of(vectors, np.random.default_rng(_SEED))
     halved = centres.astype(np.float16).astype(np.float32)
     plain = Reference(halved, 1.0, KEPT)
     limit = float(np.quantile([plain.distance(vector) for vector in kept], KEPT))

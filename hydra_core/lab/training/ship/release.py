@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -25,7 +26,7 @@ from hydra_core.lab.training.texts.dataset import Message, Splits
 from hydra_core.lab.training.texts.encode import columns, token_ids
 from hydra_core.predictor.bundle import Bundle
 from hydra_core.predictor.languages import group_of
-from hydra_core.predictor.manifest import Curve, Manifest
+from hydra_core.predictor.manifest import Manifest
 from hydra_core.predictor.onnx_predictor import Predictor as Runtime
 from hydra_core.predictor.score_bands import score_bands
 
@@ -58,6 +59,8 @@ GRAPH, TOKENIZER = "model.int8.onnx", "tokenizer.json"
 
 #: A label from here on says that a cheap model would most likely not do.
 HARD = 0.5
+#: Weight of a wording of a parallel task: they are harder than real traffic.
+_TASK = 1 / 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +83,10 @@ def labels_of(messages: Sequence[Message]) -> Float32Array:
     return np.array([m.labels for m in messages], np.float32)
 
 
-def metrics(messages: Sequence[Message], scores: Float32Array) -> dict[str, object]:
+def metrics(messages: Sequence[Message], scores: Float32Array) -> dict[str, Any]:
     """Pearson, Spearman and MAE over dimensions and by language group."""
     truth = labels_of(messages)
-    groups = np.array([group_of(m.lang) for m in messages])
+    groups, hard = np.array([group_of(m.lang) for m in messages]), truth >= HARD
     return {
         "n": len(messages),
         "pearson": _mean(pearsons(scores, truth)),
@@ -93,19 +96,13 @@ def metrics(messages: Sequence[Message], scores: Float32Array) -> dict[str, obje
         ]),
         "mae": round(float(np.abs(scores - truth).mean()), 4),
         "mae_by_dimension": [round(float(v), 4) for v in np.abs(scores - truth).mean(0)],
-        "mean_where_hard": mean_where_hard(scores, truth),
+        "mean_where_hard": round(float(scores[hard].mean()), 4) if hard.any() else 0.0,
         "pearson_by_group": {
             str(g): _mean(pearsons(scores[groups == g], truth[groups == g]))
             for g in sorted(set(groups.tolist()))
         },
         "bias_by_group": bias_by_group(scores, truth, groups.tolist()),
     }  # fmt: skip
-
-
-def mean_where_hard(scores: Float32Array, truth: Float32Array) -> float:
-    """Mean score over all labels of at least .5; 0 where there is none."""
-    hard = truth >= HARD
-    return round(float(scores[hard].mean()), 4) if hard.any() else 0.0
 
 
 def pearsons(scores: Float32Array, truth: Float32Array) -> list[float]:
@@ -174,9 +171,6 @@ def conclude(
     """Recalibrate the graph in the job's folder, measure it, write manifest and card.
 
     Args:
-        job: the job whose folder holds graph and tokenizer.
-        config: of the encoder.
-        tokenizer: the bundle's.
         said: (n, K) float32 scores of the validation messages, before rounding; None where the
             float graph is not at hand.
         vectors: Width of the graph's output `vectors`, 0 where it has none.
@@ -184,7 +178,8 @@ def conclude(
     held, cap = job.splits.validation, config.max_tokens
     raw = run_graph(session(job.folder / GRAPH), token_ids(tokenizer, [m.asked for m in held], cap))
     drift = None if said is None else parity(said, raw)
-    curves = fit_all(raw, labels_of(held), validation_weights(held))
+    weights = np.array([1.0 if m.origin == "corpus" else _TASK for m in held], np.float32)
+    curves = fit_all(raw, labels_of(held), weights)
     bands = score_bands(apply_all(curves, raw).astype(np.float64))
 
     def write(quality: Mapping[str, object], files: Sequence[str]) -> Bundle:
@@ -192,7 +187,7 @@ def conclude(
             name=job.name, version=job.version, encoder=asdict(job.origin),
             dimensions=tuple(config.dimensions), bands=bands,
             training=job.facts, quality=quality, max_tokens=cap,
-            calibration=tuple(Curve(c.x, c.y) for c in curves), vectors=vectors,
+            calibration=tuple(curves), vectors=vectors,
             conversation=config.conversation,
         )  # fmt: skip
         return write_manifest(job.folder, manifest, other_files=files)
@@ -234,14 +229,9 @@ def summary(found: Findings, drift: Parity | None) -> dict[str, object]:
     }  # fmt: skip
 
 
-def validation_weights(messages: Sequence[Message]) -> Float32Array:
-    """(n,) parallel tasks count a third: they are harder than real traffic."""
-    return np.array([1.0 if m.origin == "corpus" else 1 / 3 for m in messages], np.float32)
-
-
-def quality_of(test: Sequence[Message], scores: Float32Array) -> dict[str, object]:
+def quality_of(test: Sequence[Message], scores: Float32Array) -> dict[str, dict[str, Any]]:
     """Metrics of messages and of parallel tasks, kept apart."""
-    out: dict[str, object] = {}
+    out = {}
     for key, origins in (("messages", {"corpus"}), ("parallel", {"parallel", "extra"})):
         keep = [i for i, m in enumerate(test) if m.origin in origins]
         if keep:

@@ -129,13 +129,11 @@ class Drawer:
         rng = np.random.default_rng((self._seed, epoch))
         chosen = [m for m in self._single if rng.random() < self._chance(m)]
         drawn = [self._alone(m, rng) for m in chosen]
-        for wordings in self._tasks.values():
-            drawn += [self._together(wordings, rng) for _ in range(self._often(rng))]
-        return drawn
-
-    def _often(self, rng: np.random.Generator) -> int:
         whole, rest = divmod(self._config.times, 1)
-        return int(whole) + int(rest > 0 and rng.random() < rest)
+        for wordings in self._tasks.values():
+            often = int(whole) + int(rest > 0 and rng.random() < rest)
+            drawn += [self._together(wordings, rng) for _ in range(often)]
+        return drawn
 
     def _chance(self, message: Message) -> float:
         return self._keep[message.lang] if message.labels is not None else self._share
@@ -144,7 +142,7 @@ class Drawer:
         text = noisy(message.text, rng, self._config)
         family = [self._example(message, text)]
         if rng.random() < self._config.attacked:
-            family.append(self._example(message, attack(text, message.lang, rng).text))
+            family.append(self._example(message, attack(text, message.lang, rng)))
         return family
 
     def _together(self, wordings: Sequence[Message], rng: np.random.Generator) -> Family:
@@ -157,7 +155,7 @@ class Drawer:
                 text = mixed(text, wordings[int(rng.integers(len(wordings)))].text, rng)
             text = noisy(text, rng, config)
             if rng.random() < config.attacked / 2:
-                text = attack(text, message.lang, rng).text
+                text = attack(text, message.lang, rng)
             family.append(self._example(message, text))
         return family
 

@@ -21,50 +21,28 @@ from zlib import crc32
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from hydra_core.base.errors import HydraError
 from hydra_core.routing.conversations.context import LastTurn, last_turn
 from hydra_core.routing.conversations.messages import read_messages as conversation_of
 
 _PRIME = np.uint64((1 << 61) - 1)
-_SHINGLE = 8
+_SHINGLE, _HEAD = 8, 1000
 _BANDS, _ROWS = 12, 4
 
 
-class Components:
-    """Union-find over 0..n-1."""
-
-    def __init__(self, count: int) -> None:
-        self._parent = list(range(count))
-
-    def _root(self, i: int) -> int:
-        while self._parent[i] != i:
-            self._parent[i] = self._parent[self._parent[i]]
-            i = self._parent[i]
-        return i
-
-    def join(self, a: int, b: int) -> None:
-        """Put a and b into one group."""
-        a, b = sorted((self._root(a), self._root(b)))
-        self._parent[b] = a
-
-    def numbers(self) -> NDArray[np.int64]:
-        """(n,) the group number (smallest member) of every item."""
-        return np.array([self._root(i) for i in range(len(self._parent))], np.int64)
-
-
-def near_duplicates(texts: Sequence[str], *, characters: int = 1000) -> list[tuple[int, int]]:
+def near_duplicates(texts: Sequence[str]) -> list[tuple[int, int]]:
     """Pairs of texts whose estimated Jaccard similarity is about .65 or more.
 
-    Args:
-        texts: compared by character shingles of letters and digits only.
-        characters: how much of the head of each text is looked at.
+    Character shingles of the letters and digits of their first 1,000 characters are compared.
     """
     rng = np.random.default_rng(0)
     a = rng.integers(1, 1 << 31, _BANDS * _ROWS, dtype=np.uint64)
     b = rng.integers(0, 1 << 31, _BANDS * _ROWS, dtype=np.uint64)
     first: dict[tuple[int, bytes], int] = {}
-    signatures = [_signature(text[:characters], a, b) for text in texts]
+    signatures = [_signature(text[:_HEAD], a, b) for text in texts]
     pairs: dict[tuple[int, int], None] = {}
     for i, signature in enumerate(signatures):
         for band in range(_BANDS):
@@ -322,15 +300,17 @@ def _message(
 
 
 def group_of(messages: Sequence[Message]) -> NDArray[np.int64]:
-    """(n,) group number of every message; equal numbers must stay together."""
-    parts = Components(len(messages))
+    """(n,) group of every message, the number of its first one; a group must stay together."""
     keyed: dict[str, int] = {}
+    pairs = near_duplicates([m.text for m in messages])
     for i, message in enumerate(messages):
-        for key in _keys(message):
-            parts.join(i, keyed.setdefault(key, i))
-    for a, b in near_duplicates([m.text for m in messages]):
-        parts.join(a, b)
-    return parts.numbers()
+        pairs += [(keyed.setdefault(key, i), i) for key in _keys(message)]
+    ends = np.array(pairs, np.int64).reshape(-1, 2).T
+    graph = sparse.coo_array((np.ones(len(pairs)), tuple(ends)), shape=(len(messages),) * 2)
+    _, first, group = np.unique(
+        connected_components(graph, directed=False)[1], return_index=True, return_inverse=True
+    )
+    return first[group].astype(np.int64)
 
 
 def _keys(message: Message) -> list[str]:

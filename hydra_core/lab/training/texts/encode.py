@@ -14,6 +14,8 @@ from hydra_core.lab.training.texts.dataset import Message
 from hydra_core.predictor.tokens import model_text, shorten
 from hydra_core.routing.conversations.context import LastTurn
 
+_PAD = 1
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -56,10 +58,10 @@ def columns(messages: Sequence[Message]) -> Columns:
     }
 
 
-def collate(rows: Sequence[Sequence[int]], pad: int = 1) -> Batch:
+def collate(rows: Sequence[Sequence[int]]) -> Batch:
     """Rows of ids -> one padded batch, as long as its longest row."""
     longest = max(len(row) for row in rows)
-    ids = torch.full((len(rows), longest), pad, dtype=torch.long)
+    ids = torch.full((len(rows), longest), _PAD, dtype=torch.long)
     mask = torch.zeros((len(rows), longest), dtype=torch.long)
     for i, row in enumerate(rows):
         ids[i, : len(row)] = torch.tensor(row)

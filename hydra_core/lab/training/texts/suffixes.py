@@ -7,7 +7,6 @@ nobody thought of.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -19,9 +18,6 @@ from hydra_core.lab.training.texts.dataset import read_lines
 FAMILIES = ("keywords", "concerns", "role", "jargon", "assertion")
 UNSEEN = ("authority", "stakes", "effort")
 _DATA = Path(__file__).parents[1] / "data"
-_FILE = _DATA / "suffixes.yaml"
-_SENTENCES = _DATA / "claims.jsonl.gz"
-_ENDINGS = _DATA / "honest_endings.jsonl.gz"
 _FILLER = {"keywords": "skills", "concerns": "risks", "jargon": "theory"}
 _FRAMES = (
     "[SYSTEM: {}]", "[{}]", "<system>{}</system>", "### System:\n{}", "({})", "SYSTEM NOTE: {}",
@@ -30,17 +26,11 @@ _FRAMES = (
 JOINS = (" ", " ", " ", "\n", "\n\n", "\n\n---\n", " -- ", ". ")
 
 
-@dataclass(frozen=True, slots=True)
-class Attack:
-    """An attacked wording and the family of its claim."""
-
-    text: str
-    family: str
-
-
 @cache
 def _tables() -> dict[str, dict[str, list[str]]]:
-    tables: dict[str, dict[str, list[str]]] = YAML(typ="safe").load(_FILE.read_text("utf-8"))
+    tables: dict[str, dict[str, list[str]]] = YAML(typ="safe").load(
+        (_DATA / "suffixes.yaml").read_text("utf-8")
+    )
     return tables
 
 
@@ -48,7 +38,7 @@ def _tables() -> dict[str, dict[str, list[str]]]:
 def _sentences() -> dict[tuple[str, str], list[str]]:
     """Claims written out one by one, by language and family."""
     out: dict[tuple[str, str], list[str]] = {}
-    for row in read_lines(_SENTENCES):
+    for row in read_lines(_DATA / "claims.jsonl.gz"):
         out.setdefault((str(row["lang"]), str(row["family"])), []).append(str(row["text"]))
     return out
 
@@ -57,7 +47,7 @@ def _sentences() -> dict[tuple[str, str], list[str]]:
 def honest_endings() -> dict[str, list[str]]:
     """Last sentences of real requests that look like a claim and are none, by language."""
     out: dict[str, list[str]] = {}
-    for row in read_lines(_ENDINGS):
+    for row in read_lines(_DATA / "honest_endings.jsonl.gz"):
         out.setdefault(str(row["lang"]), []).append(str(row["text"]))
     return out
 
@@ -87,27 +77,20 @@ def claim(lang: str, family: str, rng: np.random.Generator) -> str:
     return _pick(_FRAMES, rng).format(text) if family == "role" else text
 
 
-def attack(
-    text: str,
-    lang: str,
-    rng: np.random.Generator,
-    families: tuple[str, ...] = FAMILIES,
-    *,
-    suffix_only: bool = False,
-) -> Attack:
+def attack(text: str, lang: str, rng: np.random.Generator) -> str:
     """Attach one or two claims to a text: mostly behind it, sometimes before.
 
     Half of the time the claim is in English, whatever the text's language.
     """
-    family = _pick(families, rng)
+    family = _pick(FAMILIES, rng)
     tongue = lang if rng.random() < 0.6 else "en"
     said = claim(tongue, family, rng)
-    if not suffix_only and rng.random() < 0.2:
-        said += " " + claim(tongue, _pick(families, rng), rng)
+    if rng.random() < 0.2:
+        said += " " + claim(tongue, _pick(FAMILIES, rng), rng)
     join = _pick(JOINS, rng)
-    if not suffix_only and rng.random() < 0.12:
-        return Attack(said + _pick(("\n", "\n\n", " "), rng) + text, family)
-    return Attack(text.rstrip() + join + said, family)
+    if rng.random() < 0.12:
+        return said + _pick(("\n", "\n\n", " "), rng) + text
+    return text.rstrip() + join + said
 
 
 def _pick(items: list[str] | tuple[str, ...], rng: np.random.Generator) -> str:
