@@ -91,6 +91,10 @@ class Interval:
         ends = min(max(self.lo, lo), self.value), max(min(self.hi, hi), self.value)
         return Interval(self.value, *ends, reason=self.reason)
 
+    def columns(self, name: str) -> dict[str, float]:
+        """The three as columns of a table: `name`, `name_lo` and `name_hi`."""
+        return {name: self.value, f"{name}_lo": self.lo, f"{name}_hi": self.hi}
+
     def text(self, unit: str) -> str:
         """A difference with its interval: +0.6 pp [−0.8, +1.9], or why there is none."""
         ends = f"[{self.bounds(signed, ', ')}]" if self.known else f"({self.reason})"

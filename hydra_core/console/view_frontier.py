@@ -181,11 +181,7 @@ def policy_table(
 def _row(policy: str, detail: str, metrics: PolicyMetrics) -> dict[str, object]:
     row: dict[str, object] = {"policy": policy, "detail": detail}
     for name, interval, scale in _measures(metrics):
-        row |= {
-            name: interval.value * scale,
-            f"{name}_lo": interval.lo * scale,
-            f"{name}_hi": interval.hi * scale,
-        }
+        row |= interval.scaled(scale).columns(name)
     return row
 
 

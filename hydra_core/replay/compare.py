@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -57,6 +57,12 @@ class PolicyRun:
         if self.unknown is None:
             return self.quality
         return np.where(self.unknown, np.nan, self.quality)
+
+    def take(self, at: IntArray) -> PolicyRun:
+        """The same policy on some of the queries alone, by their places."""
+        parts = ("rows", "choice", "quality", "cost_usd", "oracle", "misrouted")
+        unknown = None if self.unknown is None else self.unknown[at]
+        return replace(self, unknown=unknown, **{name: getattr(self, name)[at] for name in parts})
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,27 +153,27 @@ def compare(
     rows, in_a, in_b = np.intersect1d(a.rows, b.rows, assume_unique=True, return_indices=True)
     if not rows.size:
         raise ValueError(f"'{a.name}' and '{b.name}' have no query in common")
+    left_out = len(a.rows) + len(b.rows) - 2 * int(rows.size)
+    a, b = a.take(in_a), b.take(in_b)
     groups = None
     if clusters is not None:
         groups = np.unique(np.asarray(clusters)[rows], return_inverse=True)[1]
-    quality = b.quality[in_b] - a.quality[in_a]
-    cost = b.cost_usd[in_b] - a.cost_usd[in_a]
-    best = np.maximum(a.oracle[in_a], b.oracle[in_b])
+    quality, cost = b.quality - a.quality, b.cost_usd - a.cost_usd
+    best = np.maximum(a.oracle, b.oracle)
     names = sorted({*a.ids, *b.ids})
     before, after = (
-        np.asarray([names.index(model) for model in run.ids])[run.choice[at]]
-        for run, at in ((a, in_a), (b, in_b))
+        np.asarray([names.index(model) for model in run.ids])[run.choice] for run in (a, b)
     )
     unknown = [
-        np.zeros(len(rows)) if run.unknown is None else run.unknown[at] * (before != after)
-        for run, at in ((a, in_a), (b, in_b))
+        np.zeros(len(rows)) if run.unknown is None else run.unknown * (before != after)
+        for run in (a, b)
     ]
     least, most = quality - unknown[0], quality + unknown[1]
     known = np.where(least == most, quality, np.nan)
 
     return Comparison(
         n=int(rows.size),
-        left_out=len(a.rows) + len(b.rows) - 2 * int(rows.size),
+        left_out=left_out,
         quality=mean_interval(quality, groups)
         .spanning(mean_interval(least, groups), mean_interval(most, groups))
         .clipped(*DIFFERENCE),
@@ -175,10 +181,10 @@ def compare(
         qr=ratio_interval(quality, best, groups)
         .spanning(ratio_interval(least, best, groups), ratio_interval(most, best, groups))
         .clipped(*DIFFERENCE),
-        retained=(_retained(a, in_a, best, groups), _retained(b, in_b, best, groups)),
-        misroute=mean_interval(b.misrouted[in_b] - a.misrouted[in_a], groups).clipped(*DIFFERENCE),
-        savings=saving_interval(b.cost_usd[in_b], a.cost_usd[in_a], groups),
-        mcnemar=mcnemar(b.quality[in_b], a.quality[in_a]),
+        retained=(_retained(a, best, groups), _retained(b, best, groups)),
+        misroute=mean_interval(b.misrouted - a.misrouted, groups).clipped(*DIFFERENCE),
+        savings=saving_interval(b.cost_usd, a.cost_usd, groups),
+        mcnemar=mcnemar(b.quality, a.quality),
         flips=_flips(names, before, after, known, cost),
         flipped=rows[before != after],
         rows=rows,
@@ -190,11 +196,10 @@ def compare(
     )
 
 
-def _retained(run: PolicyRun, at: IntArray, best: FloatArray, groups: IntArray | None) -> Interval:
-    least = run.quality[at]
-    found = ratio_interval(least, best, groups)
+def _retained(run: PolicyRun, best: FloatArray, groups: IntArray | None) -> Interval:
+    found = ratio_interval(run.quality, best, groups)
     if run.unknown is not None:
-        found = found.spanning(ratio_interval(least + run.unknown[at], best, groups))
+        found = found.spanning(ratio_interval(run.quality + run.unknown, best, groups))
     return found.clipped(*SHARE)
 
 

@@ -79,7 +79,7 @@ def test_the_receipt_names_the_model_that_the_run_chose(both):
         frame = receipts(int(row), found, ((always, sweep), (router, sweep)))
         at = int(np.searchsorted(found.found.rows, row))
         chosen = frame.loc[frame["says_b"] == "chosen", "model"].item()
-        assert chosen == found.b.models[found.at_b[at]]
+        assert chosen == found.b.models[at]
         eligible = frame.loc[frame["says_b"] == "eligible", "says_of_b"]
         assert (eligible <= 0.24).all()
 

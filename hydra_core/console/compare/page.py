@@ -78,7 +78,7 @@ def choose(options: dict[str, Side], a: Side, b: Side) -> tuple[DeltaGenerator, 
     return cards
 
 
-def views(own: Sweep, both: Paired, both_sides: Sides) -> str | None:
+def views(own: Sweep, both: Paired, both_sides: Sides) -> str:
     """The answer, then the view that is asked for, which is returned."""
     b = both_sides[1][0]
     compare_policies.answer(both)
@@ -86,12 +86,8 @@ def views(own: Sweep, both: Paired, both_sides: Sides) -> str | None:
     widgets.notes(own)
     if both.found.left_out:
         st.caption(f"{both.found.left_out:,} queries that only one of the two can route: left out.")
-    st.session_state.setdefault("compare.view", _VIEWS[0])
     with st.container(horizontal=True, horizontal_alignment="distribute"):
-        view = st.segmented_control(
-            "View", _VIEWS, key="compare.view", required=True, persist_state="session",
-            label_visibility="collapsed",
-        )  # fmt: skip
+        view = widgets.switch("View", _VIEWS, "compare.view")
         if b.knob is not None:
             reporting.button(both_sides[1][1], b.knob, "compare", "Report of B")
     if view == "Who moved":

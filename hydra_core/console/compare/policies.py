@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -31,6 +31,7 @@ from hydra_core.console.compare.view_tables import Sides, grouping, slices
 from hydra_core.console.figures.frontier import frontier_figure
 from hydra_core.console.figures.heat import heat_figure
 from hydra_core.console.numbers import per_resolved_text
+from hydra_core.console.state import bound
 from hydra_core.console.widgets import literal
 from hydra_core.replay.cascade import Checker
 from hydra_core.replay.report.significance import p_text
@@ -46,15 +47,14 @@ def choose(
     wide = narrow = place
     if side.knob is not None:
         wide, narrow = place.columns([7, 3], vertical_alignment="bottom")
-    key = f"compare.{letter}"
-    st.session_state[key] = side.id
     wide.selectbox(
         f"{letter.upper()} · {role}",
         list(options),
         format_func=lambda name: options[name].label,
-        key=key,
-        on_change=lambda: compare_state.put(
-            **{letter: st.session_state[key], f"knob_{letter}": None}
+        **bound(
+            f"compare.{letter}",
+            side.id,
+            lambda name: compare_state.put(**{letter: name, f"knob_{letter}": None}),
         ),
     )
     if side.kind is Kind.CASCADE:
@@ -63,16 +63,14 @@ def choose(
         return
     by_value = side.rule is Rule.VALUE
     field = f"compare.{'value' if by_value else 'tau'}_{letter}"
-    st.session_state[field] = side.knob
     narrow.number_input(
         "V in USD" if by_value else "Threshold τ",
         1e-9 if by_value else 0.0,
         None if by_value else 100.0,
         step=float(f"{side.knob / 10:.1g}") if by_value else 0.005,
         format="%.6g",
-        key=field,
-        on_change=lambda: compare_state.put(**{f"knob_{letter}": st.session_state[field]}),
         help="Of this side only; the catalog's own until you change it.",
+        **bound(field, side.knob, lambda knob: compare_state.put(**{f"knob_{letter}": knob})),
     )
 
 
@@ -87,14 +85,16 @@ def _checker(place: DeltaGenerator, letter: str, now: Checker) -> None:
     for column, (label, name, scale, most, step) in zip(
         place.columns(4, vertical_alignment="bottom"), settings, strict=True
     ):
-        key = f"compare.checker.{letter}.{name}"
-        st.session_state[key] = scale * getattr(now, name)
-        column.number_input(
-            label, 0.0, most, step=step, format="%.6g", key=key,
-            on_change=lambda key=key, name=name, scale=scale: compare_state.put(
-                checker=replace(now, **{name: st.session_state[key] / scale})
-            ),
-        )  # fmt: skip
+        shown = bound(
+            f"compare.checker.{letter}.{name}",
+            scale * getattr(now, name),
+            partial(_set_checker, now, name, scale),
+        )
+        column.number_input(label, 0.0, most, step=step, format="%.6g", **shown)
+
+
+def _set_checker(now: Checker, name: str, scale: float, value: float) -> None:
+    compare_state.put(checker=replace(now, **{name: value / scale}))
 
 
 def on_axes(both: Paired, own: Sweep, sides: Sides) -> None:
@@ -120,65 +120,43 @@ def side_figures(place: DeltaGenerator, found: Totals) -> None:
 def answer(both: Paired) -> None:
     """The sentence, then each difference with its paired interval."""
     found = both.found
-    title, box, icon = _headline(found.quality, found.savings)
-    box(literal(sentence(both)), title=title, icon=icon)
+    tone, title, icon = _headline(found.quality, found.savings)
+    widgets.toned(tone, sentence(both), title, icon)
     only_b, only_a = found.mcnemar.only_a, found.mcnemar.only_b
-    before, after = (
-        float(run.cost_usd[at].mean()) for run, at in ((both.a, both.at_a), (both.b, both.at_b))
-    )
-    entries = (
-        ("Quality", *_points(found.quality), "Mean quality of B minus that of A."),
-        (
-            "Quality retention",
-            *_points(found.qr),
-            "QR of B minus QR of A, both against one oracle: the best of either pool.",
-        ),
-        (
-            "Cost saved",
-            *_saved(found.savings, before, after),
-            f"1 − cost of B / cost of A: {literal(usd(after))} against "
-            f"{literal(usd(before))} per query.",
-        ),
-        (
-            "Overpaid queries",
-            *_points(found.misroute),
-            "Share of queries that a cheaper model than the chosen one resolved, B minus A.",
-        ),
-        (
-            "Resolved by one only",
-            f"{only_b:,} : {only_a:,}",
-            f"McNemar p {p_text(found.mcnemar.p_value)}",
-            f"{only_b:,} queries only B resolves, {only_a:,} only A. The p value says how likely "
-            "so uneven a split is if both were equally good.",
-        ),
-    )
-    for column, (label, value, interval, text) in zip(
-        st.columns(len(entries)), entries, strict=True
-    ):
-        column.metric(
-            label, literal(value), delta=literal(interval), delta_color="off", delta_arrow="off",
-            help=f"{text} Below: 95 % interval, paired by query."
-            if "McNemar" not in interval
-            else text,
-            border=True,
-        )  # fmt: skip
+    before, after = (float(run.cost_usd.mean()) for run in (both.a, both.b))
+    costs = f"{literal(usd(after))} against {literal(usd(before))}"
+    below = "Below: 95 % interval, paired by query."
+    widgets.metric_row([
+        ("Quality", *_points(found.quality), f"Mean quality of B minus that of A. {below}"),
+        ("Quality retention", *_points(found.qr),
+         f"QR of B minus QR of A, both against one oracle: the best of either pool. {below}"),
+        ("Cost saved", *_saved(found.savings, before, after),
+         f"1 − cost of B / cost of A: {costs} per query. {below}"),
+        ("Overpaid queries", *_points(found.misroute),
+         f"Share of queries that a cheaper model than the chosen one resolved, B minus A. {below}"),
+        ("Resolved by one only", f"{only_b:,} : {only_a:,}",
+         f"McNemar p {p_text(found.mcnemar.p_value)}",
+         f"{only_b:,} queries only B resolves, {only_a:,} only A. The p value says how likely "
+         "so uneven a split is if both were equally good."),
+    ])  # fmt: skip
 
 
-def _headline(quality: Interval, savings: Interval) -> tuple[str, Callable[..., object], str]:
+def _headline(quality: Interval, savings: Interval) -> tuple[str, str, str]:
+    """(tone, title, icon)."""
     cheaper, dearer = savings.lo > 0, savings.hi < 0
     if quality.lo > 0:
         if dearer:
-            return "B buys quality", st.info, ":material/trending_up:"
-        return "B is better and costs no more", st.success, ":material/trending_up:"
+            return "info", "B buys quality", "trending_up"
+        return "success", "B is better and costs no more", "trending_up"
     if quality.hi < 0:
         if cheaper:
-            return "B saves money and costs quality", st.warning, ":material/balance:"
-        return "A is better and costs no more", st.warning, ":material/trending_down:"
+            return "warning", "B saves money and costs quality", "balance"
+        return "warning", "A is better and costs no more", "trending_down"
     if cheaper:
-        return "B is cheaper; no loss in quality is shown", st.success, ":material/savings:"
+        return "success", "B is cheaper; no loss in quality is shown", "savings"
     if dearer:
-        return "B costs more; no gain in quality is shown", st.warning, ":material/trending_down:"
-    return "No difference can be shown", st.info, ":material/balance:"
+        return "warning", "B costs more; no gain in quality is shown", "trending_down"
+    return "info", "No difference can be shown", "balance"
 
 
 def _points(interval: Interval) -> tuple[str, str]:
@@ -207,15 +185,11 @@ def flips(both: Paired) -> None:
             "to another model.",
             width="content",
         )
-        st.session_state.setdefault("compare.measure", Measure.NUMBER)
-        measure = st.segmented_control(
-            "Colour", list(Measure), key="compare.measure", required=True,
-            persist_state="session", label_visibility="collapsed",
-        )  # fmt: skip
+        measure = widgets.switch("Colour", list(Measure), "compare.measure")
     if not moved:
         st.caption("Nothing moved, so there is no matrix to draw.")
         return
-    view = flip_view(both, measure or Measure.NUMBER)
+    view = flip_view(both, measure)
     widgets.figure(
         heat_figure(view, widgets.colors()),
         "compare.flips",
@@ -227,15 +201,8 @@ def flips(both: Paired) -> None:
 
 def by_slice(both: Paired, sweep: Sweep) -> None:
     """Differences by language or group: figure, then numbers."""
-    ways = grouping(sweep.evalset)
-    st.session_state.setdefault("compare.by", ways[0])
-    if st.session_state["compare.by"] not in ways:
-        st.session_state["compare.by"] = ways[0]
-    by = st.segmented_control(
-        "By", ways, format_func=str.capitalize, key="compare.by", required=True,
-        persist_state="session", label_visibility="collapsed",
-    )  # fmt: skip
-    frame = slices(both, sweep.evalset, by or ways[0])
+    by = widgets.switch("By", grouping(sweep.evalset), "compare.by", str.capitalize)
+    frame = slices(both, sweep.evalset, by)
     shown = frame.head(_MOST_SLICES)
     widgets.figure(
         deltas_figure(deltas_view(shown), widgets.colors()),

@@ -55,11 +55,7 @@ def queries(both: Paired, sides: Sides) -> None:
     if notes is None:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.session_state.setdefault("compare.which", Which.FLIPPED)
-        which = st.segmented_control(
-            "List", list(Which), key="compare.which", required=True, persist_state="session",
-            label_visibility="collapsed",
-        ) or Which.FLIPPED  # fmt: skip
+        which = widgets.switch("List", list(Which), "compare.which")
         st.space("stretch")
         languages = slice_names(evalset, "language")
         filters = _filters(both, languages)
@@ -97,8 +93,12 @@ def _nothing(which: Which, filters: Filters) -> str:
 def _filters(both: Paired, languages: np.typing.NDArray[np.str_]) -> Filters:
     count = sum(bool(st.session_state.get(key)) for key in _FILTERS[:3])
     count += st.session_state.get(_FILTERS[3], "all") != "all"
-    known = (_names(languages), both.models, both.models)
-    for key, options in zip(_FILTERS, known, strict=False):
+    known = (
+        ("Language", sorted(pd.unique(languages).tolist()), _FILTERS[0]),
+        ("A sent it to", both.models, _FILTERS[1]),
+        ("B sends it to", both.models, _FILTERS[2]),
+    )
+    for _, options, key in known:
         if st.session_state.get(key, "") not in ("", *options):  # a link of another set
             st.session_state[key] = ""
     with st.popover(f"Filters ({count})" if count else "Filters", icon=":material/filter_list:"):
@@ -110,19 +110,11 @@ def _filters(both: Paired, languages: np.typing.NDArray[np.str_]) -> Filters:
                 key=key,
                 persist_state="session",
             )
-            for label, options, key in (
-                ("Language", _names(languages), _FILTERS[0]),
-                ("A sent it to", both.models, _FILTERS[1]),
-                ("B sends it to", both.models, _FILTERS[2]),
-            )
+            for label, options, key in known
         )
         noted = st.selectbox("Notes", list(NOTED), key=_FILTERS[3], persist_state="session")
         st.button("Take all back", on_click=_reset, width="stretch", disabled=not count)
     return Filters(language or "", before or "", after or "", NOTED[noted or "all"])
-
-
-def _names(languages: np.typing.NDArray[np.str_]) -> list[str]:
-    return sorted(pd.unique(languages).tolist())
 
 
 def _reset() -> None:
@@ -191,7 +183,7 @@ def _detail(row: int, both: Paired, sides: Sides, notes: Sequence[Note]) -> None
     evalset = sides[0][1].evalset
     query = evalset.queries.iloc[row]
     at = int(np.searchsorted(both.found.rows, row))
-    a, b = (run.models[i[at]] for run, i in ((both.a, both.at_a), (both.b, both.at_b)))
+    a, b = both.a.models[at], both.b.models[at]
     quality, cost = both.found.delta_quality[at], both.found.delta_cost[at]
     st.markdown(
         f"**{literal(str(query['query_id']))}** :gray[A] {literal(str(a))} → :gray[B] "

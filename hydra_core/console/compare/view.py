@@ -92,18 +92,15 @@ class Totals:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Paired:
-    """Both runs, lined up by query, and their comparison.
+    """Both runs on the n queries they have in common, and their comparison.
 
     Attributes:
-        at_a, at_b: (n,) where each common query stands in a and in b.
         clusters: (n,) cluster numbers of the common queries, None when all are independent.
         models: Of either run, from cheapest to dearest by mean cost.
     """
 
     a: PolicyRun
     b: PolicyRun
-    at_a: IntArray
-    at_b: IntArray
     clusters: IntArray | None
     found: Comparison
     models: tuple[str, ...]
@@ -114,23 +111,12 @@ def routed_run(name: str, sweep: Sweep, knob: float) -> PolicyRun:
     return policy_run(name, sweep.data, sweep.route(knob))
 
 
-def oracle_run(sweep: Sweep) -> PolicyRun:
-    """The cheapest model that resolves each query, in hindsight."""
-    return policy_run("oracle", sweep.data, sweep.data.oracle)
-
-
 def mix_run(sweep: Sweep, mean_cost_usd: float, seed: int = 0) -> PolicyRun:
     """Constants mixed at random to spend this much: which query goes where is drawn once."""
     mix = matched_cost_mix(sweep.hull, mean_cost_usd)
     drawn = np.random.default_rng(seed).random(len(sweep.data.rows)) < mix.strong_share
     choice = np.where(drawn, mix.strong.index, mix.cheap.index)
     return policy_run(f"random mixture ({mix})", sweep.data, choice)
-
-
-def learned_run(sweep: Sweep, found: BaselineRun, mean_cost_usd: float) -> PolicyRun:
-    """A learned router at the setting of its knob that spends this much."""
-    choice = found.at_cost(mean_cost_usd, np.random.default_rng(0))
-    return policy_run(f"{found.name} router", sweep.data, choice)
 
 
 def side_run(
@@ -152,7 +138,7 @@ def side_run(
     if side.kind is Kind.ALWAYS:
         return constant_run(sweep.data, side.model)
     if side.kind is Kind.ORACLE:
-        return oracle_run(sweep)
+        return policy_run("oracle", sweep.data, sweep.data.oracle)
     if side.kind is Kind.CASCADE:
         return cascade(sweep.data, sweep.evalset, side.checker).run
     if side.kind is Kind.IMPORTED:
@@ -161,7 +147,9 @@ def side_run(
     costs = [one.mean_cost_usd for one in sweep.hull]
     spend = (costs[0] + costs[-1]) / 2 if other_cost_usd is None else other_cost_usd
     if side.kind is Kind.LEARNED:
-        return learned_run(sweep, (learned or {})[side.model], spend)
+        found = (learned or {})[side.model]
+        choice = found.at_cost(spend, np.random.default_rng(0))
+        return policy_run(f"{found.name} router", sweep.data, choice)
     return mix_run(sweep, spend)
 
 
@@ -173,36 +161,29 @@ def pair(a: PolicyRun, b: PolicyRun, sweep: Sweep) -> Paired:
     """
     whole = sweep.evalset.clusters
     found = compare(a, b, whole)
+    cost = sweep.evalset.mean_cost()
+    used = {*np.unique(a.models).tolist(), *np.unique(b.models).tolist()}
     return Paired(
-        a=a,
-        b=b,
-        at_a=np.searchsorted(a.rows, found.rows),
-        at_b=np.searchsorted(b.rows, found.rows),
+        a=a.take(np.searchsorted(a.rows, found.rows)),
+        b=b.take(np.searchsorted(b.rows, found.rows)),
         clusters=None if whole is None else whole[found.rows],
         found=found,
-        models=_models(a, b, sweep),
+        models=tuple(sorted(used, key=lambda model: (cost.get(model, np.inf), model))),
     )
-
-
-def _models(a: PolicyRun, b: PolicyRun, sweep: Sweep) -> tuple[str, ...]:
-    used = {*np.unique(a.models).tolist(), *np.unique(b.models).tolist()}
-    cost = sweep.evalset.mean_cost()
-    return tuple(sorted(used, key=lambda model: (cost.get(model, np.inf), model)))
 
 
 def totals(both: Paired) -> tuple[Totals, Totals]:
     """Each side's figures on the common queries; QR of both against one oracle."""
-    sides = ((both.a, both.at_a), (both.b, both.at_b))
-    found = [
+    a, b = (
         Totals(
-            quality=mean_interval(run.quality[at], both.clusters).clipped(*SHARE),
-            mean_cost_usd=mean_interval(run.cost_usd[at], both.clusters).clipped(*COST),
-            per_resolved_usd=per_resolved(run.cost_usd[at], run.quality[at], both.clusters),
+            quality=mean_interval(run.quality, both.clusters).clipped(*SHARE),
+            mean_cost_usd=mean_interval(run.cost_usd, both.clusters).clipped(*COST),
+            per_resolved_usd=per_resolved(run.cost_usd, run.quality, both.clusters),
             qr=retained,
         )
-        for (run, at), retained in zip(sides, both.found.retained, strict=True)
-    ]
-    return found[0], found[1]
+        for run, retained in zip((both.a, both.b), both.found.retained, strict=True)
+    )
+    return a, b
 
 
 def cascade_text(side: Side, sweep: Sweep) -> str:
@@ -242,17 +223,14 @@ _MOST_PERCENT = 300.0
 def sentence(both: Paired) -> str:
     """What B changes against A, in one plain sentence with its intervals."""
     found = both.found
-    before, after = both.a.cost_usd[both.at_a].mean(), both.b.cost_usd[both.at_b].mean()
+    before, after = (float(run.cost_usd.mean()) for run in (both.a, both.b))
     if not found.flipped.size:
         return f"Both send every one of the {found.n:,} queries to the same model."
     saved = found.savings.scaled(100.0)
     if not np.isfinite(saved.value):
-        spent = f"B costs {usd(float(after))} per query, A nothing"
+        spent = f"B costs {usd(after)} per query, A nothing"
     else:
-        spent = (
-            f"B costs {_relative_cost(saved)}, {usd(float(after))} instead of "
-            f"{usd(float(before))} per query"
-        )
+        spent = f"B costs {_relative_cost(saved)}, {usd(after)} instead of {usd(before)} per query"
     change = found.quality.scaled(100.0)
     ends = f"95 % interval {change.bounds(signed)}" if change.known else change.reason
     gained = f"{signed(abs(change.value))[1:]} points of quality ({ends})"
@@ -263,8 +241,7 @@ def sentence(both: Paired) -> str:
     if found.unknown:
         return (
             f"{spent}. How its quality compares is not known: {100 * found.unknown:.1f} % of the "
-            f"queries go to models without outcomes ({change.bounds(signed)} "
-            "points)."
+            f"queries go to models without outcomes ({change.bounds(signed)} points)."
         )
     return f"{spent}. No measurable difference in quality: {signed(change.value)} points ({ends})."
 
@@ -288,7 +265,7 @@ class Measure(StrEnum):
 
 def flip_view(both: Paired, measure: Measure) -> HeatView:
     """From which model (row, A) to which (column, B); queries that stayed are not coloured."""
-    before, after = both.a.models[both.at_a], both.b.models[both.at_b]
+    before, after = both.a.models, both.b.models
     rows, columns = (tuple(m for m in both.models if m in set(x.tolist())) for x in (before, after))
     cells = {(cell.before, cell.after): cell for cell in both.found.flips}
     stayed = dict(zip(*np.unique(before[before == after], return_counts=True), strict=True))
@@ -340,20 +317,15 @@ def _cell_hover(row: str, column: str, cell: FlipCell | None, kept: int) -> str:
         return f"{kept:,} queries stay with <b>{plain(row)}</b>" if kept else "no query"
     return (
         f"<b>{plain(row)} → {plain(column)}</b><br>{cell.queries:,} queries<br>quality "
-        f"{points(cell.delta_quality)}<br>"
-        f"cost {signed_usd(cell.delta_cost_usd)} per query"
+        f"{points(cell.delta_quality)}<br>cost {signed_usd(cell.delta_cost_usd)} per query"
     )
 
 
 def deltas_view(frame: pd.DataFrame) -> DeltasView:
     """The figure of `comparison.slices`: its first rows are the largest."""
-    columns = {
-        name: frame[name].to_numpy(np.float64)
-        for name in ("quality", "quality_lo", "quality_hi", "savings", "savings_lo", "savings_hi")
-    }
+    columns = ("n", "quality", "quality_lo", "quality_hi", "savings", "savings_lo", "savings_hi")
     return DeltasView(
         names=tuple(frame["name"]),
-        n=frame["n"].to_numpy(np.float64),
-        small=tuple(bool(value) for value in frame["small"]),
-        **columns,
+        small=tuple(frame["small"].tolist()),
+        **{name: frame[name].to_numpy(np.float64) for name in columns},
     )

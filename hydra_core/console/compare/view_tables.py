@@ -6,7 +6,7 @@ No streamlit.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from enum import StrEnum
 
 import numpy as np
@@ -17,14 +17,10 @@ from hydra_core.base.types import FloatArray, IntArray, Rule
 from hydra_core.console.compare.view import Paired, Side
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.predictor.languages import group_of, language_name
+from hydra_core.replay.compare import PolicyRun
 from hydra_core.replay.evaluation import Evaluation
 from hydra_core.replay.languages import SMALL
-from hydra_core.replay.significance import (
-    holm,
-    mcnemar,
-    mean_interval,
-    saving_interval,
-)
+from hydra_core.replay.significance import holm, mcnemar, mean_interval, saving_interval
 from hydra_core.replay.sweep import Sweep
 
 
@@ -38,18 +34,13 @@ def group_table(evaluation: Evaluation) -> pd.DataFrame:
     rows = []
     for one in evaluation.groups:
         to = apart.get(one.name)
-        figures = {
-            "qr": one.qr,
-            "cs": one.cs,
-            "qr_english": to.qr if to else unknown,
-            "cs_english": to.cs if to else unknown,
-        }
-        row: dict[str, object] = {"group": one.name, "n": one.n, "small": one.small}
-        for name, interval in figures.items():
-            ends = (interval.value, interval.lo, interval.hi)
-            keys = (name, f"{name}_lo", f"{name}_hi")
-            row |= dict(zip(keys, (100 * end for end in ends), strict=True))
-        rows.append(row)
+        rows.append(
+            {"group": one.name, "n": one.n, "small": one.small}
+            | one.qr.scaled(100.0).columns("qr")
+            | one.cs.scaled(100.0).columns("cs")
+            | (to.qr if to else unknown).scaled(100.0).columns("qr_english")
+            | (to.cs if to else unknown).scaled(100.0).columns("cs_english")
+        )
     return pd.DataFrame(rows)
 
 
@@ -63,54 +54,43 @@ def slices(both: Paired, evalset: EvalSet, by: str) -> pd.DataFrame:
         One row per value: name, n, quality and savings with bounds in percent points and percent,
         flipped in percent, p (McNemar, Holm-corrected over the rows), small.
     """
-    rows = both.found.rows
-    names = slice_names(evalset, by)[rows]
-    moved = both.a.models[both.at_a] != both.b.models[both.at_b]
+    names = slice_names(evalset, by)[both.found.rows]
     values, which, counts = np.unique(names, return_inverse=True, return_counts=True)
     made = [
-        _slice(both, str(values[i]), np.flatnonzero(which == i), moved)
+        _slice(both, str(values[i]), np.flatnonzero(which == i))
         for i in np.lexsort((values, -counts))
     ]
-    adjusted = holm([float(str(row["p"])) for row in made])
-    return pd.DataFrame(made).assign(p=list(adjusted))
+    frame = pd.DataFrame(made)
+    return frame.assign(p=list(holm(frame["p"].tolist())))
 
 
 def slice_names(evalset: EvalSet, by: str) -> np.typing.NDArray[np.str_]:
     """(rows of the eval set,) the slice each query belongs to."""
-    if by == "language group":
+    name = {"language group": group_of, "language": language_name}.get(by)
+    if name is not None:
         codes = evalset.queries["language"].astype(str)
-        return codes.map({code: group_of(code) for code in codes.unique()}).to_numpy(str)
-    if by == "language":
-        codes = evalset.queries["language"].astype(str)
-        return codes.map({code: language_name(code) for code in codes.unique()}).to_numpy(str)
+        return codes.map({code: name(code) for code in codes.unique()}).to_numpy(str)
     return evalset.queries[by].fillna("(none)").astype(str).to_numpy(str)
 
 
-def _slice(
-    both: Paired, name: str, inside: IntArray, moved: np.typing.NDArray[np.bool_]
-) -> dict[str, object]:
+def _slice(both: Paired, name: str, inside: IntArray) -> dict[str, object]:
     clusters = None if both.clusters is None else both.clusters[inside]
     if clusters is not None:
         clusters = np.unique(clusters, return_inverse=True)[1]
     units = len(inside) if clusters is None else int(np.unique(clusters).size)
-    a, b = both.at_a[inside], both.at_b[inside]
+    a, b = both.a.take(inside), both.b.take(inside)
     least, most = (
         mean_interval(values[inside], clusters) for values in (both.found.least, both.found.most)
     )
     quality = least.spanning(most).clipped(*DIFFERENCE).scaled(100.0)
-    saved = saving_interval(both.b.cost_usd[b], both.a.cost_usd[a], clusters).scaled(100.0)
-    test = mcnemar(both.b.quality[b], both.a.quality[a])
+    saved = saving_interval(b.cost_usd, a.cost_usd, clusters).scaled(100.0)
     return {
         "name": name,
         "n": len(inside),
-        "quality": quality.value,
-        "quality_lo": quality.lo,
-        "quality_hi": quality.hi,
-        "savings": saved.value,
-        "savings_lo": saved.lo,
-        "savings_hi": saved.hi,
-        "flipped": 100 * float(moved[inside].mean()),
-        "p": test.p_value,
+        **quality.columns("quality"),
+        **saved.columns("savings"),
+        "flipped": 100 * float((a.models != b.models).mean()),
+        "p": mcnemar(b.quality, a.quality).p_value,
         "small": units < SMALL,
     }
 
@@ -158,9 +138,7 @@ class Filters:
     @property
     def count(self) -> int:
         """How many are set."""
-        return sum((bool(self.language), bool(self.before), bool(self.after))) + (
-            self.noted is not None
-        )
+        return sum(one not in ("", None) for one in astuple(self))
 
 
 def selected(
@@ -177,39 +155,34 @@ def selected(
         noted: Row numbers in the eval set that carry a note.
     """
     found = both.found
-    before, after = both.a.models[both.at_a], both.b.models[both.at_b]
+    before, after = both.a.models, both.b.models
     quality, cost = found.delta_quality, found.delta_cost
     keep = {
         Which.FLIPPED: before != after,
         Which.LOSSES: quality < -_EVEN,
         Which.WASTES: (cost > _EVEN) & (quality <= _EVEN),
     }[which]
-    if filters.language:
-        keep = keep & (languages[found.rows] == filters.language)
-    if filters.before:
-        keep = keep & (before == filters.before)
-    if filters.after:
-        keep = keep & (after == filters.after)
+    for wanted, given in (
+        (filters.language, languages[found.rows]),
+        (filters.before, before),
+        (filters.after, after),
+    ):
+        if wanted:
+            keep = keep & (given == wanted)
     if filters.noted is not None:
         known = np.isin(found.rows, np.fromiter(noted, dtype=np.intp, count=len(noted)))
         keep = keep & (known == filters.noted)
     at = np.flatnonzero(keep)
     if which is Which.FLIPPED:
         return at
-    order = (
-        np.lexsort((-cost[at], quality[at]))
-        if which is Which.LOSSES
-        else np.argsort(-cost[at], kind="stable")
-    )
-    return at[order][:MOST_TRIAGED]
+    first = (quality[at],) if which is Which.LOSSES else ()
+    return at[np.lexsort((-cost[at], *first))][:MOST_TRIAGED]
 
 
 def query_page(both: Paired, sides: Sides, at: IntArray, notes: dict[str, int]) -> pd.DataFrame:
     """A table of some common queries: what each side chose and what it changed.
 
     Args:
-        both: The pair.
-        sides: Its policies, each with what it was replayed on.
         at: Positions among the common queries.
         notes: Query id -> number of notes.
     """
@@ -230,7 +203,7 @@ def whole_table(both: Paired, sides: Sides, at: IntArray) -> pd.DataFrame:
 
     With the query's requirements, and where a side routes by value its predicted success.
     """
-    found, a, b = both.found, both.at_a[at], both.at_b[at]
+    found, a, b = both.found, both.a.take(at), both.b.take(at)
     evalset = sides[0][1].evalset
     queries = evalset.queries.iloc[found.rows[at]]
     texts = {} if evalset.texts is None else {"text": queries["text"].astype(str).to_numpy()}
@@ -238,37 +211,30 @@ def whole_table(both: Paired, sides: Sides, at: IntArray) -> pd.DataFrame:
         {
             "query_id": queries["query_id"].astype(str).to_numpy(),
             "language": queries["language"].astype(str).to_numpy(),
-            "model_a": both.a.models[a],
-            "model_b": both.b.models[b],
-            "quality_a": both.a.known_quality[a],
-            "quality_b": both.b.known_quality[b],
+            "model_a": a.models,
+            "model_b": b.models,
+            "quality_a": a.known_quality,
+            "quality_b": b.known_quality,
             "quality_change": found.delta_quality[at],
-            "cost_usd_a": both.a.cost_usd[a],
-            "cost_usd_b": both.b.cost_usd[b],
+            "cost_usd_a": a.cost_usd,
+            "cost_usd_b": b.cost_usd,
             "cost_change_usd": found.delta_cost[at],
-            **texts,
         }
     )
-    last = frame.shape[1] - len(texts)
-    for place, (name, column) in enumerate(_read_of(both, sides, at).items(), last):
-        frame.insert(place, name, column)
-    return frame
+    return frame.assign(**_read_of((a, b), sides), **texts)
 
 
-def _read_of(both: Paired, sides: Sides, at: IntArray) -> dict[str, FloatArray]:
+def _read_of(runs: tuple[PolicyRun, PolicyRun], sides: Sides) -> dict[str, FloatArray]:
     """What was read of the queries: requirements, and the success predicted for each choice."""
-    rows = both.found.rows[at]
+    rows = runs[0].rows
     data, catalog = sides[0][1].data, sides[0][1].catalog
     needs = data.requirements[np.searchsorted(data.rows, rows)]
     found = {f"needs_{name}": needs[:, k] for k, name in enumerate(catalog.dimensions)}
-    for letter, run, mine, (_, sweep) in (
-        ("a", both.a, both.at_a, sides[0]),
-        ("b", both.b, both.at_b, sides[1]),
-    ):
+    for letter, run, (_, sweep) in zip("ab", runs, sides, strict=True):
         if sweep.data.predicted is None:
             continue
         models = {model: i for i, model in enumerate(sweep.data.pool.ids)}
-        chosen = [models.get(str(model), -1) for model in run.models[mine[at]]]
+        chosen = [models.get(str(model), -1) for model in run.models]
         success = sweep.data.predicted.success[np.searchsorted(sweep.data.rows, rows), chosen]
         found[f"predicted_success_{letter}"] = np.where(np.array(chosen) < 0, np.nan, success)
     return found
@@ -306,13 +272,9 @@ def receipts(row: int, both: Paired, sides: Sides) -> pd.DataFrame:
             ],
         }
     )
-    position = int(np.searchsorted(both.found.rows, row))
-    for letter, run, at, (side, sweep) in (
-        ("a", both.a, both.at_a, sides[0]),
-        ("b", both.b, both.at_b, sides[1]),
-    ):
-        chosen = str(run.models[at[position]])
-        of, says = _receipt(row, models, side, sweep, chosen)
+    at = int(np.searchsorted(both.found.rows, row))
+    for letter, run, (side, sweep) in zip("ab", (both.a, both.b), sides, strict=True):
+        of, says = _receipt(row, models, side, sweep, str(run.models[at]))
         frame[f"says_of_{letter}"], frame[f"says_{letter}"] = of, says
     return frame
 

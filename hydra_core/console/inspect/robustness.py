@@ -275,12 +275,7 @@ def figures(found: Findings) -> None:
 
 def questions(routed: RoutedAttacks, found: Findings) -> None:
     """Families, languages, the knob, slips, or single messages."""
-    if st.session_state.get("robustness.view") not in _PARTS:
-        st.session_state["robustness.view"] = _PARTS[0]
-    part = st.segmented_control(
-        "Part", _PARTS, key="robustness.view", required=True,
-        label_visibility="collapsed", persist_state="session",
-    )  # fmt: skip
+    part = widgets.switch("Part", _PARTS, "robustness.view")
     if part == "Messages":
         _messages(routed.exchanges(found.knob), views.unusual_text(routed.attacked))
     elif part == "Along the knob":
@@ -294,7 +289,7 @@ def questions(routed: RoutedAttacks, found: Findings) -> None:
         )
     else:
         view = views.languages_view(found) if part == "Languages" else views.families_view(found)
-        _intervals(view, f"Share of attacks that succeed by {str(part).lower()}")
+        _intervals(view, f"Share of attacks that succeed by {part.lower()}")
         st.caption(
             "Lines are 95 % intervals (Wilson). The suffix only claims difficulty, so the model "
             "should not change."

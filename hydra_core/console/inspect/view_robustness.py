@@ -105,7 +105,7 @@ def slips_view(found: Findings) -> IntervalsView:
     rates = [flip.rate for flip in found.flips]
     return IntervalsView(
         tuple(flip.change.capitalize() for flip in found.flips),
-        (_rates("Another model", rates, "accent"),),
+        (Series.of("Another model", rates, scale=100.0),),
         "Messages sent to another model",
         unit=" %",
     )
@@ -115,10 +115,13 @@ def knob_view(
     knobs: Sequence[float], rows: Sequence[AttackRow], now: float, *, by_value: bool
 ) -> KnobRateView:
     """Attack success along the knob."""
-    rates = [row.success for row in rows]
+    ends = 100.0 * np.array([[row.success.value, row.success.lo, row.success.hi] for row in rows])
+    value, low, high = ends.T
     return KnobRateView(
         knob=np.asarray(knobs, dtype=float),
-        **_arrays(rates),
+        value=value,
+        low=low,
+        high=high,
         now=now,
         title="V, USD for one more resolved query" if by_value else TAU.title,
         named=f"V ${now:.4g}" if by_value else f"τ {now:.3g}",
@@ -161,20 +164,7 @@ def unusual_text(found: Attacked) -> str:
 
 
 def _series(name: str, rows: Sequence[AttackRow], tone: str) -> Series:
-    return _rates(name, [row.success for row in rows], tone)
-
-
-def _rates(name: str, rates: Sequence[Interval], tone: str) -> Series:
-    found = _arrays(rates)
-    return Series(name, found["value"], found["low"], found["high"], tone)
-
-
-def _arrays(rates: Sequence[Interval]) -> dict[str, np.ndarray]:
-    ends = (("value", "value"), ("low", "lo"), ("high", "hi"))
-    return {
-        key: 100.0 * np.array([getattr(rate, end) for rate in rates], dtype=float)
-        for key, end in ends
-    }
+    return Series.of(name, [row.success for row in rows], tone, scale=100.0)
 
 
 def _percent(rate: Interval) -> str:

@@ -86,8 +86,8 @@ def standing_frame(table: SignificanceTable) -> pd.DataFrame:
         row: dict[str, object] = {"policy": one.name, "chosen": one.chosen, "n": table.n}
         row["count"] = one.count
         for name in ("resolved", "quality", "qr", "cs"):
-            row |= _bounds(name, getattr(one, name).scaled(100.0))
-        row |= _bounds("cost", one.mean_cost_usd)
+            row |= getattr(one, name).scaled(100.0).columns(name)
+        row |= one.mean_cost_usd.columns("cost")
         row |= {"only_it": one.only_it, "only_strong": one.only_strong, "p": one.p_value}
         rows.append(row)
     return pd.DataFrame(rows)
@@ -98,8 +98,8 @@ def pair_frame(table: SignificanceTable) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {"a": one.a, "b": one.b}
-            | _bounds("quality", one.quality.scaled(100.0))
-            | _bounds("cost", one.cost_usd)
+            | one.quality.scaled(100.0).columns("quality")
+            | one.cost_usd.columns("cost")
             | {"only_a": one.only_a, "only_b": one.only_b, "p": one.p_value}
             for one in table.contrasts
         ]
@@ -198,10 +198,6 @@ _SPECIAL = {
 
 def _escaped(text: str) -> str:
     return "".join(_SPECIAL.get(char, char) for char in text)
-
-
-def _bounds(name: str, found: Interval) -> dict[str, object]:
-    return {name: found.value, f"{name}_lo": found.lo, f"{name}_hi": found.hi}
 
 
 def _range(found: Interval) -> str:
