@@ -20,10 +20,11 @@ from pathlib import Path
 
 import numpy as np
 
-from hydra_core.choosing.heads import choose, fit, fit_costs, fit_newcomers, grouped_parts
+from hydra_core.choosing.heads import choose, fit, fit_costs, grouped_parts
 from hydra_core.choosing.learn import learn
 from hydra_core.choosing.lift import lift_of
 from hydra_core.choosing.material import gather
+from hydra_core.choosing.sources.newcomers import fit_newcomers
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.evalsets.score_files import messages_of
 from hydra_core.evalsets.scoring import score_evalset

@@ -92,7 +92,7 @@ def newcomer_lifts(material, model, seed):
         last, others = without(train, model)
         choice = choose(others, np.random.default_rng([seed, number]))
         heads = fit(others, choice, seed=seed)
-        success = np.clip(choice.held_out[:, :1] + choice.held_out[:, 1:], 0.0, 1.0)
+        success = np.clip(choice.held_out, 0.0, 1.0)
         for name, (has_rate, count, error) in CASES.items():
             for draw, into in enumerate(cases[name]):
                 drawn = np.random.default_rng([seed, number, draw]).permutation(train.n)[:count]

@@ -19,7 +19,7 @@ from hydra_core.replay.operating_point import (
     knee,
 )
 from hydra_core.replay.replay import ReplayData
-from hydra_core.replay.step_curve import CurvePoint, StepCurve
+from hydra_core.replay.step_curve import StepCurve
 
 
 class AimKind(StrEnum):
@@ -86,15 +86,27 @@ def aim_at(
     Raises:
         InfeasibleError: It cannot be met and `strict` is on.
     """
-    met = True
+    met, dearest = True, max(float(data.cost_usd.mean(axis=0).max()), 1e-300)
     if aim.kind is AimKind.HYPERVOLUME:
         point, score = knee(curve), hypervolume(curve, data)
     elif aim.kind is AimKind.CHEAPEST_WITH_QR:
-        point, met = _cheapest(curve, aim.value * oracle_quality, strict)
-        score = -point.mean_cost_usd / _dearest(data) if met else point.quality - 10.0
+        try:
+            point = cheapest_with_quality(curve, aim.value * oracle_quality)
+            score = -point.mean_cost_usd / dearest
+        except InfeasibleError:
+            if strict:
+                raise
+            point, met = best_with_cost(curve, np.inf), False
+            score = point.quality - 10.0
     else:
-        point, met = _best(curve, aim.value, strict)
-        score = point.quality if met else -point.mean_cost_usd / _dearest(data) - 10.0
+        try:
+            point = best_with_cost(curve, aim.value)
+            score = point.quality
+        except InfeasibleError:
+            if strict:
+                raise
+            point, met = curve.point(int(curve.mean_cost_usd.argmin())), False
+            score = -point.mean_cost_usd / dearest - 10.0
     base = oracle_quality if oracle_quality > 0 else 1.0
     return Aimed(point.knob, score, point.quality / base, point.mean_cost_usd, met)
 
@@ -109,28 +121,6 @@ def cross_fit_aim(data: ReplayData, aim: Aim, rule: Rule = Rule.SHORTFALL) -> Cr
         return aim_at(curve, aim, quality_of_oracle(half), half).knob
 
     return cross_fit(data, knob_of, rng=np.random.default_rng(0), rule=rule)
-
-
-def _cheapest(curve: StepCurve, quality: float, strict: bool) -> tuple[CurvePoint, bool]:
-    try:
-        return cheapest_with_quality(curve, quality), True
-    except InfeasibleError:
-        if strict:
-            raise
-        return best_with_cost(curve, np.inf), False
-
-
-def _best(curve: StepCurve, cost: float, strict: bool) -> tuple[CurvePoint, bool]:
-    try:
-        return best_with_cost(curve, cost), True
-    except InfeasibleError:
-        if strict:
-            raise
-        return curve.point(int(curve.mean_cost_usd.argmin())), False
-
-
-def _dearest(data: ReplayData) -> float:
-    return max(float(data.cost_usd.mean(axis=0).max()), 1e-300)
 
 
 def hypervolume(curve: StepCurve, data: ReplayData) -> float:

@@ -28,6 +28,7 @@ from hydra_core.choosing.sources.newcomers import (
     newcomer_head,
     newcomer_range,
     place_newcomer,
+    success_of,
 )
 from hydra_core.choosing.sources.outcomes import Outcomes
 from hydra_core.choosing.sources.success_profiles import fit_success_profiles
@@ -35,13 +36,9 @@ from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.outcome_model.features import Messages
 from hydra_core.outcome_model.heads import Linear, log_odds
 from hydra_core.outcome_model.model import LEAST_OUTCOMES, Costs
-from hydra_core.outcome_model.raw import Predicted, Raw
+from hydra_core.outcome_model.raw import Raw
 from hydra_core.replay.metrics import picked
-from hydra_core.routing.matcher import (
-    choices_in_order,
-    cost_order,
-    returns_on_upgrading,
-)
+from hydra_core.routing.matcher import choices_in_order, cost_order, returns_on_upgrading
 
 #: Outcomes of the newcomer at which a rate is rehearsed.
 COUNTS: Final = (0, 10, 25, 50)
@@ -54,6 +51,7 @@ _SETTINGS: Final = 200
 _EXTREMES: Final = (0.02, 0.98)
 _LEAST_LIFT: Final = 0.002
 _BLEND: Final = np.array([3.0, 1.0])
+_MEASURED: Final = ("quality", "cost_usd", "input_tokens", "output_tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +68,8 @@ class Rehearsal:
 
     def numbers(self) -> dict[str, Any]:
         """Return it JSON-ready."""
-        kept, wrong = (
-            {str(count): share for count, share in one.items()}
-            for one in (self.kept, self.kept_wrong)
-        )
+        kept = {str(count): share for count, share in self.kept.items()}
+        wrong = {str(count): share for count, share in self.kept_wrong.items()}
         return {"kept": kept, "kept_wrong": wrong, "sentence": self.sentence}
 
     @property
@@ -129,7 +125,7 @@ def with_newcomers(
     newcomers = []
     for name, rate in placed.items():
         material = _widened(learning.material, name)
-        every = _Rows.of(material, known, learning.logged)
+        every = _rows(material, known, learning.logged)
         per_mtok, dearer = None, None
         if prices is not None:
             per_mtok = np.array([prices[one] for one in material.models])
@@ -141,12 +137,9 @@ def with_newcomers(
             every.success,
             name,
             rate=rate,
-            quality=every.quality,
-            cost_usd=every.cost_usd,
-            input_tokens=every.input_tokens,
-            output_tokens=every.output_tokens,
             dearer=dearer,
             about=known,
+            **every.own,
         )
         success = _cross_fitted(every, known, rate, learning.seed)
         raw = _beside(learning.raw, success[: material.n], heads.costs)
@@ -164,8 +157,9 @@ def with_newcomers(
             reliability=reliability(predicted.success, material.quality),
             logged=logged,
         )
-        counted = int(np.isfinite(every.quality).sum())
-        spread = newcomer_range(every.success, every.quality, rate, known)
+        quality = every.own["quality"]
+        counted = int(np.isfinite(quality).sum())
+        spread = newcomer_range(every.success, quality, rate, known)
         newcomers.append(Newcomer(name, rate, counted, spread))
     if not newcomers:
         return learning
@@ -232,9 +226,8 @@ def rehearsal_of(learning: Learning, seed: int = 0) -> Rehearsal | None:
         material.cost_usd[rows, :b],
         np.unique(material.clusters[rows], return_inverse=True)[1],
     )
-    said = Predicted(learning.predicted.success[:, :b], learning.predicted.cost_usd[:, :b])
-    said = said.take(rows)
-    return rehearse(said.success, said.cost_usd, outcomes, seed=seed)
+    said = learning.predicted.take(rows)
+    return rehearse(said.success[:, :b], said.cost_usd[:, :b], outcomes, seed=seed)
 
 
 def rehearse_profiles(outcomes: Outcomes, *, seed: int = 0) -> Rehearsal | None:
@@ -247,7 +240,7 @@ def rehearse_profiles(outcomes: Outcomes, *, seed: int = 0) -> Rehearsal | None:
     if np.unique(outcomes.clusters).size < _FOLDS:
         return None
     part = grouped_parts(outcomes.clusters, _FOLDS, np.random.default_rng(seed))
-    success, cost_usd = np.empty(outcomes.quality.shape), np.empty(outcomes.quality.shape)
+    success, cost_usd = np.empty((2, *outcomes.quality.shape))
     for number in range(_FOLDS):
         rows = np.flatnonzero(part == number)
         fitted = fit_success_profiles(outcomes.take(np.flatnonzero(part != number)))
@@ -276,79 +269,71 @@ def _said(
 ) -> FloatArray:
     """(n,) success of a newcomer."""
     head = newcomer_head(success, quality, rate=rate, about=about)
-    odds = head(log_odds(success).astype(np.float32))[:, 0].astype(np.float64)
-    result: FloatArray = 1.0 / (1.0 + np.exp(-odds))
-    return result
+    return success_of(head(log_odds(success).astype(np.float32))[:, 0].astype(np.float64))
 
 
 def _widened(material: Material, name: str) -> Material:
     """The material with a column for one more model, NaN where the set says nothing of it."""
-    evalset, rows = material.evalset, material.rows
-    column = evalset.models.index(name) if name in evalset.models else None
-
-    def beside(values: FloatArray | None, whole: FloatArray | None) -> FloatArray | None:
-        if values is None:
-            return None
-        known = column is not None and whole is not None
-        own = whole[rows, column] if known and whole is not None else np.full(len(values), np.nan)
-        return np.column_stack([values, own])
-
-    quality = beside(material.quality, evalset.quality)
-    cost_usd = beside(material.cost_usd, evalset.cost_usd)
-    assert quality is not None
-    assert cost_usd is not None
-    extras = evalset.extras
+    own = _column(material.evalset, name, material.rows)
+    wide: dict[str, Any] = {
+        key: np.column_stack([values, own[key]])
+        for key in _MEASURED
+        if (values := getattr(material, key)) is not None
+    }
     return replace(
         material,
         models=(*material.models, name),
-        quality=quality,
-        cost_usd=cost_usd,
-        input_tokens=beside(material.input_tokens, extras.get("input_tokens")),
-        output_tokens=beside(material.output_tokens, extras.get("output_tokens")),
         others=np.empty((material.n, 0)),
         logged=None if material.logged is None else _widened(material.logged, name),
+        **wide,
     )
+
+
+def _column(evalset: EvalSet, name: str, rows: IntArray) -> dict[str, FloatArray]:
+    """(p,) what a set measured of one model on some rows, NaN where it says nothing."""
+    whole = {"quality": evalset.quality, "cost_usd": evalset.cost_usd, **evalset.extras}
+    known = name in evalset.models
+    return {
+        key: whole[key][rows, evalset.models.index(name)]
+        if known and key in whole
+        else np.full(rows.size, np.nan)
+        for key in _MEASURED
+    }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rows:
-    """The queries that were learned on, then the logged ones; the newcomer's values on them."""
+    """The queries that were learned on, then the logged ones; what is known there.
+
+    Attributes:
+        success: (p, b) of the models learned together.
+        own: (p,) each, what was measured of the newcomer.
+    """
 
     messages: Messages
     success: FloatArray
-    quality: FloatArray
-    cost_usd: FloatArray
-    input_tokens: FloatArray
-    output_tokens: FloatArray
+    own: dict[str, FloatArray]
     clusters: IntArray
 
-    @classmethod
-    def of(cls, material: Material, known: FloatArray, logged: LoggedPart | None) -> _Rows:
-        """Take the newcomer's column, the last, and the (n, b) success of the others."""
-        evalset, name = material.evalset, material.models[-1]
-        parts, success = [material], [known]
-        if material.logged is not None and logged is not None:
-            raw = logged.raw
-            theirs = np.clip(raw.shared + raw.difference[:, : material.together], 0.0, 1.0)
-            parts, success = [*parts, material.logged], [known, theirs.astype(np.float64)]
-        rows = np.concatenate([one.rows for one in parts])
 
-        def own(values: FloatArray | None) -> FloatArray:
-            if values is None or name not in evalset.models:
-                return np.full(rows.size, np.nan)
-            column: FloatArray = values[rows, evalset.models.index(name)]
-            return column
-
-        messages = Messages(
-            *(np.concatenate([getattr(one.messages, part) for one in parts])
-              for part in Messages.__slots__)
-        )  # fmt: skip
-        read, written = (evalset.extras.get(one) for one in ("input_tokens", "output_tokens"))
-        clusters = np.concatenate([one.clusters for one in parts])
-        return cls(
-            messages, np.concatenate(success), own(evalset.quality), own(evalset.cost_usd),
-            own(read), own(written), clusters,
-        )  # fmt: skip
+def _rows(material: Material, known: FloatArray, logged: LoggedPart | None) -> _Rows:
+    """What is known of the newcomer, the last model, where the others have (n, b) success."""
+    parts, success = [material], [known]
+    if material.logged is not None and logged is not None:
+        raw = logged.raw
+        theirs = np.clip(raw.shared + raw.difference[:, : material.together], 0.0, 1.0)
+        parts, success = [*parts, material.logged], [known, theirs.astype(np.float64)]
+    messages = Messages(
+        *(
+            np.concatenate([getattr(one.messages, part) for one in parts])
+            for part in Messages.__slots__
+        )
+    )
+    rows = np.concatenate([one.rows for one in parts])
+    own = _column(material.evalset, material.models[-1], rows)
+    return _Rows(
+        messages, np.concatenate(success), own, np.concatenate([one.clusters for one in parts])
+    )
 
 
 def _cross_fitted(every: _Rows, about: FloatArray, rate: float | None, seed: int) -> FloatArray:
@@ -357,7 +342,7 @@ def _cross_fitted(every: _Rows, about: FloatArray, rate: float | None, seed: int
     success = np.empty(every.clusters.size)
     for number in range(_FOLDS):
         rows = part == number
-        others = np.where(rows, np.nan, every.quality)
+        others = np.where(rows, np.nan, every.own["quality"])
         success[rows] = _said(every.success, others, rate, about)[rows]
     return success
 

@@ -16,9 +16,10 @@ import numpy.typing as npt
 
 from hydra_core.base.types import BoolArray, Float32Array, FloatArray, IntArray
 from hydra_core.choosing.material import Material
+from hydra_core.choosing.sources.newcomers import fit_newcomers
 from hydra_core.choosing.trees import grow
 from hydra_core.outcome_model.features import BLOCKS, Features, Messages, small_columns, unit_rows
-from hydra_core.outcome_model.heads import Linear, log_odds
+from hydra_core.outcome_model.heads import Linear
 from hydra_core.outcome_model.model import Costs, OutcomeHeads, Part
 
 #: Penalties tried, each times the number of queries (columns have unit spread).
@@ -127,68 +128,8 @@ def _lean(
         weights[:, j] = others @ share
 
 
-#: Precision of the prior that a newcomer keeps the others' mean log odds, up to a constant. Chosen
-#: on training parts alone, where every other model in turn played a newcomer with 50 outcomes: 10
-#: to 20 predict best and alike, and the one that shrinks more is taken.
-_PRIOR: Final = 20.0
-_LEVEL_PRIOR: Final = 0.01
-_STEPS: Final = 30
-_LARGEST_STEP: Final = 2.0
-
-
-def fit_newcomers(material: Material, held_out: FloatArray) -> Linear | None:
-    """From the log odds of the models learned together to those of every newcomer.
-
-    A strong model's success is flatter than a weak one's, and a shift in log odds is the one
-    number that says so: with it alone a newcomer already has a difference worth routing by. What
-    more its outcomes say is shrunk to that.
-
-    Args:
-        held_out: (n, 1 + b) f0 and differences of the b models, by heads that had not seen them.
-
-    Returns:
-        b inputs, one output a newcomer; None where there is none.
-    """
-    b = material.together
-    if b == len(material.models):
-        return None
-    odds = log_odds(held_out[:, :1] + held_out[:, 1:])
-    mean = odds.mean(axis=1)
-    parts = np.column_stack([mean, odds - mean[:, None]])
-    centre, scale = parts.mean(axis=0), np.maximum(parts.std(axis=0), 1e-6)
-    weights, offsets = [], []
-    for values in material.quality[:, b:].T:
-        rows = np.flatnonzero(np.isfinite(values))
-        slopes, level = _logistic((parts[rows] - centre) / scale, mean[rows], values[rows])
-        slopes = slopes / scale
-        offsets.append(level - centre @ slopes)
-        # back from mean and deviations to the models' own log odds
-        own = slopes[1:] - slopes[1:].mean() + (1.0 + slopes[0]) / b
-        weights.append(own)
-    return Linear(
-        np.stack(weights, axis=1).astype(np.float32), np.asarray(offsets, dtype=np.float32)
-    )
-
-
-def _logistic(
-    columns: FloatArray, start: FloatArray, outcomes: FloatArray
-) -> tuple[FloatArray, float]:
-    """(n, p), (n,), (n,) in [0, 1] -> slopes and level added to `start`, by Newton's method."""
-    wide = np.column_stack([columns, np.ones(len(columns))])
-    prior = np.append(np.full(columns.shape[1], _PRIOR), _LEVEL_PRIOR)
-    found = np.zeros(wide.shape[1])
-    for _ in range(_STEPS):
-        said = 1.0 / (1.0 + np.exp(-(start + wide @ found)))
-        slope = wide.T @ (outcomes - said) - prior * found
-        bend = (wide * (said * (1.0 - said))[:, None]).T @ wide + np.diag(prior)
-        step = np.linalg.solve(bend, slope)
-        found += np.clip(step, -_LARGEST_STEP, _LARGEST_STEP)
-        if np.abs(step).max() < 1e-8:
-            break
-    return found[:-1], float(found[-1])
-
-
 _COMPONENTS: Final = 40
+_ROWS_PER_COMPONENT: Final = 4
 _TELLING: Final = 6
 _INNER: Final = 3
 _FEW_TREES: Final = 60
@@ -223,7 +164,7 @@ class Choice:
     Attributes:
         errors: Mean squared error of the predicted differences, by candidate.
         penalties: Of ridge for f0 and for the differences.
-        held_out: (n, 1 + b) predictions for the queries themselves, by the inner folds.
+        held_out: (n, b) predicted success on the queries themselves, by the inner folds.
     """
 
     candidate: Candidate
@@ -256,7 +197,14 @@ def grouped_parts(clusters: IntArray, count: int, rng: np.random.Generator) -> I
     return result
 
 
-def fit_features(messages: Messages, blocks: Sequence[str], wanted: FloatArray) -> Features:
+def fit_features(
+    messages: Messages,
+    blocks: Sequence[str],
+    wanted: FloatArray | None = None,
+    *,
+    components: int = _COMPONENTS,
+    rows_per_component: int = _ROWS_PER_COMPONENT,
+) -> Features:
     """Directions of the vectors, and the columns' mean and spread.
 
     The directions are those along which the vectors vary most, then those along which they vary
@@ -264,7 +212,8 @@ def fit_features(messages: Messages, blocks: Sequence[str], wanted: FloatArray) 
     covariance).
 
     Args:
-        wanted: (n, q) targets, and what is learned along.
+        wanted: (n, q) targets, and what is learned along; None takes principal components alone.
+        components: How many of these at most.
     """
     width = messages.vectors.shape[1]
     centre, directions = np.zeros(width, np.float32), np.empty((width, 0), np.float32)
@@ -273,20 +222,16 @@ def fit_features(messages: Messages, blocks: Sequence[str], wanted: FloatArray) 
         centre = rows.mean(axis=0)
         moved = rows - centre
         _, vectors = np.linalg.eigh(moved.T @ moved)
-        kept = max(1, min(_COMPONENTS, width, len(rows) // 4))
-        with_outcomes = moved.T @ (wanted - wanted.mean(axis=0)).astype(np.float32)
-        telling = np.linalg.svd(with_outcomes, full_matrices=False)[0][:, : min(_TELLING, kept)]
-        found = np.concatenate([vectors[:, ::-1][:, :kept], telling], axis=1)
+        kept = max(1, min(components, width, len(rows) // rows_per_component))
+        found = vectors[:, ::-1][:, :kept]
+        if wanted is not None:
+            with_outcomes = moved.T @ (wanted - wanted.mean(axis=0)).astype(np.float32)
+            telling = np.linalg.svd(with_outcomes, full_matrices=False)[0]
+            found = np.concatenate([found, telling[:, : min(_TELLING, kept)]], axis=1)
         directions = np.ascontiguousarray(found, dtype=np.float32)
     columns = small_columns(messages, blocks).shape[1] + directions.shape[1]
-    bare = Features(
-        tuple(blocks),
-        centre,
-        directions,
-        np.zeros(columns, np.float32),
-        np.ones(columns, np.float32),
-    )
-    raw = bare.raw(messages)
+    none, one = np.zeros(columns, np.float32), np.ones(columns, np.float32)
+    raw = Features(tuple(blocks), centre, directions, none, one).raw(messages)
     spread = raw.std(axis=0)
     scale = np.where(spread > 1e-6, spread, 1.0).astype(np.float32)
     return Features(tuple(blocks), centre, directions, raw.mean(axis=0), scale)
@@ -333,9 +278,8 @@ def choose(material: Material, rng: np.random.Generator) -> Choice:
         name: float(((found - wanted)[:, 1:] ** 2).mean()) for name, found in predicted.items()
     }
     best = min(CANDIDATES, key=lambda c: errors_of[c.name])
-    return Choice(
-        best, errors_of, penalties[_pure(best)[0]], predicted[best.name].astype(np.float64)
-    )
+    found = predicted[best.name]
+    return Choice(best, errors_of, penalties[_pure(best)[0]], found[:, :1] + found[:, 1:])
 
 
 def _pure(candidate: Candidate) -> tuple[str, str]:
@@ -396,7 +340,7 @@ def fit(material: Material, choice: Choice, *, seed: int, trees: int = TREES) ->
     path: Path = ridge_path(wide, wanted)
     if candidate.ridge > 0:
         first, others = (path.heads(penalty) for penalty in choice.penalties)
-        parts.append(Part(candidate.ridge, _joined(first, others)))
+        parts.append(Part(candidate.ridge, joined(first, others)))
     if candidate.ridge < 1:
         parts.append(Part(1 - candidate.ridge, grow(columns, wanted, along, trees, seed)))
     difference = material.quality - wanted[:, :1]
@@ -410,7 +354,7 @@ def fit(material: Material, choice: Choice, *, seed: int, trees: int = TREES) ->
     )
 
 
-def _joined(first: Linear, others: Linear) -> Linear:
+def joined(first: Linear, others: Linear) -> Linear:
     """f0 by one penalty, the differences by another."""
     return Linear(
         np.concatenate([first.weights[:, :1], others.weights[:, 1:]], axis=1),

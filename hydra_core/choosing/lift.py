@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -41,6 +41,16 @@ class Lift:
     contributions: FloatArray
     choice: ChoiceArray
 
+    def numbers(self) -> dict[str, Any]:
+        """Return it JSON-ready."""
+        return {
+            "points": {str(p): self.at(p).value for p in POINTS},
+            "mean": self.mean.value,
+            "interval": ends(self.mean),
+            "simultaneous": {str(p): ends(self.at(p)) for p in POINTS},
+            "unit": "quality, 0 to 1",
+        }
+
     def at(self, percent: int) -> Interval:
         """Lift at one of `POINTS`, with the interval that holds at all points at once."""
         return self.band.interval(GRID.index(percent))
@@ -68,8 +78,7 @@ def lift_of(
     V is set by cost alone: at each point it is the one whose mean cost is nearest.
 
     Args:
-        quality: (n, m) outcomes, none missing.
-        cost_usd: (n, m) realised cost, USD, none missing.
+        quality, cost_usd: (n, m) outcomes and realised cost in USD, none missing.
         predicted: For the same queries and models, by heads that have not seen them.
         clusters: (n,) cluster numbers, or None when all queries are independent.
     """
@@ -77,10 +86,9 @@ def lift_of(
     low, high = hull[0].mean_cost_usd, hull[-1].mean_cost_usd
     if high <= low:
         return None
-    order = cost_usd.mean(axis=0)
     by = predicted.cost_usd
     returns = returns_on_upgrading(predicted.success, by)
-    curve = frontier(returns, order, quality, cost_usd, ranked_by=by)
+    curve = frontier(returns, cost_usd.mean(axis=0), quality, cost_usd, ranked_by=by)
     wanted = [low + percent / 100 * (high - low) for percent in GRID]
     rows = [int(np.abs(curve.mean_cost_usd - cost).argmin()) for cost in wanted]
     values = np.array([curve.point(row).knob for row in rows])
@@ -97,17 +105,11 @@ def lift_of_choices(
     *,
     knob: FloatArray | None = None,
 ) -> Lift | None:
-    """Return the lift of routes at `GRID` over the best fixed mix at the same cost.
+    """The lift of any routes at `GRID`; otherwise as `lift_of`.
 
     Args:
-        quality: (n, m) outcomes, none missing.
-        cost_usd: (n, m) realised cost, USD, none missing.
         choice: (n, len(GRID)) model index of each query at each position.
-        clusters: (n,) cluster numbers, or None when all queries are independent.
         knob: (len(GRID),) the setting of each position; default the positions.
-
-    Returns:
-        None where one model is both the cheapest and the best.
     """
     hull = hull_of(quality, cost_usd)
     if hull[-1].mean_cost_usd <= hull[0].mean_cost_usd:
@@ -154,3 +156,8 @@ def recommendation(lift: Lift | None, *, widened: float = 1.0) -> tuple[bool, st
 def ends(interval: Interval) -> list[float | None]:
     """Return the ends of an interval, None for one that is infinite."""
     return [end if np.isfinite(end) else None for end in (interval.lo, interval.hi)]
+
+
+def with_ends(interval: Interval | None) -> dict[str, Any] | None:
+    """Return an estimate with its ends, JSON-ready."""
+    return None if interval is None else {"value": interval.value, "interval": ends(interval)}

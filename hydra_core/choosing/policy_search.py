@@ -142,7 +142,11 @@ def search_policy(
         CancelledError: `cancel` was set.
         StoreError: The storage cannot be used.
     """
-    job = _Job(data, space, aim, trials, seed, progress, cancel, storage)
+    if trials < 3:
+        raise ValueError(f"need at least 3 trials, got {trials}")
+    store = None if storage is None else TrialStore(storage)
+    key = "" if storage is None else _fingerprint(data, space, aim)
+    job = _Job(checked(space, data.pool), aim, trials, seed, progress, cancel, store, key)
     cut = folds(data, 2, np.random.default_rng(seed))
     choice, plain = np.empty((2, len(data.query_ids)), dtype=np.intp)
     halves = []
@@ -150,7 +154,8 @@ def search_policy(
         here, there = data.take(fold.train), data.take(fold.test)
         setting, promised = job.run(here, number)
         choice[fold.test] = job.route(there, setting)
-        halves.append(_half(there, choice[fold.test], setting, promised))
+        kept = evaluate_choice(there, choice[fold.test])
+        halves.append(Half(setting, promised, kept.n, kept.qr.value, kept.mean_cost_usd.value))
         tau = aim_at(data_frontier(here), aim, oracle_quality(here), here).knob
         plain[fold.test] = replay(there, tau)
     setting, promised = job.run(data, len(cut), strict=True)
@@ -174,33 +179,24 @@ def search_policy(
     )
 
 
-def _half(data: ReplayData, choice: IntArray, setting: Setting, promised: Aimed) -> Half:
-    found = evaluate_choice(data, choice)
-    return Half(setting, promised, found.n, found.qr.value, found.mean_cost_usd.value)
-
-
+@dataclass(slots=True)
 class _Job:
-    """One search: the space, and what the three searches share."""
+    """One search: what its three parts share."""
 
-    def __init__(
-        self,
-        data: ReplayData,
-        space: Space,
-        aim: Aim,
-        trials: int,
-        seed: int,
-        progress: Callable[[int, int], None] | None,
-        cancel: threading.Event | None,
-        storage: Path | None,
-    ) -> None:
-        if trials < 3:
-            raise ValueError(f"need at least 3 trials, got {trials}")
-        self.space, self.aim, self.seed = checked(space, data.pool), aim, seed
-        self.trials, self.done = trials, 0
-        self._progress, self._cancel = progress, cancel
-        self._store = None if storage is None else TrialStore(storage)
-        self._key = _fingerprint(data, space, aim) if storage is not None else ""
-        self._cells: dict[str, Cell] = {f"c{i}": cell for i, cell in enumerate(space.cells)}
+    space: Space
+    aim: Aim
+    trials: int
+    seed: int
+    progress: Callable[[int, int], None] | None
+    cancel: threading.Event | None
+    store: TrialStore | None
+    key: str
+    done: int = 0
+
+    @property
+    def cells(self) -> dict[str, Cell]:
+        """Parameter -> the profile cell that it moves."""
+        return {f"c{i}": cell for i, cell in enumerate(self.space.cells)}
 
     def run(self, data: ReplayData, number: int, *, strict: bool = False) -> tuple[Setting, Aimed]:
         """Search on some queries; `strict` raises where the aim cannot be met."""
@@ -208,7 +204,7 @@ class _Job:
         k = len(self.space.bands)
         reach = float(np.log(self.space.factor))
         box = {f"w{i}": (-reach, reach) for i in range(k)}
-        box |= {name: self.space.cells[cell] for name, cell in self._cells.items()}
+        box |= {name: self.space.cells[cell] for name, cell in self.cells.items()}
 
         def objective(parameters: Mapping[str, float]) -> float:
             changed, weights = self._apply(data, parameters)
@@ -216,7 +212,7 @@ class _Job:
 
         share = self.trials // 3 + (self.trials % 3 if number == 2 else 0)
         start = {f"w{i}": 0.0 for i in range(k)} | {
-            name: float(np.clip(_at(data, cell), *box[name])) for name, cell in self._cells.items()
+            name: float(np.clip(_at(data, cell), *box[name])) for name, cell in self.cells.items()
         }
         best = search(
             objective,
@@ -225,22 +221,21 @@ class _Job:
             seed=self.seed * 3 + number,
             start=start,
             step=self._step,
-            cancel=self._cancel,
-            store=self._store,
-            key=f"{self._key}/{number}",
+            cancel=self.cancel,
+            store=self.store,
+            key=f"{self.key}/{number}",
         )
-        settled = simplified(best.parameters, box, start, list(self._cells), objective)
+        settled = simplified(best.parameters, box, start, list(self.cells), objective)
         changed, weights = self._apply(data, settled)
         aimed = aim_at(
             data_frontier(changed, weights), self.aim, best_possible, changed, strict=strict
         )
         cells = {
             cell: settled[name]
-            for name, cell in self._cells.items()
+            for name, cell in self.cells.items()
             if settled[name] != _at(data, cell)
         }
-        stored = self._stored(settled)
-        return Setting(tuple(stored.tolist()), aimed.knob, cells), aimed
+        return Setting(tuple(self._stored(settled).tolist()), aimed.knob, cells), aimed
 
     def route(self, data: ReplayData, setting: Setting) -> IntArray:
         """(n,) choice of a setting on some queries."""
@@ -251,7 +246,7 @@ class _Job:
         self, data: ReplayData, parameters: Mapping[str, float]
     ) -> tuple[ReplayData, FloatArray]:
         weights = compensated_weights(self._stored(parameters), self.space.bands)
-        cells = {cell: parameters[name] for name, cell in self._cells.items()}
+        cells = {cell: parameters[name] for name, cell in self.cells.items()}
         return with_cells(data, cells), weights
 
     def _stored(self, parameters: Mapping[str, float]) -> FloatArray:
@@ -262,8 +257,8 @@ class _Job:
 
     def _step(self) -> None:
         self.done += 1
-        if self._progress is not None:
-            self._progress(self.done, self.trials)
+        if self.progress is not None:
+            self.progress(self.done, self.trials)
 
 
 def _at(data: ReplayData, cell: Cell) -> float:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,8 @@ from hydra_core.base.errors import OutcomeModelError, Problem
 from hydra_core.base.intervals import Interval
 from hydra_core.choosing.by_rate import rehearsal_of
 from hydra_core.choosing.learn import Learning
-from hydra_core.choosing.lift import POINTS, ends
+from hydra_core.choosing.lift import ends
 from hydra_core.choosing.material import Material
-from hydra_core.choosing.sources.newcomers import Newcomer
 from hydra_core.evalsets.folders import replace_folder
 from hydra_core.outcome_model.features import Features
 from hydra_core.outcome_model.format import (
@@ -29,8 +29,8 @@ from hydra_core.outcome_model.format import (
     SCHEMA,
     load_outcome_model,
 )
-from hydra_core.outcome_model.heads import Forest
-from hydra_core.outcome_model.model import OutcomeHeads, OutcomeModel, text_digests
+from hydra_core.outcome_model.heads import Forest, Linear
+from hydra_core.outcome_model.model import Costs, OutcomeModel, text_digests
 from hydra_core.outcome_model.raw import Raw
 from hydra_core.store import Action, Actor, Store, require
 
@@ -118,7 +118,7 @@ def write_outcome_model(
 
 def figures_of(learning: Learning) -> dict[str, Any]:
     """The figures, JSON-ready; qualities and lifts as fractions of 1."""
-    lift, material = learning.lift, learning.material
+    material = learning.material
     rated = any(one.rate is not None for one in learning.newcomers)
     rehearsal = rehearsal_of(learning) if rated else None
     return {
@@ -129,15 +129,7 @@ def figures_of(learning: Learning) -> dict[str, Any]:
             name: {"outcomes": count, "newcomer": i >= material.together}
             for i, (name, count) in enumerate(zip(material.models, material.counted, strict=True))
         },
-        "lift": None
-        if lift is None
-        else {
-            "points": {str(p): lift.at(p).value for p in POINTS},
-            "mean": lift.mean.value,
-            "interval": [lift.mean.lo, lift.mean.hi],
-            "simultaneous": {str(p): ends(lift.at(p)) for p in POINTS},
-            "unit": "quality, 0 to 1",
-        },
+        "lift": None if learning.lift is None else learning.lift.numbers(),
         "features": list(learning.heads.features.blocks),
         "learner": learning.learner,
         "errors": {} if learning.choice is None else learning.choice.errors,
@@ -152,20 +144,14 @@ def figures_of(learning: Learning) -> dict[str, Any]:
         "expected_gain": {str(more): learning.expected_gain(more) for more in _MORE},
         "slices": {
             kind: [
-                {
-                    "name": s.name,
-                    "queries": s.queries,
-                    "lift": s.lift.value,
-                    "interval": ends(s.lift),
-                }
-                for s in slices
+                {"name": one.name, "queries": one.queries, **_with_ends(one.lift)} for one in slices
             ]
             for kind, slices in learning.slices.items()
         },
         "folds": learning.folds,
         "seed": learning.seed,
         "logged": _logged(learning),
-        "newcomers": [_newcomer(one) for one in learning.newcomers],
+        "newcomers": [one.numbers() for one in learning.newcomers],
         "rehearsal": None if rehearsal is None else rehearsal.numbers(),
         "check": None if learning.check is None else learning.check.numbers(),
     }
@@ -198,18 +184,6 @@ def added_sentence(learning: Learning) -> str:
     more = f"about {_COLLECT} more, answered by every model (hydra-router collect)"
     expected = "" if gain is None else f": expected +{100 * gain:.1f} pp"
     return f"{what} added nothing measurable. Collect {more}{expected}."
-
-
-def _newcomer(one: Newcomer) -> dict[str, Any]:
-    mean, low, high = one.success
-    return {
-        "name": one.name,
-        "rate": one.rate,
-        "outcomes": one.outcomes,
-        "success": mean,
-        "interval": [low, high],
-        "sentence": one.sentence,
-    }
 
 
 def _with_ends(lift: Interval) -> dict[str, Any]:
@@ -257,25 +231,18 @@ def _heads_arrays(learning: Learning) -> dict[str, Any]:
     arrays |= {"mean_difference": heads.mean_difference, "reliability": learning.reliability}
     for i, part in enumerate(heads.parts):
         arrays |= _named(f"part{i}", part.heads)
-    for name, head in _optional_heads(heads).items():
+    optional = {"newcomers": heads.newcomers} | {
+        name: getattr(heads.costs, name) for name in Costs.__slots__
+    }
+    for name, head in optional.items():
         if head is not None:
             arrays |= _named(name, head)
     return arrays
 
 
-def _optional_heads(heads: OutcomeHeads) -> Mapping[str, object]:
-    costs = heads.costs
-    return {
-        "newcomers": heads.newcomers,
-        "cost_usd": costs.cost_usd,
-        "input_tokens": costs.input_tokens,
-        "output_tokens": costs.output_tokens,
-    }
-
-
-def _named(name: str, part: object) -> dict[str, Any]:
+def _named(name: str, part: Linear | Forest) -> dict[str, Any]:
     """Arrays of one head by name; positions in four bytes."""
-    found = {key: np.asarray(getattr(part, key)) for key in type(part).__slots__}  # type: ignore[attr-defined]
+    found = {one.name: np.asarray(getattr(part, one.name)) for one in fields(part)}
     return {
         f"{name}.{key}": value.astype(np.int32) if value.dtype.kind == "i" else value
         for key, value in found.items()

@@ -7,7 +7,7 @@ every query: `Pool.capped` appends it to what a predictor scores. Success profil
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.choosing.sources.fitted_profiles import FittedProfiles
 from hydra_core.choosing.sources.lift import Ranked
 from hydra_core.choosing.sources.outcomes import Outcomes
-from hydra_core.choosing.sources.rungs import Kind, Rung, Start
+from hydra_core.choosing.sources.rungs import Kind, Profiles, Rung, Start
 from hydra_core.choosing.sources.success_profiles import FittedSuccess
 from hydra_core.evalsets.evalset import EvalSet, sample_of
 from hydra_core.replay.replay import ReplayData
@@ -36,7 +36,6 @@ from hydra_core.replay.replay import ReplayData
 _LEVEL_BAND: Final = Band(0.0, 1.0)
 _LEVEL_OF_OTHERS: Final = 0.5
 _DIGITS: Final = 4
-_HALF: Final = 0.5
 
 
 def start_of(catalog: Catalog, data: ReplayData) -> Start:
@@ -105,57 +104,31 @@ def with_source(
     match rung.profiles:
         case FittedSuccess() as success:
             return with_success_profiles(text, catalog, success, outcomes, evalset)
-        case FittedProfiles() as fitted if rung.kind is Kind.PROFILES:
-            return with_fitted_profiles(text, catalog, fitted, outcomes, evalset)
         case FittedProfiles() as fitted:
-            return _with_own_profiles(text, catalog, fitted, outcomes, evalset)
+            document = CatalogDocument.parse(text, catalog.source)
+            tau, own = _half_range_tau(fitted, outcomes), rung.kind is not Kind.PROFILES
+            if not own:
+                tau *= _set_profiles(document, catalog, fitted)
+            document.set("policy", "rule", Rule.SHORTFALL.value)
+            document.set("policy", "tau", round(tau, _DIGITS))
+            return _recorded(document, evalset, knob_alone=own)
     raise ValueError(f"{rung.kind} do not stand in the catalog alone")
 
 
-def _with_own_profiles(
-    text: str, catalog: Catalog, profiles: FittedProfiles, outcomes: Outcomes, evalset: EvalSet
-) -> str:
-    """The shortfall rule on the catalog's own profiles, with a tau of half the cost range."""
-    document = CatalogDocument.parse(text, catalog.source)
-    document.set("policy", "rule", Rule.SHORTFALL.value)
-    tau = Ranked(outcomes, *profiles.rank(outcomes.requirements)).taus_at(np.array([_HALF]))[0]
-    document.set("policy", "tau", round(float(tau), _DIGITS))
-    return record_choice(document.text(), _chosen_on(evalset, knob_alone=True))
-
-
-def with_fitted_profiles(
-    text: str, catalog: Catalog, fitted: FittedProfiles, outcomes: Outcomes, evalset: EvalSet
-) -> str:
-    """Return the catalog's text with fitted profiles, weights and a tau of half the cost range.
-
-    Args:
-        text: The catalog's YAML.
-        fitted: Fitted to `outcomes`.
-        evalset: Whose outcomes they are; the catalog records that it was chosen on them.
-
-    Raises:
-        CatalogError: The text cannot be edited so.
-    """
+def _set_profiles(document: CatalogDocument, catalog: Catalog, fitted: FittedProfiles) -> float:
+    """Write fitted profiles and weights; the factor of tau in the unit of the stored weights."""
     names = (*catalog.dimensions, LEVEL_DIMENSION)
     bands = (*catalog.bands, _LEVEL_BAND)
     stored = stored_weights(fitted.weights, bands)
-    document = CatalogDocument.parse(text, catalog.source)
     document.set("dimensions", list(names))
     document.set("bands", LEVEL_DIMENSION, [_LEVEL_BAND.lo, _LEVEL_BAND.hi])
     document.set("policy", "weights", dict(zip(names, stored.tolist(), strict=True)))
-    # tau in the unit of the weights as they are compensated when the catalog is loaded
-    unit = compensated_weights(stored, bands).sum() / fitted.weights.sum()
-    tau = unit * float(
-        Ranked(outcomes, *fitted.rank(outcomes.requirements)).taus_at(np.array([_HALF]))[0]
-    )
-    document.set("policy", "rule", Rule.SHORTFALL.value)
-    document.set("policy", "tau", round(tau, _DIGITS))
     cells = fitted.numbers(catalog.dimensions, _DIGITS)["capabilities"]
     for model in catalog.models:
-        known = cells.get(model.id)
         others = {**model.overrides, LEVEL_DIMENSION: _LEVEL_OF_OTHERS}
-        document.set("models", model.id, "capabilities", others if known is None else known)
-    return record_choice(document.text(), _chosen_on(evalset))
+        document.set("models", model.id, "capabilities", cells.get(model.id, others))
+    # the weights as they are compensated when the catalog is loaded
+    return float(compensated_weights(stored, bands).sum() / fitted.weights.sum())
 
 
 def stored_weights(compensated: FloatArray, bands: tuple[Band, ...]) -> FloatArray:
@@ -185,34 +158,28 @@ def with_success_profiles(
         CatalogError: The text cannot be edited so.
     """
     document = CatalogDocument.parse(text, catalog.source)
-    value_usd = half_range_value(profiles, outcomes)
-    document.set("success_profiles", success_block(profiles, catalog, outcomes, evalset))
-    document.set("policy", "rule", Rule.VALUE.value)
-    document.set("policy", "value_usd", value_usd)
-    if catalog.outcome_model is not None:
-        document.set("policy", "success_from", SuccessSource.SUCCESS_PROFILES.value)
-    return record_choice(document.text(), _chosen_on(evalset))
-
-
-def success_block(
-    profiles: FittedSuccess, catalog: Catalog, outcomes: Outcomes, evalset: EvalSet
-) -> dict[str, Any]:
-    """Return the `success_profiles` block, with where it comes from."""
-    return {
+    block = {
         "evalset": {"name": evalset.name, "digest": evalset.digest},
         "queries": outcomes.n,
         **profiles.numbers(scored_dimensions(catalog)),
     }
+    value_usd = 1.0 / max(_half_range_tau(profiles, outcomes), 1e-12)
+    document.set("success_profiles", block)
+    document.set("policy", "rule", Rule.VALUE.value)
+    document.set("policy", "value_usd", float(f"{value_usd:.3g}"))
+    if catalog.outcome_model is not None:
+        document.set("policy", "success_from", SuccessSource.SUCCESS_PROFILES.value)
+    return _recorded(document, evalset)
 
 
-def half_range_value(profiles: FittedSuccess, outcomes: Outcomes) -> float:
-    """Return the V, USD, that spends half of the cost range, to three digits."""
+def _half_range_tau(profiles: Profiles, outcomes: Outcomes) -> float:
+    """The tau that spends half of the cost range."""
     ranked = Ranked(outcomes, *profiles.rank(outcomes.requirements))
-    tau = float(ranked.taus_at(np.array([_HALF]))[0])
-    return float(f"{1.0 / max(tau, 1e-12):.3g}")
+    return float(ranked.taus_at(np.array([0.5]))[0])
 
 
-def _chosen_on(evalset: EvalSet, *, knob_alone: bool = False) -> Chosen:
-    """Profiles and knob, or the knob alone, were chosen while looking at these queries."""
+def _recorded(document: CatalogDocument, evalset: EvalSet, *, knob_alone: bool = False) -> str:
+    """The text with a record that profiles and knob were chosen while looking at these queries."""
     sample = sample_of(evalset.query_marks)
-    return Chosen(evalset.queries_digest, evalset.name, Selection.LOOKED, knob_alone, sample)
+    chosen = Chosen(evalset.queries_digest, evalset.name, Selection.LOOKED, knob_alone, sample)
+    return record_choice(document.text(), chosen)

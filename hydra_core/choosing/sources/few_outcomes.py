@@ -18,11 +18,11 @@ from typing import Final
 import numpy as np
 
 from hydra_core.base.types import Float32Array, FloatArray
-from hydra_core.choosing.heads import grouped_parts, ridge_path, targets
+from hydra_core.choosing.heads import fit_features, grouped_parts, joined, ridge_path, targets
 from hydra_core.choosing.material import Material
-from hydra_core.choosing.sources.newcomers import newcomer_head
+from hydra_core.choosing.sources.newcomers import fit_newcomers
 from hydra_core.choosing.trees import grow
-from hydra_core.outcome_model.features import BLOCKS, Features, small_columns, unit_rows
+from hydra_core.outcome_model.features import BLOCKS, Features
 from hydra_core.outcome_model.heads import Linear
 from hydra_core.outcome_model.model import Costs, OutcomeHeads, Part
 
@@ -49,30 +49,16 @@ _SHARE: Final = 0.5
 
 
 def fit_few(material: Material, *, seed: int) -> OutcomeHeads:
-    """Fit success heads and cost heads on all rows of the material.
-
-    Args:
-        material: What to learn from; models with few outcomes become newcomers.
-        seed: Draws the trees.
-    """
+    """Fit success heads and cost heads on all rows; models with few outcomes become newcomers."""
     heads = _fit(material, seed)
-    b = material.together
-    if b == len(material.models):
+    if material.together == len(material.models):
         return heads
-    held_out = _held_out(material, seed)
-    columns = [newcomer_head(held_out, material.quality[:, j]) for j in range(b, len(heads.models))]
-    newcomers = Linear(
-        np.concatenate([one.weights for one in columns], axis=1),
-        np.concatenate([one.offset for one in columns]),
-    )
-    return OutcomeHeads(
-        heads.models, heads.features, heads.parts, newcomers, heads.costs, heads.mean_difference
-    )
+    return replace(heads, newcomers=fit_newcomers(material, _held_out(material, seed)))
 
 
 def _fit(material: Material, seed: int) -> OutcomeHeads:
     wanted = targets(material.quality[:, : material.together])
-    features = few_features(material)
+    features = _features(material)
     columns = features.columns(material.messages)
     forest = grow(columns, wanted, np.empty((material.n, 0)), _TREES, seed)
     difference = material.quality - wanted[:, :1]
@@ -80,56 +66,42 @@ def _fit(material: Material, seed: int) -> OutcomeHeads:
         models=material.models,
         features=features,
         parts=(
-            Part(_RIDGE_SHARE, with_products(joint_ridge(columns, wanted), features)),
+            Part(_RIDGE_SHARE, _with_products(_joint_ridge(columns, wanted), features)),
             Part(1.0 - _RIDGE_SHARE, forest),
         ),
         newcomers=None,
-        costs=shared_costs(material, features, columns),
+        costs=_shared_costs(material, features, columns),
         mean_difference=np.nanmean(difference, axis=0),
     )
 
 
-def few_features(material: Material) -> Features:
-    """Return requirements, counts and at most 30 principal components of the vectors."""
-    messages = material.messages
-    rows = unit_rows(messages.vectors)
-    centre = rows.mean(axis=0)
-    moved = rows - centre
-    count = max(1, min(_MOST_COMPONENTS, rows.shape[1], material.n // _ROWS_PER_COMPONENT))
-    _, vectors = np.linalg.eigh(moved.T @ moved)
-    directions = np.ascontiguousarray(vectors[:, ::-1][:, :count], dtype=np.float32)
-    width = small_columns(messages, BLOCKS).shape[1] + count
-    none, one = np.zeros(width, np.float32), np.ones(width, np.float32)
-    raw = Features(BLOCKS, centre, directions, none, one).raw(messages)
-    spread = raw.std(axis=0)
-    scale = np.where(spread > 1e-6, spread, 1.0).astype(np.float32)
-    return Features(BLOCKS, centre, directions, raw.mean(axis=0), scale)
-
-
-def joint_ridge(columns: Float32Array, wanted: FloatArray) -> Linear:
-    """Fit y = f0(x) + mu_m + d_m(x), all parts shrunk: (n, p), (n, 1 + b) -> 1 + b outputs.
-
-    Args:
-        wanted: f0, then each model's difference from it.
-    """
-    path = ridge_path(columns, wanted)
-    models = wanted.shape[1] - 1
-    shared, own = path.heads(_SHARED_PENALTY), path.heads(models * _DIFFERENCE_PENALTY)
-    return Linear(
-        np.concatenate([shared.weights[:, :1], own.weights[:, 1:]], axis=1),
-        np.concatenate([shared.offset[:1], own.offset[1:] / np.float32(1.0 + _MEAN_PENALTY)]),
+def _features(material: Material) -> Features:
+    """Requirements, counts and a few principal components of the vectors."""
+    return fit_features(
+        material.messages,
+        BLOCKS,
+        components=_MOST_COMPONENTS,
+        rows_per_component=_ROWS_PER_COMPONENT,
     )
 
 
-def with_products(head: Linear, features: Features) -> Linear:
-    """Return the same head for columns followed by products that it does not read."""
+def _joint_ridge(columns: Float32Array, wanted: FloatArray) -> Linear:
+    """y = f0(x) + mu_m + d_m(x), all parts shrunk: (n, p), (n, 1 + b) targets -> 1 + b outputs."""
+    path = ridge_path(columns, wanted)
+    models = wanted.shape[1] - 1
+    shared, own = path.heads(_SHARED_PENALTY), path.heads(models * _DIFFERENCE_PENALTY)
+    return joined(shared, Linear(own.weights, own.offset / np.float32(1.0 + _MEAN_PENALTY)))
+
+
+def _with_products(head: Linear, features: Features) -> Linear:
+    """The same head for columns followed by products that it does not read."""
     p, q = head.weights.shape
     wide = features.with_products(np.zeros((1, p), np.float32)).shape[1]
     return Linear(np.concatenate([head.weights, np.zeros((wide - p, q), np.float32)]), head.offset)
 
 
-def shared_costs(material: Material, features: Features, columns: Float32Array) -> Costs:
-    """Fit cost and token heads: one slope for all models, a level for each."""
+def _shared_costs(material: Material, features: Features, columns: Float32Array) -> Costs:
+    """Cost and token heads: one slope for all models, a level for each."""
 
     def head(values: FloatArray | None) -> Linear | None:
         if values is None:
@@ -145,7 +117,7 @@ def shared_costs(material: Material, features: Features, columns: Float32Array) 
             rows = np.isfinite(own)
             offset[j] = np.log(max(float(own[rows].mean()), _LEAST) / said[rows].mean())
         weights = np.repeat(found.weights, values.shape[1], axis=1)
-        return with_products(Linear(weights, offset + found.offset[0]), features)
+        return _with_products(Linear(weights, offset + found.offset[0]), features)
 
     usd = head(material.cost_usd)
     assert usd is not None
@@ -198,20 +170,20 @@ def join_logged(heads: OutcomeHeads, material: Material) -> OutcomeHeads:
         columns, np.concatenate([material.quality[:, :b], logged.quality[:, :b]])
     )
     kept = [Part((1.0 - _SHARE) * one.share, one.heads) for one in heads.parts]
-    joint = Part(_SHARE, with_products(ridge, heads.features))
+    joint = Part(_SHARE, _with_products(ridge, heads.features))
     return replace(heads, parts=(*kept, joint))
 
 
 def fit_logged(material: Material) -> OutcomeHeads:
     """Fit the joint ridge alone, where too few queries have outcomes of all models."""
-    features = few_features(material)
+    features = _features(material)
     columns = features.columns(material.messages)
     ridge = ridge_of_cells(columns, material.quality)
     return OutcomeHeads(
         models=material.models,
         features=features,
-        parts=(Part(1.0, with_products(ridge, features)),),
+        parts=(Part(1.0, _with_products(ridge, features)),),
         newcomers=None,
-        costs=shared_costs(material, features, columns),
+        costs=_shared_costs(material, features, columns),
         mean_difference=ridge.offset[1:].astype(np.float64),
     )

@@ -63,36 +63,30 @@ class FittedProfiles:
 
     def rank(self, requirements: FloatArray) -> tuple[FloatArray, IntArray]:
         """Return (n, m) shortfalls (Eq. 6), and (n, m) models from cheapest to dearest."""
-        found = shortfall(with_level(requirements), self.capabilities, self.weights)
+        found = shortfall(_with_level(requirements), self.capabilities, self.weights)
         return found, cost_order(found, self.cost)
 
     def numbers(self, dimensions: tuple[str, ...], digits: int = 4) -> dict[str, Any]:
-        """Return the fitted cells and weights as plain numbers.
-
-        Args:
-            dimensions: (K,) names, without `level`.
-            digits: Decimals that are kept.
-        """
+        """Return the fitted cells and weights as plain numbers, by (K,) names without `level`."""
         names = (*dimensions, LEVEL_DIMENSION)
-        cells = np.round(self.capabilities, digits).tolist()
+
+        def named(values: FloatArray) -> dict[str, float]:
+            return dict(zip(names, np.round(values, digits).tolist(), strict=True))
+
+        cells = zip(self.models, self.capabilities, strict=True)
         return {
-            "compensated_weights": dict(
-                zip(names, np.round(self.weights, digits).tolist(), strict=True)
-            ),
-            "capabilities": {
-                model: dict(zip(names, row, strict=True))
-                for model, row in zip(self.models, cells, strict=True)
-            },
+            "compensated_weights": named(self.weights),
+            "capabilities": {model: named(row) for model, row in cells},
         }
 
 
-def with_level(requirements: FloatArray) -> FloatArray:
-    """Return (n, K + 1) requirements: 1 on `level` for every query."""
-    return np.concatenate([requirements, np.ones((len(requirements), 1))], axis=1)
+def _with_level(requirements: FloatArray) -> FloatArray:
+    """(n, K + 1) requirements: 1 on `level` for every query."""
+    return np.column_stack([requirements, np.ones(len(requirements))])
 
 
-def algorithm_1(outcomes: Outcomes, bands: Sequence[Band]) -> FloatArray:
-    """Return (m, K) profiles by Algorithm 1 with the queries as evidence.
+def _algorithm_1(outcomes: Outcomes, bands: Sequence[Band]) -> FloatArray:
+    """(m, K) profiles by Algorithm 1 with the queries as evidence.
 
     One benchmark a dimension, whose rate is the requirement-weighted mean outcome.
     """
@@ -120,9 +114,8 @@ def benchmark_profiles(
     known = score_bands(outcomes.requirements) if bands is None else tuple(bands)
     stored = np.ones(len(known)) if stored_weights is None else stored_weights
     weights = compensated_weights(stored, known)
-    cells = algorithm_1(outcomes, known) if capabilities is None else capabilities
-    level = np.full((len(cells), 1), _LEVEL_CAPABILITY)
-    whole = np.concatenate([cells, level], axis=1)
+    cells = _algorithm_1(outcomes, known) if capabilities is None else capabilities
+    whole = np.column_stack([cells, np.full(len(cells), _LEVEL_CAPABILITY)])
     order = outcomes.cost_usd.mean(axis=0) if cost is None else cost
     return FittedProfiles(
         outcomes.models, whole, np.append(weights, np.median(weights)), order, whole
@@ -173,15 +166,13 @@ class _Search:
 
     def __init__(self, start: FittedProfiles, outcomes: Outcomes, widths: FloatArray) -> None:
         self._order = np.argsort(start.cost, kind="stable")
-        self._required = np.ascontiguousarray(with_level(outcomes.requirements).T)  # (K + 1, n)
+        self._required = np.ascontiguousarray(_with_level(outcomes.requirements).T)  # (K + 1, n)
         self._widths = widths
         self._from_cells, self._from_logs = start.capabilities.copy(), np.log(start.weights)
         self.cells, self.logs = start.capabilities.copy(), np.log(start.weights)
-        self._curve = _Curve(
-            outcomes.quality[:, self._order],
-            outcomes.cost_usd[:, self._order],
-        )
-        self._shortfalls = self._all_shortfalls()
+        self._curve = _Curve(outcomes.quality[:, self._order], outcomes.cost_usd[:, self._order])
+        found = shortfall(self._required.T, self.cells[self._order], np.exp(self.logs))
+        self._shortfalls = np.ascontiguousarray(found)
         self.best = self._score(self._shortfalls)
 
     def run(self) -> None:
@@ -229,10 +220,6 @@ class _Search:
                 return True
         self.logs[column] = kept
         return False
-
-    def _all_shortfalls(self) -> FloatArray:
-        found = shortfall(self._required.T, self.cells[self._order], np.exp(self.logs))
-        return np.ascontiguousarray(found)
 
     def _score(self, shortfalls: FloatArray) -> float:
         cells = ((self.cells - self._from_cells) / self._widths) ** 2

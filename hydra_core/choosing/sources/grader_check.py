@@ -18,7 +18,7 @@ import numpy as np
 
 from hydra_core.base.intervals import Interval
 from hydra_core.base.types import ChoiceArray, FloatArray, IntArray
-from hydra_core.choosing.lift import differences_to_hull, hull_of
+from hydra_core.choosing.lift import differences_to_hull, hull_of, with_ends
 from hydra_core.choosing.sources.cell_findings import Finding, FindingKind
 from hydra_core.replay.matched_cost import MatchedCost, matched_cost_mix
 from hydra_core.replay.significance import mean_interval
@@ -85,22 +85,16 @@ class GraderCheck:
 
     def numbers(self) -> dict[str, Any]:
         """Return it JSON-ready."""
-
-        def of(interval: Interval | None) -> dict[str, Any] | None:
-            if interval is None:
-                return None
-            ends = [e if np.isfinite(e) else None for e in (interval.lo, interval.hi)]
-            return {"value": interval.value, "interval": ends}
-
         return {
             "gain_from": self.gain_from.value,
             "sentence": self.sentence,
             "may_recommend": self.may_recommend,
-            "total": of(self.total),
-            "between": of(self.between),
-            "within": of(self.within),
+            "total": with_ends(self.total),
+            "between": with_ends(self.between),
+            "within": with_ends(self.within),
             "groups": [
-                {"name": g.name, "queries": g.queries, "within": of(g.within)} for g in self.groups
+                {"name": one.name, "queries": one.queries, "within": with_ends(one.within)}
+                for one in self.groups
             ],
             "findings": [one.numbers() for one in self.findings],
         }
@@ -115,8 +109,7 @@ def split_by_group(
     same mix of models in every group, and nothing known of the query itself.
 
     Args:
-        quality: (n, m) outcomes.
-        cost_usd: (n, m) realised cost, USD.
+        quality, cost_usd: (n, m) outcomes and realised cost in USD.
         choice: (n, p) routes at p settings, by predictions that have not seen the query.
         groups: (n,) group numbers from 0.
 
@@ -159,11 +152,9 @@ def grader_check(
 
     Args:
         groups: (n,) group of each query; '' where it has none.
-        quality: (n, m) outcomes, none missing.
-        cost_usd: (n, m) realised cost, USD, none missing.
+        quality, cost_usd: (n, m) outcomes and realised cost in USD, none missing.
         choice: (n, p) routes at the points where the lift is judged; None where there is no lift.
         clusters: (n,) cluster numbers, or None when all queries are independent.
-        findings: From `cell_findings`.
         groups_are_traffic: The operator says that the groups are real kinds of traffic, so that
             telling them apart counts.
     """
@@ -183,12 +174,10 @@ def grader_check(
         if (number == i).sum() >= _LEAST_QUERIES
     ]
     blocked = gain_from is GainFrom.GROUPS and bool(doubt) and not groups_are_traffic
-    parts = [_sentence(gain_from, total, outer, inner, groups_are_traffic)]
-    if blocked:
-        parts.append(doubt)
+    sentence = _sentence(gain_from, total, outer, inner, groups_are_traffic)
     return GraderCheck(
         gain_from,
-        " ".join(part for part in parts if part),
+        f"{sentence} {doubt}" if blocked else sentence,
         not blocked,
         total,
         outer,

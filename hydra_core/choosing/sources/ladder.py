@@ -9,20 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from hydra_core.base.intervals import Interval
 from hydra_core.base.types import IntArray, Progress
-from hydra_core.choosing.lift import Lift, ends
+from hydra_core.choosing.lift import with_ends
 from hydra_core.choosing.sources.cell_findings import Finding, findings_of
 from hydra_core.choosing.sources.lift import CrossFitted, Ranked
-from hydra_core.choosing.sources.outcomes import (
-    Outcomes,
-    groups_at,
-    outcomes_of_replay,
-)
+from hydra_core.choosing.sources.outcomes import Outcomes, groups_at, outcomes_of_replay
 from hydra_core.choosing.sources.rungs import TITLES, Kind, Rung, Start, fit_rung, judged_rung
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.outcome_model.raw import Predicted
@@ -63,9 +60,7 @@ class Ladder:
             "best_yaml": None if self.best_yaml is None else self.best_yaml.value,
             "recommended": None if self.recommended is None else self.recommended.value,
             "reason": self.reason,
-            "heads_add": None
-            if self.heads_add is None
-            else {"value": self.heads_add.value, "interval": ends(self.heads_add)},
+            "heads_add": with_ends(self.heads_add),
             "findings": [one.numbers() for one in self.findings],
         }
 
@@ -95,26 +90,19 @@ def ladder_of_replay(
 
     Args:
         data: The set under the catalog, all models measured.
-        evalset: The same set.
-        start: The catalog's side of it.
         predicted: (n, m) cross-fitted predictions of success heads; None leaves heads out.
-        groups_are_traffic, folds, seed, progress: As in `ladder_of`.
+        start, groups_are_traffic, folds, seed, progress: As in `ladder_of`.
 
     Raises:
         ValueError: Fewer clusters than folds.
     """
     outcomes = outcomes_of_replay(data, evalset)
-
-    def heads() -> CrossFitted:
-        assert predicted is not None
-        return rank_outcomes(outcomes, predicted)
-
     return ladder_of(
         outcomes,
         start,
         groups_at(evalset, data.rows),
         findings_of(evalset, outcomes.models),
-        None if predicted is None else heads,
+        None if predicted is None else partial(rank_outcomes, outcomes, predicted),
         groups_are_traffic=groups_are_traffic,
         folds=folds,
         seed=seed,
@@ -137,13 +125,9 @@ def ladder_of(
     """Judge the sources by the same outcomes.
 
     Args:
-        outcomes: Of n queries and m models.
         start: The catalog's side of it.
-        groups: (n,) group of each query; None without any.
-        findings: Outcomes of the set that look wrong.
         heads: Ranks the same queries by success heads; None leaves heads out.
-        groups_are_traffic: The operator says that the set's groups are real kinds of traffic.
-        folds, seed: Of the cross-fits.
+        groups, findings, groups_are_traffic, folds, seed: As in `fit_rung`.
         progress: Called with (done, total) sources.
 
     Raises:
@@ -173,7 +157,7 @@ def ladder_of(
 
 def _ladder(rungs: tuple[Rung, ...], findings: tuple[Finding, ...]) -> Ladder:
     worth = [one for one in rungs if one.recommend and one.is_yaml]
-    yaml = max(worth, key=lambda one: _mean(one.lift), default=None)
+    yaml = max(worth, key=lambda one: one.lift.mean.value if one.lift else -np.inf, default=None)
     heads = next((one for one in rungs if one.kind is Kind.HEADS), None)
     add = None
     if heads is not None and heads.lift is not None:
@@ -181,14 +165,8 @@ def _ladder(rungs: tuple[Rung, ...], findings: tuple[Finding, ...]) -> Ladder:
         clusters = heads.cross_fitted.ranked.outcomes.clusters
         add = mean_interval(heads.lift.contributions - under, clusters)
     recommended, reason = _recommended(rungs, yaml, heads, add)
-    return Ladder(
-        rungs,
-        None if yaml is None else yaml.kind,
-        recommended,
-        reason,
-        add,
-        findings,
-    )
+    best = None if yaml is None else yaml.kind
+    return Ladder(rungs, best, recommended, reason, add, findings)
 
 
 def _inside(title: str) -> str:
@@ -199,14 +177,15 @@ def _inside(title: str) -> str:
 def _recommended(
     rungs: tuple[Rung, ...], yaml: Rung | None, heads: Rung | None, add: Interval | None
 ) -> tuple[Kind | None, str]:
-    more = "" if add is None else add.scaled(100.0).text("points")
+    more = _points(add)
     if heads is not None and heads.recommend and add is not None and add.lo > 0:
         over = "the fixed mix" if yaml is None else _inside(TITLES[yaml.kind])
         return Kind.HEADS, (
             f"Use success heads: {more} over {over}. A new model then needs outcomes or a rate."
         )
     if yaml is not None:
-        said = f"Use {_inside(TITLES[yaml.kind])}: {_gain(yaml)} over the best fixed mix."
+        gain = _points(yaml.lift.mean if yaml.lift else None)
+        said = f"Use {_inside(TITLES[yaml.kind])}: {gain} over the best fixed mix."
         if heads is None:
             return yaml.kind, f"{said} Success heads are not learned yet."
         return yaml.kind, f"{said} Success heads change that by {more}." if more else said
@@ -221,9 +200,5 @@ def _recommended(
     return None, "Keep the fixed mix: no source shows a gain beyond chance on these queries."
 
 
-def _gain(rung: Rung) -> str:
-    return "" if rung.lift is None else rung.lift.mean.scaled(100.0).text("points")
-
-
-def _mean(lift: Lift | None) -> float:
-    return float("-inf") if lift is None else lift.mean.value
+def _points(gain: Interval | None) -> str:
+    return "" if gain is None else gain.scaled(100.0).text("points")

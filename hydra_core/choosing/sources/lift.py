@@ -53,7 +53,11 @@ class Ranked:
         """Return (p,) the taus that spend these shares of the cost range on these queries."""
         low, high = cost_range(self.outcomes)
         wanted = low + np.asarray(positions, np.float64) * (high - low)
-        return taus_at(self.shortfalls, self.order, self.outcomes.cost_usd, wanted)
+        levels = settings_of(self.shortfalls, self.order, _SETTINGS)
+        costs = picked(self.outcomes.cost_usd, self.choices(levels)).mean(axis=0)
+        nearest = np.abs(costs[:, None] - wanted[None, :]).argmin(axis=0)
+        result: FloatArray = levels[nearest]
+        return result
 
     def choices(self, taus: FloatArray) -> ChoiceArray:
         """Return (n, p) routes at each tau."""
@@ -111,27 +115,6 @@ def cost_range(outcomes: Outcomes) -> tuple[float, float]:
     return hull[0].mean_cost_usd, hull[-1].mean_cost_usd
 
 
-def taus_at(
-    shortfalls: FloatArray, order: IntArray, cost_usd: FloatArray, wanted: FloatArray
-) -> FloatArray:
-    """Return the tau whose mean cost is nearest to each wanted cost.
-
-    Args:
-        shortfalls: (n, m).
-        order: (n, m) models from cheapest to dearest.
-        cost_usd: (n, m) realised cost, USD.
-        wanted: (p,) mean cost, USD per query.
-
-    Returns:
-        (p,) settings.
-    """
-    levels = settings_of(shortfalls, order, _SETTINGS)
-    costs = picked(cost_usd, choices_in_order(shortfalls, order, levels)).mean(axis=0)
-    nearest = np.abs(costs[:, None] - np.asarray(wanted)[None, :]).argmin(axis=0)
-    result: FloatArray = levels[nearest]
-    return result
-
-
 def settings_of(shortfalls: FloatArray, order: IntArray, count: int) -> FloatArray:
     """Return (s,) ascending values of tau at which the routes differ; from predictions alone.
 
@@ -158,7 +141,6 @@ def cross_fit(
     """Rank the models of every query by a source that was fitted without it and its cluster.
 
     Args:
-        fit: Fits a source on a training part.
         folds: Parts, at least two.
         seed: Draws the parts.
         progress: Called with (done, total) folds.

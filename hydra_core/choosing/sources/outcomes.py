@@ -20,11 +20,9 @@ class Outcomes:
     Attributes:
         models: (m,) ids.
         requirements: (n, K) predicted requirements in [0, 1].
-        quality: (n, m) in [0, 1], none missing.
-        cost_usd: (n, m) realised cost, USD, none missing.
+        quality, cost_usd: (n, m) in [0, 1] and in USD, none missing.
         clusters: (n,) cluster numbers; queries of one cluster are dependent.
-        input_tokens: (n, m) tokens read, None where the set has none.
-        output_tokens: (n, m) tokens written, likewise.
+        input_tokens, output_tokens: (n, m) read and written, None where the set has none.
 
     Raises:
         ValueError: The shapes do not fit, or a value is not finite.

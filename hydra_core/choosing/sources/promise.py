@@ -28,10 +28,7 @@ from hydra_core.choosing.sources.outcomes import clusters_of, outcomes_of_replay
 from hydra_core.choosing.sources.success_profiles import fit_success_profiles
 from hydra_core.replay.metrics import picked
 from hydra_core.replay.sweep import Sweep
-from hydra_core.routing.matcher import (
-    choices_in_order,
-    cost_order,
-)
+from hydra_core.routing.matcher import choices_in_order, cost_order
 
 #: Variance of a difference where the query moves, for stakes alone.
 _VARIANCE_OF_MOVED: Final = 0.2
@@ -67,15 +64,11 @@ class Promise:
         tau: Its tau; 1 / V where shortfalls are returns on upgrading. NaN where none.
         baseline: The best single model.
         within: How far below it quality may lie, in units of quality.
-        confidence: Of the promise.
         saving: Share of the baseline's cost that is saved there; 0 where nothing can be promised.
         difference: Mean difference of quality to the baseline there.
         floor: Mean quality that the promise allows on these queries.
         n: Independent queries that it was calibrated on.
-        method: How, in words.
         calibrated_on: "cross-fitted predictions", or "queries that nothing was chosen on".
-        evalset: Name of the eval set.
-        forecast: What more queries would allow.
     """
 
     kept: bool
@@ -118,17 +111,11 @@ class Promise:
         return float(f"{steps * unit:.{_KNOB_DIGITS}g}")
 
     def numbers(self, rule: Rule) -> dict[str, Any]:
-        """Return it JSON-ready.
-
-        Args:
-            rule: Says whether the knob is tau or V in USD.
-        """
-        value = self.knob(rule)
-        left = ("position", "tau", "forecast")
-        found = {key: v for key, v in asdict(self).items() if key not in left}
+        """Return it JSON-ready, the knob as tau or V in USD."""
+        found = {key: v for key, v in asdict(self).items() if key not in ("position", "tau")}
         return {
             **found,
-            "knob": {"rule": rule.value, "value": value},
+            "knob": {"rule": rule.value, "value": self.knob(rule)},
             "forecast": [asdict(one) for one in self.forecast],
         }
 
@@ -143,7 +130,6 @@ def stakes_of(moved: FloatArray, units: int, within: float, confidence: float = 
     Args:
         moved: (p,) share of the queries that do not go to the baseline at each setting.
         units: Independent queries n.
-        within, confidence: Of the promise.
     """
     variance = np.maximum(_VARIANCE_OF_MOVED * moved, _LEAST_VARIANCE)
     best = np.sqrt(2.0 * np.log(1.0 / (1.0 - confidence)) / (units * variance))
@@ -198,7 +184,6 @@ def walk(
     Args:
         shortfalls: (n, m).
         order: (n, m) models from cheapest to dearest.
-        settings: How many at most.
 
     Returns:
         (p,) ascending tau, and (n, p) model indices.
@@ -225,14 +210,12 @@ def promise(
 
     Args:
         models: (m,) ids.
-        quality: (n, m) outcomes in [0, 1].
-        cost_usd: (n, m) realised cost, USD.
+        quality, cost_usd: (n, m) outcomes in [0, 1] and realised cost in USD.
         taus: (p,) settings, dearest first.
         choice: (n, p) routes at each, by predictions that have not seen the query.
         baseline: Column of the best single model, chosen on other queries; default the best here,
             which is safe where it is clearly the best.
         within: Margin in units of quality.
-        confidence: In (0, 1).
         clusters: (n,) cluster numbers, None when all queries are independent.
         calibrated_on: Which predictions the routes come from, in words.
         rng: Draws the order of the bets.
@@ -298,11 +281,7 @@ def forecast(
         made: The promise on these queries; its margin, confidence and baseline are kept.
         models, quality, cost_usd, taus, choice: As in `promise`.
         sizes: Numbers of queries to look at.
-        rng: Draws the resamples.
         draws: Resamples of each size.
-
-    Returns:
-        The promise with its forecast.
     """
     best, n = list(models).index(made.baseline), len(quality)
     gains = picked(quality, choice) - quality[:, [best]] + made.within
@@ -311,10 +290,8 @@ def forecast(
     enough = -np.log(1.0 - made.confidence)
     rows = []
     for size in sizes:
-        counts = np.stack(
-            [np.bincount(rng.integers(0, n, size), minlength=n) for _ in range(draws)]
-        )
-        weights = counts.astype(np.float64)
+        counts = [np.bincount(rng.integers(0, n, size), minlength=n) for _ in range(draws)]
+        weights = np.stack(counts).astype(np.float64)
         stakes = stakes_of(moved, size, made.within, made.confidence)
         wealth = weights @ np.log1p(stakes * gains)  # (draws, p)
         passed = np.concatenate([wealth >= enough, np.zeros((draws, 1), np.bool_)], axis=1)
@@ -334,16 +311,10 @@ def promise_on(
     cross-fitted predictions. A model without outcomes here counts as failing: the promise holds
     whatever it does.
 
-    Args:
-        sweep: The set under the catalog's rule.
-        within, confidence: As in `promise`.
-        seed: Draws the order of the bets.
-
     Raises:
         MismatchError: Profiles, weights or the pool were chosen on these queries.
     """
     data = sweep.data
-    clusters = clusters_of(data, sweep.evalset)
     shortfalls, order, calibrated_on = _ranks(sweep)
     taus, choice = walk(shortfalls, order)
     rng = np.random.default_rng(seed)
@@ -352,7 +323,7 @@ def promise_on(
         *arguments,
         within=within,
         confidence=confidence,
-        clusters=clusters,
+        clusters=clusters_of(data, sweep.evalset),
         calibrated_on=calibrated_on,
         rng=rng,
     )
@@ -363,9 +334,12 @@ def promise_on(
 def _ranks(sweep: Sweep) -> tuple[FloatArray, IntArray, str]:
     """Shortfalls, order of the models, and what they are calibrated on, under either rule."""
     data = sweep.data
+    block = sweep.catalog.success_profiles
+    by_profiles = sweep.source is SuccessSource.SUCCESS_PROFILES
+    on = _UNSEEN
     if sweep.outcome_model is not None:
         on = _CROSS_FITTED if sweep.learned_here else _UNSEEN
-    elif _fitted_here(sweep):
+    elif by_profiles and block is not None and block.digest == sweep.evalset.digest:
         if data.unmeasured:
             raise MismatchError(
                 f"no outcomes of {', '.join(data.unmeasured)} here: success profiles that were "
@@ -373,31 +347,13 @@ def _ranks(sweep: Sweep) -> tuple[FloatArray, IntArray, str]:
             )
         ranked = cross_fit(outcomes_of_replay(data, sweep.evalset), fit_success_profiles).ranked
         return ranked.shortfalls, ranked.order, _CROSS_FITTED
-    else:
-        _require_unseen(sweep)
-        on = _UNSEEN
-    return sweep.terms[0], cost_order(*sweep.terms), on
-
-
-def _fitted_here(sweep: Sweep) -> bool:
-    """Whether success profiles decide that were fitted to this set."""
-    block = sweep.catalog.success_profiles
-    by_profiles = sweep.source is SuccessSource.SUCCESS_PROFILES
-    return by_profiles and block is not None and block.digest == sweep.evalset.digest
-
-
-def _require_unseen(sweep: Sweep) -> None:
-    """Profiles or weights that were chosen on these queries cannot be tested on them.
-
-    Raises:
-        MismatchError: More than the knob was chosen on them.
-    """
-    if any(not one.knob_alone for one in sweep.chosen_here):
+    elif any(not one.knob_alone for one in sweep.chosen_here):
         raise MismatchError(
             f"the profiles or weights of catalog '{sweep.catalog.name}' were chosen on these "
             "queries: promise on others, or with an outcome model or success profiles (their "
             "predictions are cross-fitted)"
         )
+    return sweep.terms[0], cost_order(*sweep.terms), on
 
 
 def _unit_means(values: FloatArray, clusters: IntArray | None) -> FloatArray:

@@ -12,7 +12,7 @@ import numpy as np
 
 from hydra_core.base.intervals import normal_quantile
 from hydra_core.base.types import Band, FloatArray, Progress
-from hydra_core.choosing.lift import POINTS, Lift, ends, recommendation
+from hydra_core.choosing.lift import Lift, recommendation
 from hydra_core.choosing.sources.cell_findings import Finding
 from hydra_core.choosing.sources.fitted_profiles import (
     LEAST_QUERIES,
@@ -45,12 +45,13 @@ NAMES: Final = {
     Kind.SUCCESS: "Success profiles",
     Kind.HEADS: "Success heads",
 }
-TITLES: Final = {
-    Kind.BENCHMARKS: f"{NAMES[Kind.BENCHMARKS]} (Algorithm 1)",
-    Kind.PROFILES: f"{NAMES[Kind.PROFILES]} (Eq. 6 with a level)",
-    Kind.SUCCESS: f"{NAMES[Kind.SUCCESS]} (value rule)",
-    Kind.HEADS: f"{NAMES[Kind.HEADS]} (value rule)",
+_HOW: Final = {
+    Kind.BENCHMARKS: "Algorithm 1",
+    Kind.PROFILES: "Eq. 6 with a level",
+    Kind.SUCCESS: "value rule",
+    Kind.HEADS: "value rule",
 }
+TITLES: Final = {kind: f"{NAMES[kind]} ({_HOW[kind]})" for kind in Kind}
 NEEDS: Final = {
     Kind.BENCHMARKS: "benchmark rates of each model",
     Kind.PROFILES: f"at least {LEAST_QUERIES} queries with outcomes of all models",
@@ -59,9 +60,7 @@ NEEDS: Final = {
 }
 #: What a new model takes.
 COUPLING: Final = {
-    Kind.BENCHMARKS: "a new model: an edit of YAML",
-    Kind.PROFILES: "a new model: an edit of YAML",
-    Kind.SUCCESS: "a new model: an edit of YAML",
+    **dict.fromkeys(Kind, "a new model: an edit of YAML"),
     Kind.HEADS: "a new model: learn again, or place it by its rate",
 }
 
@@ -96,19 +95,10 @@ class Rung:
 
     def numbers(self) -> dict[str, Any]:
         """Return it JSON-ready; lifts in quality from 0 to 1."""
-        lift = self.lift
         return {
             "kind": self.kind.value,
             "title": TITLES[self.kind],
-            "lift": None
-            if lift is None
-            else {
-                "points": {str(p): lift.at(p).value for p in POINTS},
-                "mean": lift.mean.value,
-                "interval": ends(lift.mean),
-                "simultaneous": {str(p): ends(lift.at(p)) for p in POINTS},
-                "unit": "quality, 0 to 1",
-            },
+            "lift": None if self.lift is None else self.lift.numbers(),
             "recommend": self.recommend,
             "reason": self.reason,
             "n": self.n,
@@ -143,10 +133,6 @@ class Start:
 def fit_of(kind: Kind, start: Start | None = None) -> Callable[[Outcomes], Profiles]:
     """Return what fits one source that stands in YAML.
 
-    Args:
-        kind: Any but heads.
-        start: The catalog's side of it.
-
     Raises:
         ValueError: `kind` is heads.
     """
@@ -176,13 +162,9 @@ def fit_rung(
     """Fit one source that stands in YAML, and say what it is worth.
 
     Args:
-        kind: Any but heads.
-        outcomes: What to fit to.
-        start: The catalog's side of it.
         groups: (n,) group of each query, to tell graders from difficulty.
         findings, groups_are_traffic: As in `grader_check`.
-        folds, seed: Of the cross-fit.
-        progress: Called with (done, total) folds.
+        folds, seed, progress: As in `cross_fit`.
 
     Raises:
         ValueError: `kind` is heads, or there are fewer clusters than folds.
@@ -204,7 +186,6 @@ def judged_rung(
     """Judge cross-fitted routes: lift, where it comes from, and whether to use the source.
 
     Args:
-        found: Routes of every query by sources that have not seen it.
         profiles: Fitted on all queries; None for heads.
         groups, findings, groups_are_traffic, seed: As in `fit_rung`.
     """

@@ -41,11 +41,7 @@ class FittedSuccess(SuccessProfiles):
         return returns, cost_order(returns, predicted.cost_usd)
 
     def numbers(self, dimensions: Sequence[str]) -> dict[str, Any]:
-        """Return plain numbers for the catalog's `success_profiles` block.
-
-        Args:
-            dimensions: (K,) names in the order of the requirements.
-        """
+        """Return plain numbers for the catalog's `success_profiles` block, by (K,) dimensions."""
 
         def named(values: Sequence[Sequence[float]]) -> dict[str, list[float]]:
             rounded = [[round(value, _DIGITS) for value in row] for row in values]
@@ -69,8 +65,8 @@ class FittedSuccess(SuccessProfiles):
         return {"knots": named(self.curves.knots), "cost_factor": factor, "models": models}
 
 
-def knots_of(requirements: FloatArray) -> list[list[float]]:
-    """Return knots of every dimension: quartiles of the requirements that are not 0, then 1."""
+def _knots_of(requirements: FloatArray) -> list[list[float]]:
+    """Knots of every dimension: quartiles of the requirements that are not 0, then 1."""
     knots = []
     for values in requirements.T:
         some = values[values > _NO_REQUIREMENT]
@@ -79,24 +75,18 @@ def knots_of(requirements: FloatArray) -> list[list[float]]:
     return knots
 
 
-def signal_shares(
+def _signal_shares(
     path: Path, columns: FloatArray, wanted: FloatArray, clusters: IntArray, penalty: float
 ) -> FloatArray:
-    """Return how much of what a ridge regression explains of each target is not chance.
+    """(q,) in [0, 1]: how much of what a ridge explains of each target is not chance.
 
     Chance alone explains something of any target: with p columns and n rows about p / n. Slopes
     times this share are the positive-part estimator of James and Stein; where outcomes say nothing
     it is 0 more often than not, and models are then told apart by their means alone.
 
     Args:
-        path: Of the regression.
-        columns: (n, p) what it read.
-        wanted: (n, q) its targets.
+        path: Of the regression of (n, q) `wanted` on (n, p) `columns`.
         clusters: (n,) cluster numbers from 0; chance is counted by cluster.
-        penalty: Of the solution.
-
-    Returns:
-        (q,) in [0, 1].
     """
     gain = 1.0 / (path.values + path.n * penalty)
     turned = (columns - path.centre) @ path.vectors
@@ -120,14 +110,14 @@ def fit_success_profiles(
 ) -> FittedSuccess:
     """Fit success profiles by ridge regression, in closed form.
 
-    Models are told apart only as far as their outcomes do so beyond chance (`signal_shares`).
+    Models are told apart only as far as their outcomes do so beyond chance (`_signal_shares`).
 
     Args:
         outcomes: At least two queries.
-        knots: Ascending requirements of each dimension, the last one 1; default `knots_of`.
+        knots: Ascending requirements of each dimension, the last one 1; default quartiles.
             [[1.0]] * K fits one slope a dimension.
     """
-    curves = Curves.of(knots_of(outcomes.requirements) if knots is None else knots)
+    curves = Curves.of(_knots_of(outcomes.requirements) if knots is None else knots)
     columns = curves.columns(outcomes.requirements)
     centre, spread = columns.mean(axis=0), columns.std(axis=0)
     scale = np.where(spread > 1e-6, spread, 1.0)
@@ -136,7 +126,7 @@ def fit_success_profiles(
     wanted = np.concatenate([targets(outcomes.quality), shared], axis=1)
     standard = (columns - centre) / scale
     path = ridge_path(standard, wanted)
-    share = signal_shares(path, standard, wanted, outcomes.clusters, PENALTY)
+    share = _signal_shares(path, standard, wanted, outcomes.clusters, PENALTY)
     slopes = share * path.heads(PENALTY).weights.astype(np.float64) / scale[:, None]
     weights = np.concatenate([slopes[:, :1] + slopes[:, 1:-1], slopes[:, -1:]], axis=1)
     mean = np.append(outcomes.quality.mean(axis=0), wanted[:, -1].mean())
