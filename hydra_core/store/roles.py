@@ -26,9 +26,8 @@ from pathlib import Path
 from typing import Final
 
 from hydra_core.base.errors import AccessError, ProblemsError
-from hydra_core.base.reading.fields import Problems, Section, did_you_mean
-from hydra_core.base.reading.nodes import MapNode, ScalarNode, shown
-from hydra_core.base.reading.yaml_reader import read_yaml
+from hydra_core.base.reading.fields import Section, did_you_mean, read_mapping
+from hydra_core.base.reading.nodes import ScalarNode, shown
 from hydra_core.catalog.identifiers import skeleton
 
 _MAX_BYTES: Final = 1_000_000
@@ -195,9 +194,8 @@ def load_roles(path: Path) -> Roles:
         return Roles()
     except (OSError, ValueError) as error:
         raise AccessError(f"{path.name}: cannot be read, so nobody is let in: {error}") from error
-    root, found = read_yaml(text)
-    problems = Problems(list(found))
-    roles = Roles() if root is None else _roles(root, problems)
+    root, problems = read_mapping(text, "begin with 'users:'")
+    roles = Roles() if root is None else _roles(root)
     if problems.found or len(text) > _MAX_BYTES:
         listed = ProblemsError(path.name, problems.listed()) if problems.found else "is too large"
         raise AccessError(f"nobody is let in until the roles file is corrected. {listed}")
@@ -225,11 +223,7 @@ def roles_of(workspace: Path, environ: Mapping[str, str] = os.environ) -> Roles:
     return load_roles(path)
 
 
-def _roles(root: object, problems: Problems) -> Roles:
-    if not isinstance(root, MapNode):
-        problems.add("", None, f"must be a mapping, got {shown(root)}", "begin with 'users:'")
-        return Roles()
-    section = Section(root, "", problems)
+def _roles(section: Section) -> Roles:
     section.known(("default", "trusted_issuers", "users"))
     default = section.choice("default", Role, "such as viewer", required=False)
     listed = section.section("users", "name: role, such as ana@example.org: editor", required=False)
@@ -240,28 +234,19 @@ def _roles(root: object, problems: Problems) -> Roles:
         if not isinstance(role, str) or role not in words:
             hint = did_you_mean(role, words) if isinstance(role, str) else ""
             message = f"must be one of {', '.join(words)}; got {shown(value)}"
-            problems.add(f"users.{name[:60]}", key.line, message, hint)
+            section.problems.add(f"users.{name[:60]}", key.line, message, hint)
         elif _folded(name) in users:
-            problems.add(f"users.{name[:60]}", key.line, "is given twice", "keep one")
+            section.problems.add(f"users.{name[:60]}", key.line, "is given twice", "keep one")
         else:
             users[_folded(name)] = Role(role)
-    return Roles(users, default or Role.VIEWER, _issuers(section))
-
-
-def _issuers(section: Section) -> frozenset[str]:
-    remedy = "such as [https://login.example.org]"
-    found: list[str] = []
-    if "trusted_issuers" not in section.node.entries:
-        return frozenset()
-    for node in section.items("trusted_issuers", remedy, limit=20):
-        value = node.value if isinstance(node, ScalarNode) else None
-        if isinstance(value, str) and value.startswith(("https://", "http://127.0.0.1")):
-            found.append(value)
-        else:
-            section.wrong(
-                "trusted_issuers", f"must hold https addresses, got {shown(node)}", remedy
-            )
-    return frozenset(found)
+    issuers = section.texts(
+        "trusted_issuers",
+        "such as [https://login.example.org]",
+        lambda address: address.startswith(("https://", "http://127.0.0.1")),
+        "must hold https addresses, got {}",
+        limit=20,
+    )
+    return Roles(users, default or Role.VIEWER, frozenset(issuers))
 
 
 def _claimed_name(claims: Mapping[str, object], trusted_issuers: frozenset[str]) -> str:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from enum import StrEnum
 from typing import Final, Self, TypeVar
 
-from hydra_core.base.errors import Problem
+from hydra_core.base.errors import Problem, ProblemsError
 from hydra_core.base.reading.nodes import ListNode, MapNode, Node, ScalarNode, shown
+from hydra_core.base.reading.yaml_reader import read_yaml
 
 _MAX_PROBLEMS: Final = 200
 _MAX_SUGGESTIONS: Final = 40
@@ -51,6 +52,11 @@ class Problems:
             return tuple(self.found)
         rest = Problem("", f"{self.more:,} more problems are not listed", "correct these first")
         return (*self.found, rest)
+
+    def refuse(self, kind: type[ProblemsError], source: str) -> None:
+        """Raise an error of this kind where something was found."""
+        if self.found:
+            raise kind(source, self.listed())
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +134,11 @@ class Section:
         node = self.node.get(key)
         line = node.line if node is not None else self.node.line
         self.problems.add(self.at(key), line, message, remedy)
+
+    def schema(self, name: str) -> None:
+        """Refuse a file of another schema."""
+        if self.text("schema", f"begin with 'schema: {name}'") not in ("", name):
+            self.wrong("schema", f"must be {name}", "this version reads only that")
 
     def known(self, keys: Sequence[str], what: str = "") -> None:
         """Refuse keys not in `keys`: fields, or the catalog's `what` (dimensions, benchmarks)."""
@@ -269,21 +280,46 @@ class Section:
             return ()
         return node.items
 
+    def sections(self, key: str, remedy: str, *, limit: int) -> Iterator[Self]:
+        """The mappings of a list of at most `limit` entries; other entries are left out."""
+        for number, node in enumerate(self.items(key, remedy, limit=limit)):
+            if isinstance(node, MapNode):
+                yield self.inside(node, f"{self.at(key)}[{number}]")
+            else:
+                self.wrong(key, f"must hold mappings, got {shown(node)}", remedy)
+
+    def texts(
+        self,
+        key: str,
+        remedy: str,
+        holds: Callable[[str], object],
+        fault: str = "must hold short words, got {}",
+        *,
+        limit: int = 50,
+    ) -> tuple[str, ...]:
+        """A list of at most `limit` texts that may be absent; wrong ones are left out.
+
+        Args:
+            holds: Whether a text is a right one.
+            fault: What is said of another, with its value for the braces.
+        """
+        found = []
+        nodes = () if self.node.get(key) is None else self.items(key, remedy, limit=limit)
+        for node in nodes:
+            value = node.value if isinstance(node, ScalarNode) else None
+            if isinstance(value, str) and holds(value):
+                found.append(value)
+            else:
+                self.wrong(key, fault.format(shown(node)), remedy)
+        return tuple(found)
+
     def words(self, key: str, remedy: str, known: Sequence[str] = ()) -> frozenset[str]:
         """A list of at most 50 short words, each of `known` where that is given; may be absent."""
-        node = self.node.get(key)
-        if node is None:
-            return frozenset()
-        found = set()
-        for item in self.items(key, remedy, limit=50):
-            value = item.value if isinstance(item, ScalarNode) else None
-            if not isinstance(value, str) or not _WORD.fullmatch(value):
-                self.wrong(key, f"must hold short words, got {shown(item)}", remedy)
-            elif known and value not in known:
-                self.wrong(key, f"does not know {value!r}", did_you_mean(value, known))
-            else:
-                found.add(value)
-        return frozenset(found)
+        found = self.texts(key, remedy, _WORD.fullmatch)
+        strange = [word for word in found if known and word not in known]
+        for word in strange:
+            self.wrong(key, f"does not know {word!r}", did_you_mean(word, known))
+        return frozenset(found).difference(strange)
 
     def rates(
         self, known: Sequence[str], what: str, remedy: str, *, skip: str | None = None
@@ -305,6 +341,22 @@ class Section:
             if rate is not None:
                 rates[key] = rate
         return rates
+
+
+def read_mapping(text: str, remedy: str) -> tuple[Section | None, Problems]:
+    """The mapping that is all of a file, None where there is none, and what is wrong so far.
+
+    Args:
+        text: YAML; a leading byte order mark is ignored.
+        remedy: How such a file begins.
+    """
+    root, found = read_yaml(text.removeprefix("\ufeff"))
+    problems = Problems(list(found))
+    if isinstance(root, MapNode):
+        return Section(root, "", problems), problems
+    if root is not None:
+        problems.add("", root.line, f"must be a mapping, got {shown(root)}", remedy)
+    return None, problems
 
 
 def _number_hint(value: object) -> str:

@@ -7,16 +7,14 @@ The rules are plain text, never patterns, so that reading takes time in proporti
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from hydra_core.base.errors import Problem, ProblemsError
-from hydra_core.base.reading.fields import Problems, Section
-from hydra_core.base.reading.nodes import ListNode, MapNode, ScalarNode, shown
-from hydra_core.base.reading.yaml_reader import read_yaml
+from hydra_core.base.reading.fields import Section, read_mapping
 from hydra_core.base.tokens import text_tokens
 
 SCHEMA: Final = "hydra.harness/v1"
@@ -195,31 +193,20 @@ def parse_rules(text: str, source: str = "harness") -> Rules:
     Raises:
         HarnessError: It is not valid; all problems are listed.
     """
-    root, found = read_yaml(text)
-    problems = Problems(list(found))
-    made = Rules()
-    if isinstance(root, MapNode):
-        made = _rules_of(Section(root, "", problems))
-    elif not problems.found:
-        problems.add("", None, "must be a mapping", f"begin with 'schema: {SCHEMA}'")
-    if problems.found:
-        raise HarnessError(source, problems.listed())
+    root, problems = read_mapping(text, f"begin with 'schema: {SCHEMA}'")
+    made = Rules() if root is None else _rules_of(root)
+    problems.refuse(HarnessError, source)
     return made
 
 
 def _rules_of(root: Section) -> Rules:
     root.known(("schema", "rules", "failures", "subagents"))
-    if root.text("schema", f"begin with 'schema: {SCHEMA}'") not in ("", SCHEMA):
-        root.wrong("schema", f"must be {SCHEMA}", "this version reads only that")
+    root.schema(SCHEMA)
     blocks: list[Block] = []
     messages: list[str] = []
     results: list[Result] = []
     wrappers: list[Block] = []
-    for number, node in enumerate(root.items("rules", _REMEDY, limit=_MOST)):
-        if not isinstance(node, MapNode):
-            root.wrong("rules", f"must hold mappings, got {shown(node)}", _REMEDY)
-            continue
-        one = Section(node, f"rules[{number}]", root.problems)
+    for one in root.sections("rules", _REMEDY, limit=_MOST):
         kind = _kind_of(one)
         if kind == "from":
             blocks.append(Block(_sign(one, "from"), _sign(one, "to", required=False)))
@@ -240,10 +227,10 @@ def _rules_of(root: Section) -> Rules:
         messages=tuple(messages),
         results=tuple(results),
         wrappers=tuple(wrappers),
-        failure_starts=_optional(failures, "starts"),
-        failure_holds=_optional(failures, "holds"),
-        agent_headers=tuple(name.lower() for name in _optional(agents, "headers")),
-        agent_systems=_optional(agents, "system"),
+        failure_starts=_signs(failures, "starts"),
+        failure_holds=_signs(failures, "holds"),
+        agent_headers=tuple(name.lower() for name in _signs(agents, "headers")),
+        agent_systems=_signs(agents, "system"),
     )
 
 
@@ -274,19 +261,8 @@ def _sign(section: Section, key: str, *, required: bool = True) -> str:
     return found
 
 
-def _signs(section: Section, key: str) -> Sequence[str]:
-    found = []
-    for node in section.items(key, "a list of texts", limit=_MOST):
-        value = node.value if isinstance(node, ScalarNode) else None
-        if isinstance(value, str) and len(value.strip()) >= 3:
-            found.append(value)
-        else:
-            message = f"must hold texts of 3 or more characters, got {shown(node)}"
-            section.wrong(key, message, "put each in quotes")
-    return found
-
-
-def _optional(section: Section | None, key: str) -> tuple[str, ...]:
-    if section is None or not isinstance(section.node.get(key), ListNode):
+def _signs(section: Section | None, key: str) -> tuple[str, ...]:
+    if section is None:
         return ()
-    return tuple(_signs(section, key))
+    fault, remedy = "must hold texts of 3 or more characters, got {}", "give a list, each in quotes"
+    return section.texts(key, remedy, lambda text: len(text.strip()) >= 3, fault, limit=_MOST)

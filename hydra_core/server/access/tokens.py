@@ -20,9 +20,7 @@ from pathlib import Path
 
 from hydra_core.base.digests import SHA256, text_sha256
 from hydra_core.base.errors import AccessError, Problem, ProblemsError
-from hydra_core.base.reading.fields import Problems, Section
-from hydra_core.base.reading.nodes import MapNode, shown
-from hydra_core.base.reading.yaml_reader import read_yaml
+from hydra_core.base.reading.fields import Section, read_mapping
 from hydra_core.catalog.schema import read_catalog_text
 from hydra_core.store.roles import Actor, Role
 
@@ -116,24 +114,16 @@ def parse_tokens(text: str, source: str = "tokens") -> Tokens:
     Raises:
         TokenFileError: It is not valid, or names nobody.
     """
-    root, found = read_yaml(text.removeprefix("\ufeff"))
-    problems = Problems(list(found))
-    actors: dict[str, Actor] = {}
     remedy = "begin with 'tokens:' and a list of name, role and sha256"
-    if isinstance(root, MapNode):
-        section = Section(root, "", problems)
-        section.known(("tokens",))
-        for number, node in enumerate(section.items("tokens", remedy, limit=10_000)):
-            if isinstance(node, MapNode):
-                _add(Section(node, f"tokens[{number}]", problems), actors)
-            else:
-                section.wrong("tokens", f"must hold mappings, got {shown(node)}", remedy)
-    elif not problems.found:
-        problems.add("", None, "names nobody" if root is None else "must be a mapping", remedy)
+    root, problems = read_mapping(text, remedy)
+    actors: dict[str, Actor] = {}
+    if root is not None:
+        root.known(("tokens",))
+        for section in root.sections("tokens", remedy, limit=10_000):
+            _add(section, actors)
     if not actors and not problems.found:
         problems.add("tokens", None, "names nobody", "make one with the verb token")
-    if problems.found:
-        raise TokenFileError(source, problems.listed())
+    problems.refuse(TokenFileError, source)
     return Tokens(actors)
 
 

@@ -24,9 +24,8 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from hydra_core.base.errors import Problem, ProblemsError
-from hydra_core.base.reading.fields import Bounds, Problems, Section
+from hydra_core.base.reading.fields import Bounds, Section, read_mapping
 from hydra_core.base.reading.nodes import MapNode, ScalarNode, plain, shown
-from hydra_core.base.reading.yaml_reader import read_yaml
 from hydra_core.catalog.schema import read_catalog_text
 from hydra_core.server.wire import Form
 
@@ -162,22 +161,15 @@ def parse_upstreams(text: str, source: str = "upstreams") -> Upstreams:
     Raises:
         UpstreamsError: It is not valid; all problems are listed.
     """
-    root, found = read_yaml(text.removeprefix("\ufeff"))
-    problems = Problems(list(found))
+    root, problems = read_mapping(text, f"begin with 'schema: {SCHEMA}'")
     by_model: dict[str, Upstream] = {}
     timeouts = Timeouts()
-    if isinstance(root, MapNode):
-        section = Section(root, "", problems)
-        section.known(("schema", "upstreams", "timeouts"))
-        if section.text("schema", f"begin with 'schema: {SCHEMA}'") not in ("", SCHEMA):
-            section.wrong("schema", f"must be {SCHEMA}", "this version reads only that")
-        timeouts = _timeouts(section)
-        by_model = _by_model(section)
-    elif root is not None:
-        message = f"must be a mapping, got {shown(root)}"
-        problems.add("", root.line, message, f"begin with 'schema: {SCHEMA}'")
-    if problems.found:
-        raise UpstreamsError(source, problems.listed())
+    if root is not None:
+        root.known(("schema", "upstreams", "timeouts"))
+        root.schema(SCHEMA)
+        timeouts = _timeouts(root)
+        by_model = _by_model(root)
+    problems.refuse(UpstreamsError, source)
     return Upstreams(by_model, timeouts, source)
 
 
@@ -200,11 +192,7 @@ def _timeouts(root: Section) -> Timeouts:
 def _by_model(root: Section) -> dict[str, Upstream]:
     remedy = "a list of servers with name, base_url, key_env and models"
     found: dict[str, Upstream] = {}
-    for number, node in enumerate(root.items("upstreams", remedy, limit=100)):
-        if not isinstance(node, MapNode):
-            root.wrong("upstreams", f"must hold mappings, got {shown(node)}", remedy)
-            continue
-        section = Section(node, f"upstreams[{number}]", root.problems)
+    for section in root.sections("upstreams", remedy, limit=100):
         upstream = _upstream(section)
         for model in upstream.models:
             if model in found:
@@ -234,18 +222,13 @@ def _upstream(section: Section) -> Upstream:
 
 
 def _forms(section: Section) -> tuple[Form, ...]:
-    remedy = f"a list of {', '.join(Form)}"
     if section.node.get("speaks") is None:
         return (Form.CHAT,)
-    found = []
-    for node in section.items("speaks", remedy, limit=len(Form)):
-        if isinstance(node, ScalarNode) and node.value in list(Form):
-            found.append(Form(str(node.value)))
-        else:
-            section.wrong("speaks", f"{shown(node)} is no form", remedy)
+    remedy, limit = f"a list of {', '.join(Form)}", len(Form)
+    found = section.texts("speaks", remedy, list(Form).__contains__, "{} is no form", limit=limit)
     if not found:
         section.wrong("speaks", "names no form", remedy)
-    return tuple(found)
+    return tuple(map(Form, found))
 
 
 def _served(section: Section, speaks: tuple[Form, ...]) -> dict[str, Served]:
@@ -287,8 +270,11 @@ def _with_body(section: Section, speaks: tuple[Form, ...]) -> Served:
         if own is not None:
             _check_parameters(own)
             bodies[form] = plain(own.node)
-    known = tuple(parameter for body in bodies.values() for parameter in body)
-    return Served(name, bodies, _open_to_clients(section, known))
+    known = {parameter for body in bodies.values() for parameter in body}
+    remedy = "a list of parameters of body, such as [reasoning_effort]"
+    fault = "{} is no parameter of body"
+    open_to = section.texts("client_may_set", remedy, known.__contains__, fault, limit=_MOST_BODY)
+    return Served(name, bodies, frozenset(open_to))
 
 
 def _check_parameters(inside: Section) -> None:
@@ -300,16 +286,3 @@ def _check_parameters(inside: Section) -> None:
             inside.wrong(parameter, "is the request's own or the router's", "leave it out")
         elif _SECRET.search(parameter):
             inside.wrong(parameter, "looks like a secret", "name a variable with key_env instead")
-
-
-def _open_to_clients(section: Section, names: tuple[str, ...]) -> frozenset[str]:
-    remedy = "a list of parameters of body, such as [reasoning_effort]"
-    if section.node.get("client_may_set") is None:
-        return frozenset()
-    open_to = set()
-    for node in section.items("client_may_set", remedy, limit=_MOST_BODY):
-        if isinstance(node, ScalarNode) and node.value in names:
-            open_to.add(str(node.value))
-        else:
-            section.wrong("client_may_set", f"{shown(node)} is no parameter of body", remedy)
-    return frozenset(open_to)
