@@ -23,75 +23,7 @@ class Kind(StrEnum):
     GAP = "gap"
 
 
-_NUMBERS: Final = pa.list_(pa.float64())
-
-#: Columns of a Parquet segment; a row leaves what its kind does not have empty.
-SCHEMA: Final = pa.schema(
-    [
-        ("kind", pa.string()),
-        ("at", pa.timestamp("us", tz="UTC")),
-        ("decision_id", pa.string()),
-        ("catalog", pa.string()),
-        ("catalog_digest", pa.string()),
-        ("revision", pa.string()),
-        ("policy_digest", pa.string()),
-        ("predictor", pa.string()),
-        ("arm", pa.string()),
-        ("rule", pa.string()),
-        ("knob", pa.float64()),
-        ("conversation_id", pa.string()),
-        ("turn", pa.int64()),
-        ("has_image", pa.bool_()),
-        ("needs_tools", pa.bool_()),
-        ("context_tokens", pa.int64()),
-        ("allow", pa.list_(pa.string())),
-        ("deny", pa.list_(pa.string())),
-        ("dimensions", pa.list_(pa.string())),
-        ("requirements", _NUMBERS),
-        ("distance", pa.float64()),
-        ("candidates", pa.list_(pa.string())),
-        ("shortfalls", _NUMBERS),
-        ("predicted_success", _NUMBERS),
-        ("predicted_cost_usd", _NUMBERS),
-        ("valued_by", pa.string()),
-        ("chosen", pa.string()),
-        ("served", pa.string()),
-        ("cause", pa.string()),
-        ("attempts", pa.list_(pa.string())),
-        ("vetoed", pa.string()),
-        ("propensity", pa.float64()),
-        ("propensities", _NUMBERS),
-        ("keep_probability", pa.float64()),
-        ("status", pa.string()),
-        ("input_tokens", pa.int64()),
-        ("output_tokens", pa.int64()),
-        ("cached_tokens", pa.int64()),
-        ("cost_usd", pa.float64()),
-        ("usage", pa.string()),
-        ("about_usd", pa.float64()),
-        ("upstream_status", pa.int64()),
-        ("refusal", pa.string()),
-        ("latency_ms", pa.float64()),
-        ("decide_ms", pa.float64()),
-        ("text", pa.string()),
-        ("text_sha256", pa.string()),
-        ("context", pa.string()),
-        ("quality", pa.float64()),
-        ("source", pa.string()),
-        ("comment", pa.string()),
-        ("author", pa.string()),
-        ("caller", pa.string()),
-        ("harness_tokens", pa.int64()),
-        ("stalled", pa.int64()),
-        ("needs", pa.list_(pa.string())),
-        ("require", pa.list_(pa.string())),
-        ("team", pa.string()),
-        ("lost", pa.int64()),
-    ]
-)
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionRecord:
     """One decision, and what became of it.
 
@@ -130,60 +62,60 @@ class DecisionRecord:
             looked at.
     """
 
-    decision_id: str
+    kind: Kind = field(default=Kind.DECISION, init=False)
     at: datetime
+    decision_id: str
     catalog: str
     catalog_digest: str
     revision: str
     policy_digest: str
+    predictor: str = ""
+    arm: str = ""
     rule: str
     knob: float
     conversation_id: str | None
     turn: int
-    dimensions: tuple[str, ...]
-    requirements: tuple[float, ...] | None
-    candidates: tuple[str, ...]
-    shortfalls: tuple[float, ...] | None
-    predicted_success: tuple[float, ...] | None
-    predicted_cost_usd: tuple[float, ...] | None
-    chosen: str
-    cause: str
-    served: str
-    attempts: tuple[str, ...]
-    propensity: float | None
-    propensities: tuple[float, ...] | None
-    keep_probability: float
-    status: str
-    text_sha256: str
-    text: str | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cached_tokens: int | None = None
-    cost_usd: float | None = None
-    latency_ms: float | None = None
-    decide_ms: float | None = None
-    distance: float | None = None
-    context: str | None = None
-    predictor: str = ""
-    valued_by: str | None = None
-    arm: str = ""
     has_image: bool = False
     needs_tools: bool = False
     context_tokens: int = 0
     allow: tuple[str, ...] | None = None
     deny: tuple[str, ...] = ()
+    dimensions: tuple[str, ...]
+    requirements: tuple[float, ...] | None = None
+    distance: float | None = None
+    candidates: tuple[str, ...] = ()
+    shortfalls: tuple[float, ...] | None = None
+    predicted_success: tuple[float, ...] | None = None
+    predicted_cost_usd: tuple[float, ...] | None = None
+    valued_by: str | None = None
+    chosen: str = ""
+    served: str = ""
+    cause: str = ""
+    attempts: tuple[str, ...] = ()
+    vetoed: str = ""
+    propensity: float | None = None
+    propensities: tuple[float, ...] | None = None
+    keep_probability: float = 0.0
+    status: str
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    cost_usd: float | None = None
     usage: str = ""
     about_usd: float | None = None
     upstream_status: int | None = None
     refusal: str | None = None
+    latency_ms: float | None = None
+    decide_ms: float | None = None
+    text: str | None = None
+    text_sha256: str
+    context: str | None = None
     caller: str = ""
-    vetoed: str = ""
     harness_tokens: int = 0
     stalled: int = 0
     needs: tuple[str, ...] = ()
     require: tuple[str, ...] = ()
     team: str = ""
-    kind: Kind = field(default=Kind.DECISION, init=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +153,24 @@ def row(record: DecisionRecord | OutcomeRecord | GapRecord) -> Mapping[str, Any]
     return found
 
 
-_NAMES: Final = {
-    kind: tuple(one.name for one in fields(kind))
-    for kind in (DecisionRecord, OutcomeRecord, GapRecord)
+_RECORDS: Final = (DecisionRecord, OutcomeRecord, GapRecord)
+_NAMES: Final = {kind: tuple(one.name for one in fields(kind)) for kind in _RECORDS}
+_TEXT: Final = pa.string()
+_TYPES: Final = {
+    "Kind": _TEXT,
+    "str": _TEXT,
+    "bool": pa.bool_(),
+    "int": pa.int64(),
+    "float": pa.float64(),
+    "datetime": pa.timestamp("us", tz="UTC"),
+    "tuple[str, ...]": pa.list_(_TEXT),
+    "tuple[float, ...]": pa.list_(pa.float64()),
 }
+#: Columns of a Parquet segment; a row leaves what its kind does not have empty.
+SCHEMA: Final = pa.schema(
+    {
+        one.name: _TYPES[str(one.type).removesuffix(" | None")]
+        for kind in _RECORDS
+        for one in fields(kind)
+    }
+)

@@ -10,7 +10,6 @@ import json
 import logging
 import queue
 import threading
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,6 +28,7 @@ from hydra_core.server.access.team_budgets import period_of
 from hydra_core.server.deciding import Decider
 from hydra_core.server.live import LiveCatalog
 from hydra_core.server.metrics import Metrics
+from hydra_core.server.watching import Watch
 
 _LOG = logging.getLogger(__name__)
 #: What of the log's feedback a promise is compared with.
@@ -50,7 +50,7 @@ _MOST_WAITING: Final = 100
 _WAITS_S: Final = (2.0, 10.0, 60.0, 300.0, 900.0)
 
 
-class Alerts:
+class Alerts(Watch):
     """Watches one process of the service.
 
     Args:
@@ -70,20 +70,16 @@ class Alerts:
         every_s: float = _LOOK_S,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
+        super().__init__("alerts", "nobody can be alerted", every_s)
         self._decider, self._metrics, self._promise = decider, metrics, promise
-        self._webhook, self._every_s, self._clock = webhook, every_s, clock
+        self._webhook, self._clock = webhook, clock
         self._events, self._down = Events(folder), frozenset[str]()
         self._drift_due = clock()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="alerts", daemon=True)
-
-    def start(self) -> None:
-        """Begin to watch."""
-        self._thread.start()
+        self._events.clean(clock())
 
     def close(self) -> None:
         """Stop watching."""
-        self._stop.set()
+        super().close()
         self._webhook.close()
 
     def look(self) -> None:
@@ -91,8 +87,7 @@ class Alerts:
         now = self._clock()
         for key, text in self._new(now):
             if self._events.first(key, text, now):
-                extra = {"event": "alert"}
-                _LOG.warning("%s", text, extra=extra)
+                _LOG.warning("%s", text, extra={"event": "alert"})
                 self._webhook.post(f"HyDRA: {text}")
 
     def _new(self, now: datetime) -> Iterator[_Event]:
@@ -144,16 +139,6 @@ class Alerts:
             text = f"team {name} has used {100 * used:.0f} % of ${budget.usd:g} for {period}"
             text += f": {then}" if share >= 1.0 else ""
             yield f"budget {name} {period} {share:g}", text
-
-    def _watch(self) -> None:
-        self._events.clean(self._clock())
-        while not self._stop.wait(self._every_s):
-            try:
-                self.look()
-            except (HydraError, OSError) as error:
-                _LOG.error("nobody can be alerted: %s", error)
-            except Exception:  # whatever it was, the next look may work
-                _LOG.exception("alerts were not looked for")
 
 
 def shifted(shifts: Mapping[str, tuple[float, bool]], now: datetime) -> Iterator[_Event]:
@@ -248,7 +233,7 @@ class Webhook:
         _LOG.error("an alert did not reach the webhook: %s", why, extra={"event": "alert_lost"})
 
 
-class PromiseWatch:
+class PromiseWatch(Watch):
     """Looks at the log's feedback of the last seven days, now and then.
 
     Args:
@@ -265,18 +250,9 @@ class PromiseWatch:
         every_s: float = 5.0,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._live, self._folder, self._every_s, self._clock = live, folder, every_s, clock
+        super().__init__("promise", "the promise cannot be watched", every_s, _PROMISE_REST)
+        self._live, self._folder, self._clock = live, folder, clock
         self._ended: tuple[str, str] = ("", "")
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="promise", daemon=True)
-
-    def start(self) -> None:
-        """Begin to watch."""
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stop watching."""
-        self._stop.set()
 
     @property
     def ended(self) -> str:
@@ -298,15 +274,3 @@ class PromiseWatch:
         if status is not None and status.ended:
             _LOG.warning("%s", status.sentence, extra={"event": "promise_ended"})
             self._ended = (catalog.digest, status.sentence)
-
-    def _watch(self) -> None:
-        pause = 0.0
-        while not self._stop.wait(pause):
-            start = time.monotonic()
-            try:
-                self.look()
-            except (HydraError, OSError) as error:
-                _LOG.error("the promise cannot be watched: %s", error)
-            except Exception:  # whatever it was, the next look may work
-                _LOG.exception("the promise was not looked at")
-            pause = max(self._every_s, _PROMISE_REST * (time.monotonic() - start))

@@ -96,21 +96,19 @@ class WholeAnswer(Response):
         """Send the answer."""
         gone = True
         try:
-            await super().__call__(scope, receive, send)
+            await self._deliver(scope, receive, send)
             gone = False
-        except OSError:
+        except (ClientGoneError, OSError):
             pass
         finally:
             self._closed(gone)
 
+    async def _deliver(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await super().__call__(scope, receive, send)
 
-class StreamedAnswer(Response):
-    """A stream that goes on as it comes, and ends at once when the client goes away.
 
-    Args:
-        pieces: The body.
-        closed: Called at the end, with whether the client went away.
-    """
+class StreamedAnswer(WholeAnswer):
+    """A stream that goes on as it comes, and ends at once when the client goes away."""
 
     def __init__(
         self,
@@ -119,20 +117,12 @@ class StreamedAnswer(Response):
         pieces: AsyncGenerator[bytes, None],
         closed: Closed,
     ) -> None:
-        super().__init__(None, status, headers=headers)
+        super().__init__(b"", status, headers, closed)
         del self.headers["content-length"]
-        self._pieces, self._closed = pieces, closed
+        self._pieces = pieces
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the stream."""
-        gone = True
-        try:
-            await until_gone(receive, self._send(send))
-            gone = False
-        except (ClientGoneError, OSError):
-            pass
-        finally:
-            self._closed(gone)
+    async def _deliver(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await until_gone(receive, self._send(send))
 
     async def _send(self, send: Send) -> None:
         start = {"type": "http.response.start", "status": self.status_code}

@@ -78,8 +78,7 @@ def application(
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         service.decider.start()
-        routes.follow_signals()
-        routes.say_started()
+        routes.start()
         yield
         await service.close()
 
@@ -117,12 +116,9 @@ class _Routes:
         self._since = int(time.time())
         self._draining = Draining(settings.not_ready_s)
 
-    def follow_signals(self) -> None:
-        """Be not ready for a while once the process is told to stop."""
+    def start(self) -> None:
+        """Be not ready for a while once told to stop; log the revision that is served at first."""
         self._draining.follow_signals()
-
-    def say_started(self) -> None:
-        """Log which revision the service begins with."""
         now = self._service.decider.live.now
         extra = {"event": "start", "catalog": now.catalog.name, "revision": now.label}
         _LOG.info("serving with version %s", VERSION, extra=extra)
@@ -179,13 +175,18 @@ class _Routes:
     async def _chat(self, request: Request, actor: Actor) -> ChatRequest:
         """The chat request of a caller; a large one is read beside the event loop."""
         body = await read_body(request, self._most_bytes)
-        named = request.headers.get(_CONVERSATION)
-        caller, headers = self._caller(actor), request.headers
-        form = form_of_path(request.scope["path"])
-        if len(body) > _LARGE:
-            chat = await asyncio.to_thread(_read, body, named, caller, headers, form)
-        else:
-            chat = _read(body, named, caller, headers, form)
+
+        def read() -> ChatRequest:
+            return read_chat(
+                parse_json(body),
+                request.headers.get(_CONVERSATION),
+                size=len(body),
+                caller=self._caller(actor),
+                headers=request.headers,
+                form=form_of_path(request.scope["path"]),
+            )
+
+        chat = await asyncio.to_thread(read) if len(body) > _LARGE else read()
         return for_actor(chat, actor)
 
     async def outcome(self, request: Request) -> Response:
@@ -243,57 +244,43 @@ class _Routes:
     async def ready(self, request: Request) -> Response:
         """Requests can be routed; what does not work as it should is named."""
         decider, log = self._service.decider, self._service.log
-        ended = self._service.promise_ended
-        notes = [*decider.problems, *([log.problem] if log and log.problem else [])]
-        notes += [ended] if ended else []
+        found = (*decider.problems, log.problem if log else "", self._service.promise_ended)
+        notes = [note for note in found if note]
         now, status = decider.live.now, "ready"
         if self._draining.on:
             status = "stopping"
         elif self._service.admission.full:
             status = "overloaded"
-        found = {"status": status, "catalog": now.catalog.name, "revision": now.label}
+        said = {"status": status, "catalog": now.catalog.name, "revision": now.label}
         build = {"version": VERSION, "commit": commit()}
-        return JsonAnswer({**found, **build, "notes": notes}, 200 if status == "ready" else 503)
+        return JsonAnswer({**said, **build, "notes": notes}, 200 if status == "ready" else 503)
 
     async def metrics(self, request: Request) -> Response:
         """Counters, for Prometheus."""
-        service = self._service
-        service.metrics.seed(model.id for model in service.decider.live.now.catalog.models)
-        if (second := service.decider.canary) is not None:
-            service.metrics.seed(model.id for model in second.live.now.catalog.models)
-            service.metrics.seed_arms()
-        self._name_revisions()
-        for team, used in service.decider.budgets_used().items():
-            service.metrics.budget(team, used)
-        given_up = service.log.given_up if service.log else 0
-        problem = bool(service.decider.live.problem)
-        stopped = second is not None and bool(second.stopped)
-        waiting = service.admission.waiting
-        text = service.metrics.text(
-            problem=problem,
-            given_up=given_up,
+        service, metrics = self._service, self._service.metrics
+        decider, now = service.decider, service.decider.live.now
+        metrics.seed(model.id for model in now.catalog.models)
+        metrics.serving(MAIN, now.catalog.name, now.label)
+        canary = decider.canary
+        stopped = canary is not None and bool(canary.stopped)
+        if canary is None or stopped:
+            metrics.serving(CANARY)
+        if canary is not None:
+            then = canary.live.now
+            metrics.seed(model.id for model in then.catalog.models)
+            metrics.seed_arms()
+            if not stopped:
+                metrics.serving(CANARY, then.catalog.name, then.label)
+        for team, used in decider.budgets_used().items():
+            metrics.budget(team, used)
+        text = metrics.text(
+            problem=bool(decider.live.problem),
+            given_up=service.log.given_up if service.log else 0,
             stopped=stopped,
-            waiting=waiting,
+            waiting=service.admission.waiting,
             promise_ended=bool(service.promise_ended),
         )
         return Response(text, media_type=CONTENT_TYPE_LATEST)
-
-    def _name_revisions(self) -> None:
-        decider, metrics = self._service.decider, self._service.metrics
-        now, second = decider.live.now, decider.canary
-        metrics.serving(MAIN, now.catalog.name, now.label)
-        if second is None or second.stopped:
-            metrics.serving(CANARY)
-        else:
-            serving = second.live.now
-            metrics.serving(CANARY, serving.catalog.name, serving.label)
-
-
-def _read(
-    body: bytes, conversation_id: str | None, caller: str, headers: Mapping[str, str], form: Form
-) -> ChatRequest:
-    found, size = parse_json(body), len(body)
-    return read_chat(found, conversation_id, size=size, caller=caller, headers=headers, form=form)
 
 
 def _decision(decided: Decided) -> dict[str, Any]:
@@ -324,15 +311,13 @@ class Draining:
 
     Args:
         not_ready_s: How long it is not ready, but answers, before it takes no more requests.
+
+    Attributes:
+        on: Whether the process stops soon.
     """
 
     def __init__(self, not_ready_s: float) -> None:
-        self._not_ready_s, self._on = not_ready_s, False
-
-    @property
-    def on(self) -> bool:
-        """Whether the process stops soon."""
-        return self._on
+        self._not_ready_s, self.on = not_ready_s, False
 
     def follow_signals(self) -> None:
         """Stand before the server's own handler of SIGTERM; a second signal goes to it at once."""
@@ -340,19 +325,16 @@ class Draining:
         is_main = threading.current_thread() is threading.main_thread()
         if not is_main or not callable(before) or self._not_ready_s <= 0:
             return
-        signal.signal(signal.SIGTERM, self._handler(before, asyncio.get_running_loop()))
+        stop, loop = before, asyncio.get_running_loop()
 
-    def _handler(
-        self, stop: Callable[[int, FrameType | None], object], loop: asyncio.AbstractEventLoop
-    ) -> Callable[[int, FrameType | None], None]:
         def on_signal(number: int, frame: FrameType | None) -> None:
-            if self._on:
+            if self.on:
                 stop(number, frame)
                 return
-            self._on = True
+            self.on = True
             loop.call_soon_threadsafe(loop.call_later, self._not_ready_s, stop, number, None)
 
-        return on_signal
+        signal.signal(signal.SIGTERM, on_signal)
 
 
 async def _refused(request: Request, error: Exception) -> Response:

@@ -7,7 +7,6 @@ import fcntl
 import hashlib
 import logging
 import random
-import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -29,6 +28,7 @@ from hydra_core.live.canary import COLUMNS, LIMIT, canary_report
 from hydra_core.live.traffic import traffic_of
 from hydra_core.routing.query import Query
 from hydra_core.server.live import LiveCatalog, Serving
+from hydra_core.server.watching import Watch
 
 _LOG = logging.getLogger(__name__)
 #: Time between two looks, in multiples of what a look takes: it may use 5 % of a core.
@@ -37,7 +37,7 @@ _REST = 20.0
 _SOON_S = 0.5
 
 
-class Canary:
+class Canary(Watch):
     """Which conversations are on the canary. Safe to share between threads.
 
     Args:
@@ -59,21 +59,20 @@ class Canary:
         *,
         limit: float = LIMIT,
     ) -> None:
+        super().__init__("canary", "canary cannot be watched", min(every_s, _SOON_S))
         self.live, self._share, self._folder, self._limit = live, share, folder, limit
-        self._every_s, self._clock = every_s, clock
+        self._pause_s, self._due, self._clock = every_s, time.monotonic() + every_s, clock
         self._rng, self._problem = random.Random(), ""
         self._record = self._begun(live.now)
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="canary", daemon=True)
 
     def start(self) -> None:
         """Begin to watch both arms."""
         self.live.start()
-        self._thread.start()
+        super().start()
 
     def close(self) -> None:
         """Stop watching."""
-        self._stop.set()
+        super().close()
         self.live.close()
 
     @property
@@ -116,30 +115,24 @@ class Canary:
                 _LOG.error("a canary is stopped: %s", why, extra=extra)
                 self._record = stop_canary(self._folder, record, why, self._clock())
 
-    def _watch(self) -> None:
-        pause, looked = self._every_s, time.monotonic()
-        while not self._stop.wait(min(pause, _SOON_S)):
-            if time.monotonic() - looked < pause:
-                self._refresh()
-                continue
-            start = looked = time.monotonic()
-            try:
-                self.look()
-                self._problem = ""
-            except (HydraError, OSError) as error:
-                self._problem = f"canary cannot be watched: {error}"
-                _LOG.error("%s", self._problem)
-            except Exception as error:  # whatever it was, the next look may see the canary fail
-                self._problem = f"canary cannot be watched: {type(error).__name__}"
-                _LOG.exception("the canary was not looked at")
-            pause = max(self._every_s, _REST * (time.monotonic() - start))
-
-    def _refresh(self) -> None:
-        """Take in that somebody stopped or resumed it; that takes no look at the log."""
-        try:
+    def _turn(self) -> None:
+        start = time.monotonic()
+        if start < self._due:  # somebody may have stopped or resumed it: that takes no look
             self._record = self._begun(self.live.now)
-        except HydraError as error:
-            self._problem = f"canary cannot be watched: {error}"
+            return
+        try:
+            self.look()
+            self._problem = ""
+        finally:
+            took_s = time.monotonic() - start
+            self._due = start + took_s + max(self._pause_s, _REST * took_s)
+
+    def _failed(self, error: Exception) -> None:
+        known = isinstance(error, HydraError | OSError)
+        problem = f"{self._trouble}: {error if known else type(error).__name__}"
+        if problem != self._problem:
+            super()._failed(error)
+        self._problem = problem
 
     def _begun(self, serving: Serving) -> CanaryRecord:
         catalog, now = serving.catalog, self._clock().isoformat(timespec="seconds")
@@ -149,7 +142,7 @@ class Canary:
         )
 
 
-class Canaries:
+class Canaries(Watch):
     """The canary of a service: as its log folder orders, else as the command line says.
 
     Args:
@@ -164,22 +157,21 @@ class Canaries:
     def __init__(
         self, folder: Path, make: Callable[[CanaryOrder], Canary], first: CanaryOrder
     ) -> None:
+        super().__init__("canary-orders", "the canary's order was not read", _SOON_S)
         self._folder, self._make, self._first = folder, make, first
         self._order = ordered_canary(folder) or first
         self.current = make(self._order) if self._order.catalog else None
         self._problem = ""
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="canary-orders", daemon=True)
 
     def start(self) -> None:
         """Begin to watch both arms and the orders."""
         if self.current is not None:
             self.current.start()
-        self._thread.start()
+        super().start()
 
     def close(self) -> None:
         """Stop watching."""
-        self._stop.set()
+        super().close()
         if self.current is not None:
             self.current.close()
 
@@ -221,13 +213,6 @@ class Canaries:
         with contextlib.suppress(LogError, OSError):
             if order is not None:
                 refuse_order(self._folder, order, why)
-
-    def _watch(self) -> None:
-        while not self._stop.wait(_SOON_S):
-            try:
-                self.look()
-            except Exception:  # whatever it was, the next order is read
-                _LOG.exception("the canary's order was not read")
 
 
 def _place(name: str, conversation_id: str) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -99,7 +99,7 @@ class Result:
 
     status: str
     served: str = ""
-    attempts: Sequence[str] = ()
+    attempts: tuple[str, ...] = ()
     input_tokens: int | None = None
     output_tokens: int | None = None
     cached_tokens: int | None = None

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
@@ -24,6 +23,7 @@ from hydra_core.predictor.bundle import Bundle
 from hydra_core.routing.reload import file_stamp
 from hydra_core.routing.router import Router
 from hydra_core.server.upstream.file import Upstreams, load_upstreams
+from hydra_core.server.watching import Watch
 from hydra_core.server.wire import Form
 from hydra_core.store.store import Store
 
@@ -158,7 +158,7 @@ def source_of(name: str) -> Source:
     return StoreSource(open_store(), name.removeprefix(_STORE))
 
 
-class LiveCatalog:
+class LiveCatalog(Watch):
     """The newest valid revision of a source.
 
     Args:
@@ -173,20 +173,11 @@ class LiveCatalog:
     def __init__(
         self, source: Source, router_of: Callable[[Catalog], Router], every_s: float = 0.5
     ) -> None:
-        self._source, self._router_of, self._every_s = source, router_of, every_s
+        super().__init__("catalog-reload", "the catalog was not looked at", every_s)
+        self._source, self._router_of = source, router_of
         self._stamp = source.stamp()
         self._now = self._build()
         self._problem, self._away = "", ""
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="catalog-reload", daemon=True)
-
-    def start(self) -> None:
-        """Begin to watch."""
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stop watching."""
-        self._stop.set()
 
     @property
     def now(self) -> Serving:
@@ -225,10 +216,6 @@ class LiveCatalog:
         if text != before:
             _LOG.error("%s", text, extra={"event": "revision_refused"})
         return text
-
-    def _watch(self) -> None:
-        while not self._stop.wait(self._every_s):
-            self.look()
 
     def _build(self) -> Serving:
         published = self._source.load()

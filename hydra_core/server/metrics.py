@@ -7,16 +7,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    generate_latest,
-)
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from hydra_core.base.build_info import VERSION, commit
 from hydra_core.base.types import FloatArray
@@ -43,6 +37,7 @@ _MOST: Final = 50_000
 _LEAST, _LEAST_BEFORE = 30, 100
 _AGAIN_S: Final = 60.0
 _CHANCE: Final = 0.001  # looked at every minute
+_Mode = Literal["mostrecent", "livesum", "max", "sum"]
 
 
 class Metrics:
@@ -58,6 +53,9 @@ class Metrics:
 
         def counter(name: str, what: str, *labels: str) -> Counter:
             return Counter(name, what, labels, namespace="hydra", registry=own)
+
+        def gauge(name: str, what: str, *labels: str, mode: _Mode = "mostrecent") -> Gauge:
+            return Gauge(name, what, labels, "hydra", registry=own, multiprocess_mode=mode)
 
         def seconds(name: str, what: str, buckets: Sequence[float], *labels: str) -> Histogram:
             return Histogram(name, what, labels, "hydra", registry=own, buckets=buckets)
@@ -80,91 +78,43 @@ class Metrics:
         )
         self._wait = seconds("queue_wait_seconds", "Wait for a decision's turn", _SECONDS)
         self._dropped = counter("queue_dropped", "Requests refused before a decision", "reason")
-        for reason in _DROPPED:
-            self._dropped.labels(reason)
-        self._depth = Gauge(
-            "queue_depth",
-            "Requests that wait to be decided",
-            namespace="hydra",
-            registry=own,
-            multiprocess_mode="livesum",
-        )
+        self._depth = gauge("queue_depth", "Requests that wait to be decided", mode="livesum")
         self._first = seconds("first_byte_seconds", "From request to first byte", _LONG, "model")
-        self._problem = Gauge(
-            "catalog_problem",
-            "1 while the newest revision is not valid",
-            namespace="hydra",
-            registry=own,
-            multiprocess_mode="mostrecent",
-        )
-        self._stopped = Gauge(
-            "canary_stopped",
-            "1 once the canary was worse and gets no traffic",
-            namespace="hydra",
-            registry=own,
-            multiprocess_mode="mostrecent",
-        )
-        self._promise = Gauge(
+        self._problem = gauge("catalog_problem", "1 while the newest revision is not valid")
+        self._stopped = gauge("canary_stopped", "1 once the canary was worse and gets no traffic")
+        self._promise = gauge(
             "promise_not_covered",
             "1 once the catalog's promise about quality no longer covers its traffic",
-            namespace="hydra",
-            registry=own,
-            multiprocess_mode="mostrecent",
         )
-        self._kinds = RecentKinds()
-        self._psi, self._shifted = (
-            Gauge(name, what, ("window",), "hydra", registry=own, multiprocess_mode="max")
-            for name, what in (
-                ("traffic_psi", "Largest PSI of requirements in the window against all before"),
-                ("traffic_shifted", "1 while the window asks for something else than before"),
-            )
-        )
-        for window in WINDOWS:
-            self._psi.labels(window)
-            self._shifted.labels(window)
-        self._build = Gauge(
-            "build_info",
-            "1 for the version that runs",
-            ("version", "commit"),
-            namespace="hydra",
-            registry=own,
-            multiprocess_mode="mostrecent",
-        )
+        psi = "Largest PSI of requirements in the window against all before"
+        self._psi = gauge("traffic_psi", psi, "window", mode="max")
+        shifted = "1 while the window asks for something else than before"
+        self._shifted = gauge("traffic_shifted", shifted, "window", mode="max")
+        self._build = gauge("build_info", "1 for the version that runs", "version", "commit")
         self._build.labels(VERSION, commit()).set(1)
-        self._revision = Gauge(
-            "revision_info",
-            "1 for the revisions in use",
-            ("arm", "catalog", "revision"),
-            namespace="hydra",
-            registry=own,
-            multiprocess_mode="mostrecent",
+        self._revision = gauge(
+            "revision_info", "1 for the revisions in use", "arm", "catalog", "revision"
         )
-        self._unknown: set[str] = set()
         self._alerts = counter("alerts", "Alerts to the webhook", "end")
-        for end in ("sent", "lost"):
-            self._alerts.labels(end)
-        self._budget_used = Gauge(
-            "team_budget_used",
-            "Share of its budget that a team has used",
-            ("team",),
-            namespace="hydra",
-            registry=own,
-            multiprocess_mode="mostrecent",
+        self._budget_used = gauge(
+            "team_budget_used", "Share of its budget that a team has used", "team"
         )
-        self._revisions: dict[str, tuple[str, str]] = {}
         self._arms = counter(
             "canary_requests", "Requests by arm while a canary runs", "arm", "status"
         )
         self._first_failures = counter(
             "canary_first_failures", "Requests whose first attempt failed", "arm"
         )
-        self._given_up = Gauge(
-            "log_given_up",
-            "Log records that a full disk cost",
-            namespace="hydra",
-            registry=own,
-            multiprocess_mode="sum",
-        )
+        self._given_up = gauge("log_given_up", "Log records that a full disk cost", mode="sum")
+        self._kinds, self._unknown = RecentKinds(), set[str]()
+        self._revisions: dict[str, tuple[str, str]] = {}
+        for reason in _DROPPED:
+            self._dropped.labels(reason)
+        for window in WINDOWS:
+            self._psi.labels(window)
+            self._shifted.labels(window)
+        for end in ("sent", "lost"):
+            self._alerts.labels(end)
         self.seed(models)
 
     def seed(self, models: Iterable[str]) -> None:

@@ -87,12 +87,10 @@ class Service:
     ) -> None:
         self.decider, self.metrics, self.caller, self.log = decider, metrics, caller, log
         self._log_text, self._on_finish, self._promise = log_text, on_finish, promise
-        self._alerts = alerts
-        if promise is not None:
-            promise.start()
-        if alerts is not None:
-            alerts.start()
         self.admission = admission
+        self._watches = [watch for watch in (promise, alerts) if watch is not None]
+        for watch in self._watches:
+            watch.start()
 
     @property
     def promise_ended(self) -> str:
@@ -101,10 +99,8 @@ class Service:
 
     async def close(self) -> None:
         """Finish: connections, threads, log."""
-        if self._alerts is not None:
-            self._alerts.close()
-        if self._promise is not None:
-            self._promise.close()
+        for watch in self._watches:
+            watch.close()
         try:
             if self.caller is not None:
                 await self.caller.close()
@@ -150,7 +146,12 @@ class Service:
         tried = Attempts()
         decided = await self.decide(chat, request.receive)
         assert self.caller is not None
-        asking = Asking(self.caller, self.decider.health, self.metrics, self._move)
+
+        def moved(decided: Decided, model: str) -> None:
+            """Beside the event loop: sessions may be in Redis."""
+            self.admission.pool.submit(self.decider.moved, decided, model)
+
+        asking = Asking(self.caller, self.decider.health, self.metrics, moved)
         try:
             asked = asking.first_answer(decided, tried)
             model, answer = await until_gone(request.receive, asked)
@@ -171,10 +172,8 @@ class Service:
             self.decider.expected.began(model, first_s)
         headers = {**answer.headers, **our_headers(decided, model)}
         status = "rejected" if answer.rejected else "answered"
-        result = Result(status, model, tried.failed, upstream_status=answer.status)
-        if answer.rest is None:
-            return self._whole(decided, answer, headers, result, tried.started)
-        return self._streamed(decided, answer, headers, result, tried.started)
+        result = Result(status, model, tuple(tried.failed), upstream_status=answer.status)
+        return self._passed_on(decided, answer, headers, result, tried.started)
 
     def finish(self, decided: Decided, result: Result, started: float) -> None:
         """Record in log, metrics and spans what became of a decision."""
@@ -205,9 +204,9 @@ class Service:
 
     def _ended(self, decided: Decided, tried: Attempts, status: str) -> None:
         """Finish a request to which no model's answer was given."""
-        result = Result(status, attempts=tried.failed, upstream_status=tried.status)
-        if status == "cancelled" and tried.under_way:
-            result = abandoned(decided, result, tried.under_way, self.metrics)
+        result = Result(status, attempts=tuple(tried.failed), upstream_status=tried.status)
+        if status == "cancelled" and tried.under_way:  # that model has read the request
+            result = billed(decided, result, Seen(), self.metrics, tried.under_way)
         self.finish(decided, result, tried.started)
 
     def _refused(self, chat: ChatRequest, error: RoutingError) -> None:
@@ -224,34 +223,15 @@ class Service:
             now, why = self.decider.clock(), str(error)
             self.log.add(refusal_record(serving, chat, why, now, text=self._log_text))
 
-    def _move(self, decided: Decided, model: str) -> None:
-        """Move a conversation beside the event loop: sessions may be in Redis."""
-        self.admission.pool.submit(self.decider.moved, decided, model)
-
-    def _whole(
+    def _passed_on(
         self,
         decided: Decided,
         answer: Answer,
         headers: dict[str, str],
         result: Result,
         started: float,
-    ) -> WholeAnswer:
-        answer.close()
-
-        def closed(gone: bool) -> None:
-            ended = replace(result, status="cancelled") if gone else result
-            self.finish(decided, billed(decided, ended, answer.seen, self.metrics), started)
-
-        return WholeAnswer(answer.first, answer.status, headers, closed)
-
-    def _streamed(
-        self,
-        decided: Decided,
-        answer: Answer,
-        headers: dict[str, str],
-        result: Result,
-        started: float,
-    ) -> StreamedAnswer:
+    ) -> Response:
+        """The answer for the client; the request is finished once it has it, or is gone."""
         broken: list[str] = []
 
         async def pieces() -> AsyncGenerator[bytes, None]:
@@ -269,10 +249,13 @@ class Service:
 
         def closed(gone: bool) -> None:
             answer.close()
-            status = "cancelled" if gone else "failed" if broken else "answered"
+            status = "cancelled" if gone else "failed" if broken else result.status
             ended = replace(result, status=status, attempts=(*result.attempts, *broken))
             self.finish(decided, billed(decided, ended, answer.seen, self.metrics), started)
 
+        if answer.rest is None:
+            answer.close()
+            return WholeAnswer(answer.first, answer.status, headers, closed)
         return StreamedAnswer(answer.status, headers, pieces(), closed)
 
     def _gates(self, serving: Serving, query: Query) -> list[tuple[str, Gate]]:
@@ -295,40 +278,34 @@ def _nobody(decided: Decided, error: NotAnsweredError, tried: Attempts) -> Respo
     return error_response(status, message, headers, code="no_model_answered", form=form)
 
 
-def billed(decided: Decided, result: Result, seen: Seen, metrics: Metrics) -> Result:
+def billed(
+    decided: Decided, result: Result, seen: Seen, metrics: Metrics, asked: str = ""
+) -> Result:
     """The result with tokens and cost, by the catalog's prices, counted in the metrics.
 
     A whole answer without counts that can be true has no cost, only `about_usd`; of a stream that
     broke off or was cancelled the tokens are estimated.
+
+    Args:
+        asked: The model that has not answered yet; '' for the one that did.
     """
     if result.status == "rejected":
         return result
-    spec = decided.serving.catalog.model(result.served)
+    model = asked or result.served
+    spec = decided.serving.catalog.model(model)
     usage = usage_of(seen.usage, decided.request, spec)
     if usage is not None:
         cost_usd = _usd(spec, usage)
         fresh = usage.input - usage.cached
-        metrics.billed(result.served, fresh, usage.cached, usage.output, cost_usd)
+        metrics.billed(model, fresh, usage.cached, usage.output, cost_usd)
         return _with(result, usage, cost_usd, Counted.COUNTED)
     about = estimate_of(decided.request, seen.written)
     about_usd = _usd(spec, about)
     kind = Counted.UNKNOWN if result.status == "answered" else Counted.ESTIMATED
-    metrics.uncounted(result.served, kind, about_usd)
+    metrics.uncounted(model, kind, about_usd)
     if kind is Counted.ESTIMATED:
         result = _with(result, about, about_usd, kind)
     return replace(result, usage=kind.value, about_usd=about_usd)
-
-
-def abandoned(decided: Decided, result: Result, model: str, metrics: Metrics) -> Result:
-    """The result of a request whose client left while a model was asked: it has read the request.
-
-    Args:
-        model: The one that was asked.
-    """
-    about = estimate_of(decided.request, 0)
-    about_usd = _usd(decided.serving.catalog.model(model), about)
-    metrics.uncounted(model, Counted.ESTIMATED, about_usd)
-    return replace(_with(result, about, about_usd, Counted.ESTIMATED), about_usd=about_usd)
 
 
 def _with(result: Result, usage: Usage, cost_usd: float, kind: Counted) -> Result:
@@ -370,24 +347,14 @@ def record_of(decided: Decided, result: Result, *, text: bool) -> DecisionRecord
         valued_by=None if valued is None else valued.valuer.digest,
         chosen=decided.model,
         cause=decision.cause.value,
-        served=result.served,
-        attempts=tuple(result.attempts),
         propensity=None if fell_back else decided.propensities[place],
         propensities=None if fell_back else decided.propensities,
         keep_probability=1.0 if decision.cause.keeps else 0.0,
-        status=result.status,
-        input_tokens=result.input_tokens,
-        output_tokens=result.output_tokens,
-        cached_tokens=result.cached_tokens,
-        cost_usd=result.cost_usd,
-        latency_ms=result.latency_ms,
         decide_ms=decided.decide_ms,
         distance=None if decision.reading is None else decision.reading.distance,
         arm=decided.arm,
-        usage=result.usage,
-        about_usd=result.about_usd,
-        upstream_status=result.upstream_status,
-        vetoed=vetoed_choice(decided.decision),
+        vetoed=vetoed_choice(decision),
+        **{name: getattr(result, name) for name in Result.__slots__},
         **_asked(serving, decided.request, text=text),
     )
 
@@ -395,11 +362,7 @@ def record_of(decided: Decided, result: Result, *, text: bool) -> DecisionRecord
 def refusal_record(
     serving: Serving, request: ChatRequest, why: str, at: datetime, *, text: bool
 ) -> DecisionRecord:
-    """The log's record of a request that no model may serve.
-
-    Args:
-        text: Whether the message itself may be in it.
-    """
+    """The log's record of a request that no model may serve."""
     policy = serving.catalog.policy
     return DecisionRecord(
         decision_id=secrets.token_hex(12),
@@ -407,18 +370,6 @@ def refusal_record(
         rule=NAMED if request.model != AUTO else policy.rule.value,
         knob=policy.knob,
         dimensions=serving.catalog.dimensions,
-        requirements=None,
-        candidates=(),
-        shortfalls=None,
-        predicted_success=None,
-        predicted_cost_usd=None,
-        chosen="",
-        cause="",
-        served="",
-        attempts=(),
-        propensity=None,
-        propensities=None,
-        keep_probability=0.0,
         status="refused",
         refusal=why[:1_000],
         **_asked(serving, request, text=text),
