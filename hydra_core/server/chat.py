@@ -15,14 +15,7 @@ from hydra_core.routing.conversations.context import last_turn
 from hydra_core.routing.conversations.conversation import IMAGE_TOKENS
 from hydra_core.routing.conversations.harness import rules
 from hydra_core.routing.conversations.messages import Conversation, Turn, read_served
-from hydra_core.routing.query import (
-    FIELDS,
-    BadFieldError,
-    Fields,
-    Query,
-    check_fields,
-    limits_of,
-)
+from hydra_core.routing.query import FIELDS, BadFieldError, Fields, Query, check_fields, limits_of
 from hydra_core.server.settings import AUTO
 from hydra_core.server.wire import (
     STATE,
@@ -125,12 +118,9 @@ def read_chat(
     """The request in a decoded body; what HyDRA alone understands stands in its key `hydra`.
 
     Args:
-        found: A decoded chat request.
         conversation_id: From a header; the body's own wins.
         size: Bytes of the body.
-        caller: Whose conversation it is.
         headers: Of the request, by their names in small letters.
-        form: The form that the request is written in.
 
     Raises:
         RequestError: Messages or fields are not valid; lists what is wrong.
@@ -149,8 +139,9 @@ def read_chat(
         _require_no_state(found)
     conversation = _conversation(found, form, named=model != AUTO)
     key = own.get("conversation_id") or conversation_id
-    if key is not None:
-        _require_plain(key)
+    if key is not None and not _is_plain(key):  # a key in Redis, in memory and in the log
+        message = f"must be a text of at most {_LONGEST_ID} characters, got {ascii(key)[:40]}"
+        raise refused("conversation_id", message, "name conversations by short ids")
     declared = _declared_tokens(found, form)
     key = _agent_key(key or _conversation_of(found, form), conversation, headers or {})
     query = query_of(conversation, own, key, declared_tokens=declared)
@@ -186,11 +177,7 @@ def _passed_on(headers: Mapping[str, str], form: Form) -> dict[str, str]:
 
 
 def _require_no_state(found: Mapping[str, Any]) -> None:
-    """A routed request must hold all of its conversation: models do not share what they stored.
-
-    Raises:
-        RequestError: It refers to what one upstream has stored.
-    """
+    """A routed request must hold all of its conversation: models do not share what they stored."""
     kept = [name for name in STATE if found.get(name)]
     if kept:
         message = "refers to what one upstream stores, and a routed request may go to another"
@@ -305,7 +292,7 @@ def _conversation_of(found: Mapping[str, Any], form: Form) -> str | None:
     key = named or found.get("prompt_cache_key") or session_of(found, form)
     if not isinstance(key, str) or not key:
         return None
-    return key if len(key) <= _LONGEST_ID and _is_text(key) else text_sha256(key)
+    return key if _is_plain(key) else text_sha256(key)
 
 
 def _agent_key(
@@ -318,15 +305,9 @@ def _agent_key(
     return f"{key}/{text_sha256(agent + conversation.turns[0].text)[:16]}"
 
 
-def _require_plain(key: str) -> None:
-    """A conversation's id is a key in Redis, in memory and in the log."""
-    if len(key) > _LONGEST_ID or not _is_text(key):
-        message = f"must be a text of at most {_LONGEST_ID} characters, got {ascii(key)[:40]}"
-        raise refused("conversation_id", message, "name conversations by short ids")
-
-
-def _is_text(key: str) -> bool:
-    return not any("\ud800" <= sign <= "\udfff" for sign in key)
+def _is_plain(key: str) -> bool:
+    """Whether a conversation's id is short and holds no half a character."""
+    return len(key) <= _LONGEST_ID and not any("\ud800" <= sign <= "\udfff" for sign in key)
 
 
 def refused(place: str, message: str, remedy: str) -> RequestError:

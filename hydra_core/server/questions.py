@@ -77,11 +77,8 @@ def read_decisions(found: Mapping[str, Any]) -> Asked:
     Raises:
         RequestError: It is none.
     """
-    listed = found.get("questions")
-    questions = [
-        _decisions_question(one, i)
-        for i, one in enumerate(_some(listed, list, MOST_QUESTIONS, "questions"))
-    ]
+    listed = _some(found.get("questions"), list, MOST_QUESTIONS, "questions")
+    questions = [_decisions_question(one, i) for i, one in enumerate(listed)]
     state = as_chat({"input": found.get("input")}, Form.RESPONSES)
     return Asked(state["messages"], tuple(questions))
 
@@ -113,14 +110,10 @@ def decisions_answer(asked: Asked, decided: Mapping[int, Decided]) -> dict[str, 
         if place not in decided:
             answers.append({"type": "refusal", "name": question.name})
             continue
-        choice, shares = _chosen(question, decided[place])
-        probabilities = [{"value": name, "probability": p} for name, p in shares.items()]
-        answers.append(
-            {
-                "type": "choice", "name": question.name, "choice": choice,
-                "confidence": shares[choice], "probabilities": probabilities,
-            }
-        )  # fmt: skip
+        answer = _choice(question, decided[place])
+        shares = answer["probabilities"].items()
+        listed = [{"value": value, "probability": share} for value, share in shares]
+        answers.append({**answer, "name": question.name, "probabilities": listed})
     tokens = _tokens(decided)
     details = {"cached_tokens": 0, "cache_write_tokens": 0}
     usage = {
@@ -131,20 +124,21 @@ def decisions_answer(asked: Asked, decided: Mapping[int, Decided]) -> dict[str, 
 
 
 def systemone_answer(asked: Asked, decided: Mapping[int, Decided]) -> dict[str, Any]:
-    """The answer of the System One form.
-
-    Args:
-        decided: Place of a question -> its decision.
-    """
-    answers = {}
-    for place, question in enumerate(asked.questions):
-        choice, shares = _chosen(question, decided[place])
-        answers[question.name] = {
-            "type": "choice", "choice": choice, "confidence": shares[choice],
-            "probabilities": shares,
-        }  # fmt: skip
+    """The answer of the System One form; `decided` as above."""
+    questions = enumerate(asked.questions)
+    answers = {one.name: _choice(one, decided[place]) for place, one in questions}
     usage = {"input_tokens": _tokens(decided), "output_tokens": 0}
     return {"model": _NAME, "answers": answers, "usage": usage, "hydra": _decisions(asked, decided)}
+
+
+def _choice(question: Question, decided: Decided) -> dict[str, Any]:
+    choice, shares = _chosen(question, decided)
+    return {
+        "type": "choice",
+        "choice": choice,
+        "confidence": shares[choice],
+        "probabilities": shares,
+    }
 
 
 def _chosen(question: Question, decided: Decided) -> tuple[str, dict[str, float]]:

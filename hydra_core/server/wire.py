@@ -95,12 +95,18 @@ def said_in(found: Mapping[str, Any], form: Form) -> Said:
 
 def whole_content(found: Mapping[str, Any], form: Form) -> object:
     """What the model wrote in an answer in one piece, None where it is no answer."""
+    if form is Form.CHAT:
+        choices = found.get("choices")
+        listed = choices if isinstance(choices, list) else []
+        messages = [one.get("message") if isinstance(one, Mapping) else None for one in listed]
+        known = messages and all(isinstance(one, Mapping) for one in messages)
+        return messages if known else None
     if form is Form.MESSAGES:
         content = found.get("content")
         return content if found.get("type") == "message" and isinstance(content, list) else None
     output = found.get("output")
-    known = found.get("object") == "response" and found.get("status") in _STATUSES
-    return output if known and isinstance(output, list) else None
+    is_answer = found.get("object") == "response" and found.get("status") in _STATUSES
+    return output if is_answer and isinstance(output, list) else None
 
 
 def counts_of(said: Mapping[str, Any], form: Form) -> tuple[object, object, object]:

@@ -45,6 +45,9 @@ class Admission:
         threads: Decisions at once.
         most_waiting: Requests that may wait for one.
         most_wait_s: What has waited longer is dropped.
+
+    Attributes:
+        waiting: Requests that wait to be decided.
     """
 
     def __init__(
@@ -54,17 +57,12 @@ class Admission:
         self._threads, self._metrics = threads, metrics
         self._most_waiting, self._most_wait_s = most_waiting, most_wait_s
         self._free = asyncio.Semaphore(threads)
-        self._waiting, self._mean_s = 0, 0.01
-
-    @property
-    def waiting(self) -> int:
-        """Requests that wait to be decided."""
-        return self._waiting
+        self.waiting, self._mean_s = 0, 0.01
 
     @property
     def full(self) -> bool:
         """Whether another request would be refused."""
-        return self._waiting >= self._most_waiting
+        return self.waiting >= self._most_waiting
 
     def refused(self) -> OverloadedError:
         """Count a request for which there is no room, and say when to ask again."""
@@ -95,7 +93,7 @@ class Admission:
         return await asyncio.shield(result), began - came
 
     async def _turn(self, receive: Receive) -> None:
-        self._waiting += 1
+        self.waiting += 1
         try:
             async with asyncio.timeout(self._most_wait_s):
                 await until_gone(receive, self._free.acquire())
@@ -106,7 +104,7 @@ class Admission:
             self._metrics.dropped("gone")
             raise
         finally:
-            self._waiting -= 1
+            self.waiting -= 1
 
     def _done(self, began: float) -> None:
         took_s = time.perf_counter() - began
@@ -115,7 +113,7 @@ class Admission:
 
     def _queue_s(self) -> float:
         """About how long the requests that wait now will take."""
-        return max(1.0, math.ceil(self._waiting * self._mean_s / self._threads))
+        return max(1.0, math.ceil(self.waiting * self._mean_s / self._threads))
 
 
 class RefuseWhenFull:
@@ -130,7 +128,9 @@ class RefuseWhenFull:
 
     def __init__(self, app: ASGIApp, admission: Admission, paths: frozenset[str]) -> None:
         self._app, self._admission = app, admission
-        self._bodies = {path: _refusal(path) for path in paths}
+        why = str(OverloadedError(1.0))
+        said = {path: form_of_path(path).error(503, why) for path in paths}
+        self._bodies = {p: json.dumps(e, separators=(",", ":")).encode() for p, e in said.items()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -145,8 +145,3 @@ class RefuseWhenFull:
         ]
         await send({"type": "http.response.start", "status": 503, "headers": headers})
         await send({"type": "http.response.body", "body": body})
-
-
-def _refusal(path: str) -> bytes:
-    error = form_of_path(path).error(503, str(OverloadedError(1.0)))
-    return json.dumps(error, separators=(",", ":")).encode()

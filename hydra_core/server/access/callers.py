@@ -64,7 +64,8 @@ class CallerCheck:
         """
         actor = self._actor(request)
         require(actor, action)
-        wait_s = self.rate.wait_s(actor.name if self.tokens else _address(request))
+        address = request.client.host if request.client else ""
+        wait_s = self.rate.wait_s(actor.name if self.tokens else address)
         if wait_s > 0:
             raise TooOftenError(wait_s)
         return actor
@@ -95,10 +96,6 @@ def _authorization(headers: Headers) -> str:
     """The caller's token as a bearer; clients of the Messages form send it as x-api-key."""
     bare = headers.get("x-api-key")
     return headers.get("authorization") or (f"Bearer {bare}" if bare else "")
-
-
-def _address(request: Request) -> str:
-    return request.client.host if request.client else ""
 
 
 class BodyTooLargeError(HydraError):

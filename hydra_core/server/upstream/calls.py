@@ -18,8 +18,8 @@ import aiohttp
 
 from hydra_core.server.chat import ChatRequest
 from hydra_core.server.upstream.failures import (
-    MOST_ERROR_BYTES,
     NotAnsweredError,
+    decoded,
     error_in,
     refusal_of,
     wait_of,
@@ -40,10 +40,8 @@ _SENT: Final = {
     "accept-encoding": "identity",
     "user-agent": "hydra-router",
 }
-#: Bodies beyond this are written as JSON beside the event loop, not in it.
+#: Bodies beyond this are written and read as JSON beside the event loop, not in it.
 _LARGE: Final = 200_000
-#: Answers beyond this are read as JSON beside the event loop.
-_LARGE_ANSWER: Final = 200_000
 
 
 @dataclass(slots=True)
@@ -146,22 +144,20 @@ async def _begun(
         headers = _passed_on(response.headers, key)
         if not 200 <= response.status < 300:
             return await _refused(response, headers, key, chat.form)
-        if not chat.stream:
-            body, seen = await read_whole(response, chat.form)
-            return Answer(200, headers, body, None, response, seen)
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind == "application/json":
-            body, seen = await read_whole(response, chat.form)
+        if chat.stream and kind != "application/json":
+            if kind == "text/html":
+                raise NotAnsweredError("bad_answer", response.status)
+            stream = EventStream(response, idle_s, chat.form, strip=not chat.wants_usage)
+            first = await stream.first(limit)
+            return Answer(200, headers, first, stream.rest(), response, stream.seen)
+        body, seen = await read_whole(response, chat.form)
+        if chat.stream:
             if chat.form is not Form.CHAT:  # its events cannot be made of it
                 raise NotAnsweredError("bad_answer", response.status)
             headers["content-type"] = "text/event-stream"
-            events = as_events(body, usage=chat.wants_usage)
-            return Answer(200, headers, events, None, response, seen)
-        if kind == "text/html":
-            raise NotAnsweredError("bad_answer", response.status)
-        stream = EventStream(response, idle_s, chat.form, strip=not chat.wants_usage)
-        first = await stream.first(limit)
-        return Answer(200, headers, first, stream.rest(), response, stream.seen)
+            body = as_events(body, usage=chat.wants_usage)
+        return Answer(200, headers, body, None, response, seen)
     except BaseException:
         response.close()
         raise
@@ -170,13 +166,9 @@ async def _begun(
 async def _refused(
     response: aiohttp.ClientResponse, headers: dict[str, str], key: str, form: Form
 ) -> Answer:
-    """The upstream's word that the request itself is wrong, for the client.
-
-    Raises:
-        NotAnsweredError: It is not the client who can mend it.
-    """
+    """The upstream's word that the request itself is wrong, else NotAnsweredError."""
     status = response.status
-    body = await _error_body(response) if status >= 400 else b""
+    body = await _at_most(_LARGE, response) if status >= 400 else b""
     lowered = {name.lower(): value for name, value in response.headers.items()}
     kind, wait_s = refusal_of(status, body), wait_of(lowered, body)
     headers["content-type"] = "application/json"
@@ -187,13 +179,13 @@ async def _refused(
     return Answer(status, headers, shown_error(status, body, key, form), None, response, Seen())
 
 
-async def _error_body(response: aiohttp.ClientResponse) -> bytes:
-    """As much of an error as is read."""
+async def _at_most(most: int, response: aiohttp.ClientResponse) -> bytes:
+    """A body, or a piece more than `most` bytes of it."""
     pieces, size = [], 0
     async for piece in response.content.iter_any():
         pieces.append(piece)
         size += len(piece)
-        if size > _LARGE:
+        if size > most:
             break
     return b"".join(pieces)
 
@@ -234,14 +226,10 @@ async def read_whole(response: aiohttp.ClientResponse, form: Form) -> tuple[byte
     Raises:
         NotAnsweredError: It is no answer, whatever its status says.
     """
-    pieces, size = [], 0
-    async for piece in response.content.iter_any():
-        pieces.append(piece)
-        size += len(piece)
-        if size > MOST_BYTES:
-            raise NotAnsweredError("bad_answer", response.status)
-    body = b"".join(pieces)
-    if size > _LARGE_ANSWER:
+    body = await _at_most(MOST_BYTES, response)
+    if len(body) > MOST_BYTES:
+        raise NotAnsweredError("bad_answer", response.status)
+    if len(body) > _LARGE:
         return body, await asyncio.to_thread(_judged, body, response.status, form)
     return body, _judged(body, response.status, form)
 
@@ -272,10 +260,7 @@ def as_events(body: bytes, *, usage: bool) -> bytes:
 
 def shown_error(status: int | None, body: bytes, key: str, form: Form) -> bytes:
     """An upstream's error as a client may see it: JSON of a bounded size, without our key."""
-    try:
-        found = json.loads(body) if len(body) <= MOST_ERROR_BYTES else None
-    except (ValueError, RecursionError):
-        found = None
+    found = decoded(body)
     if not isinstance(found, dict | list):
         message = f"the upstream answered {status or 'nothing'}, without an error to show"
         found = form.error(500, message)
@@ -295,16 +280,8 @@ def _judged(body: bytes, status: int, form: Form) -> Seen:
     said = error_in(found)
     if said is not None:
         raise said
-    usage = found.get("usage")
-    counted = usage if isinstance(usage, dict) else None
-    if form is not Form.CHAT:
-        content = whole_content(found, form)
-        if content is None:
-            raise NotAnsweredError("bad_answer", status)
-        return Seen(written_in(content), finished=True, usage=counted)
-    choices = found.get("choices")
-    listed = choices if isinstance(choices, list) else []
-    messages = [one.get("message") if isinstance(one, Mapping) else None for one in listed]
-    if not messages or not all(isinstance(one, Mapping) for one in messages):
+    content, usage = whole_content(found, form), found.get("usage")
+    if content is None:
         raise NotAnsweredError("bad_answer", status)
-    return Seen(written_in(messages), finished=True, usage=counted)
+    counted = usage if isinstance(usage, dict) else None
+    return Seen(written_in(content), finished=True, usage=counted)

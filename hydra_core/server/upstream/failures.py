@@ -15,23 +15,13 @@ from typing import Any, Final
 
 #: Every kind of failure, in the words of log and metrics.
 KINDS: Final = (
-    "rate_limited",
-    "server_error",
-    "refused_key",
-    "forbidden",
-    "no_credit",
-    "unknown_model",
-    "too_long",
-    "bad_answer",
-    "timeout",
-    "connection",
-    "broke_off",
-    "retry_later",
-)
+    "rate_limited", "server_error", "refused_key", "forbidden", "no_credit", "unknown_model",
+    "too_long", "bad_answer", "timeout", "connection", "broke_off", "retry_later",
+)  # fmt: skip
 #: Longest wait that an upstream can ask for.
 _LONGEST_WAIT_S: Final = 3_600.0
 #: An error is read up to this size; longer ones are not shown to a client either.
-MOST_ERROR_BYTES: Final = 64_000
+_MOST_BYTES: Final = 64_000
 _BY_STATUS: Final = {
     401: "refused_key",
     402: "no_credit",
@@ -108,7 +98,7 @@ def refusal_of(status: int, body: bytes) -> str | None:
     if status in _BY_STATUS and status not in (403, 429):
         return _BY_STATUS[status]
     if 400 <= status < 600:
-        words = _words(body)
+        words = json.dumps(decoded(body), ensure_ascii=False).lower()
         said = next((kind for kind, sign in _BY_WORDS if sign.search(words)), None)
         if status == 429:
             return said if said == "no_credit" else "rate_limited"
@@ -120,7 +110,10 @@ def refusal_of(status: int, body: bytes) -> str | None:
 
 def error_in(found: Mapping[str, Any]) -> NotAnsweredError | None:
     """The error that a decoded answer holds although its status says success, None for none."""
-    error = found.get("error") or _error_of_choices(found.get("choices"))
+    choices = found.get("choices")
+    parts = (found, *(choices if isinstance(choices, list) else ()))
+    errors = (part.get("error") for part in parts if isinstance(part, Mapping))
+    error = next(filter(None, errors), None)
     if not error:
         return None
     inner = error if isinstance(error, Mapping) else {}
@@ -142,7 +135,7 @@ def wait_of(headers: Mapping[str, str], body: bytes, now: datetime | None = None
     if found is None:
         found = _seconds_until(headers.get("retry-after"), now or datetime.now(UTC))
     if found is None:
-        found = next(filter(None, _waits(_decoded(body))), None)
+        found = next(filter(None, _waits(decoded(body))), None)
     return min(max(found or 0.0, 0.0), _LONGEST_WAIT_S)
 
 
@@ -160,8 +153,7 @@ def _seconds_until(date: str | None, now: datetime) -> float | None:
         moment = parsedate_to_datetime(date or "")
     except (ValueError, IndexError, OverflowError):
         return None
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return (aware - now).total_seconds()
+    return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now).total_seconds()
 
 
 def _waits(value: object, depth: int = 0) -> Iterator[float | None]:
@@ -189,14 +181,9 @@ def _wait_in_words(message: str) -> float | None:
     return 60.0 * float(minutes or 0) + float(number or 0) * _UNITS.get(unit or "s", 1.0)
 
 
-def _words(body: bytes) -> str:
-    """What an error says in codes and words, in lower case."""
-    found = _decoded(body)
-    return json.dumps(found, ensure_ascii=False).lower() if found is not None else ""
-
-
-def _decoded(body: bytes) -> object:
-    if not 0 < len(body) <= MOST_ERROR_BYTES:
+def decoded(body: bytes) -> object:
+    """The JSON of an error, None where it is none or too long."""
+    if not 0 < len(body) <= _MOST_BYTES:
         return None
     try:
         return json.loads(body)
@@ -204,17 +191,8 @@ def _decoded(body: bytes) -> object:
         return None
 
 
-def _error_of_choices(choices: object) -> object:
-    for choice in choices if isinstance(choices, list) else ():
-        if isinstance(choice, Mapping) and choice.get("error"):
-            return choice["error"]
-    return None
-
-
 def _status(value: object) -> int | None:
-    if isinstance(value, str) and value in _STATUS_OF:
-        return _STATUS_OF[value]
-    if isinstance(value, str) and value.isdigit():
-        value = int(value[:4])
+    if isinstance(value, str):
+        value = _STATUS_OF.get(value) or (int(value[:4]) if value.isdigit() else None)
     known = isinstance(value, int) and not isinstance(value, bool) and 400 <= value < 600
     return value if known else None  # type: ignore[return-value]

@@ -135,15 +135,11 @@ class Upstreams:
                 remedy = "export it before the start, or leave key_env out if none is needed"
                 message = f"its key is in {upstream.key_env}, which is not set"
                 problems.append(Problem(model, message, remedy))
-            elif not _fits_header(environ.get(upstream.key_env, "")):
+            elif not (key := environ.get(upstream.key_env, "")).isascii() or not key.isprintable():
                 message = f"the key in {upstream.key_env} holds a line break or another sign"
                 problems.append(Problem(model, message, "export the key alone"))
         if problems:
             raise UpstreamsError(self.source, problems)
-
-
-def _fits_header(key: str) -> bool:
-    return key.isascii() and key.isprintable()
 
 
 def load_upstreams(path: Path) -> Upstreams:
