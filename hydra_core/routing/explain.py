@@ -134,21 +134,19 @@ def flips(decision: Decision, catalog: Catalog) -> tuple[FlipText, ...]:
     if not decision.scored:
         return ()
     if decision.valuation is not None:
-        nearest = value_flips(*_valued(decision), decision.valuation.value_usd)
-        return tuple(_value_text(flip) for flip in sorted(nearest, key=_dearer))
-    found = nearest_flips(
-        decision.requirements,
-        contenders(decision),
-        np.asarray(catalog.policy.weights, dtype=np.float64),
-        catalog.bands,
-        decision.tau,
-    )
-    basis = catalog.policy.cost_basis
-    return tuple(flip_text(flip, decision.dimensions, basis) for flip in sorted(found, key=_dearer))
-
-
-def _dearer(flip: Flip) -> bool:
-    return not flip.cheaper
+        found = value_flips(*_valued(decision), decision.valuation.value_usd)
+        texts = [_value_text(flip) for flip in found]
+    else:
+        found = nearest_flips(
+            decision.requirements,
+            contenders(decision),
+            np.asarray(catalog.policy.weights, dtype=np.float64),
+            catalog.bands,
+            decision.tau,
+        )
+        basis = catalog.policy.cost_basis
+        texts = [flip_text(flip, decision.dimensions, basis) for flip in found]
+    return tuple(sorted(texts, key=lambda text: not text.cheaper))
 
 
 def _valued(decision: Decision) -> tuple[FloatArray, FloatArray, tuple[str, ...]]:

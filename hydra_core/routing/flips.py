@@ -77,14 +77,13 @@ class _Case:
         stored: FloatArray | None = None,
         capabilities: FloatArray | None = None,
         cost: FloatArray | None = None,
-        tau: float | None = None,
     ) -> tuple[int, float]:
         """The chosen model and what it costs."""
         weights = self.pool.weights if stored is None else compensated_weights(stored, self.bands)
         c = self.pool.capabilities if capabilities is None else capabilities
         s = shortfall(self.need[None, :], c, weights)
         price = self.pool.cost if cost is None else cost
-        model = int(choose(s, price, self.tau if tau is None else tau)[0])
+        model = int(choose(s, price, self.tau)[0])
         return model, float(price[model])
 
 
@@ -111,11 +110,10 @@ def value_strip(
     """
     returns = returns_on_upgrading(success[None, :], cost_usd[None, :])
     parts = reversed(_strip(returns, cost_usd[None, :], ids))
-    return tuple(StripPart(one.model, 1 / one.end, _inverse(one.start)) for one in parts)
-
-
-def _inverse(tau: float) -> float:
-    return 1 / tau if tau > 0 else np.inf
+    return tuple(
+        StripPart(one.model, 1 / one.end, 1 / one.start if one.start > 0 else np.inf)
+        for one in parts
+    )
 
 
 def _strip(shortfalls: FloatArray, cost: FloatArray, ids: Sequence[str]) -> tuple[StripPart, ...]:
@@ -222,28 +220,35 @@ def _cell_flips(case: _Case, i: int, j: int) -> tuple[Flip, ...]:
     targets = np.array([case.tau, *np.delete(s, i)])
     roots = case.need[j] - (targets - rest) / weight
 
-    def chosen(value: float) -> tuple[int, float]:
-        changed = pool.capabilities.copy()
-        changed[i, j] = value
-        return case.choice(capabilities=changed)
-
     inside = [*roots[(roots >= 0) & (roots <= 1)], case.need[j]]
     flip = Flip("capability", pool.ids[i], float(now), float(now), "", dimension=j)
-    return _first_flips(flip, inside, chosen, pool.ids, lo=0.0, hi=1.0)
+    return _first_flips(
+        flip,
+        inside,
+        lambda value: case.choice(capabilities=_changed(pool.capabilities, (i, j), value)),
+        pool.ids,
+        lo=0.0,
+        hi=1.0,
+    )
 
 
 def _price_flips(case: _Case, i: int) -> tuple[Flip, ...]:
     """The nearest costs of model i (in the pool's unit) that flip the choice."""
     pool = case.pool
+    roots, now = np.delete(pool.cost, i).tolist(), float(pool.cost[i])
+    return _first_flips(
+        Flip("cost", pool.ids[i], now, now, ""),
+        roots,
+        lambda value: case.choice(cost=_changed(pool.cost, i, value)),
+        pool.ids,
+        lo=0.0,
+    )
 
-    def chosen(value: float) -> tuple[int, float]:
-        changed = pool.cost.copy()
-        changed[i] = value
-        return case.choice(cost=changed)
 
-    roots = np.delete(pool.cost, i).tolist()
-    now = float(pool.cost[i])
-    return _first_flips(Flip("cost", pool.ids[i], now, now, ""), roots, chosen, pool.ids, lo=0.0)
+def _changed(values: FloatArray, at: int | tuple[int, int], value: float) -> FloatArray:
+    changed = values.copy()
+    changed[at] = value
+    return changed
 
 
 def _weight_flips(case: _Case, j: int) -> tuple[Flip, ...]:
@@ -262,16 +267,16 @@ def _weight_flips(case: _Case, j: int) -> tuple[Flip, ...]:
         for other in range(i):
             roots += _real_roots(0.0, slope[i] - slope[other], fixed[i] - fixed[other])
 
-    def chosen(value: float) -> tuple[int, float]:
-        changed = case.stored.copy()
-        changed[j] = value
-        return case.choice(stored=changed)
-
-    positive = [root for root in roots if root > 0]
     lo, hi = WEIGHT_RANGE
     now = float(case.stored[j])
-    flip = Flip("weight", "", now, now, "", dimension=j)
-    return _first_flips(flip, positive, chosen, case.pool.ids, lo=lo, hi=hi)
+    return _first_flips(
+        Flip("weight", "", now, now, "", dimension=j),
+        [root for root in roots if root > 0],
+        lambda value: case.choice(stored=_changed(case.stored, j, value)),
+        case.pool.ids,
+        lo=lo,
+        hi=hi,
+    )
 
 
 def _real_roots(a: float, b: float, c: float) -> list[float]:
@@ -294,11 +299,7 @@ def _first_flips(
     lo: float,
     hi: float = np.inf,
 ) -> tuple[Flip, ...]:
-    """Try the choice just beyond every boundary, nearest first, until both directions are found.
-
-    Args:
-        flip: What is changed, and its value now.
-    """
+    """Try the choice just beyond every boundary, nearest first, until both directions are found."""
     now = flip.before
     before, paid = chosen(now)
     found: dict[bool, Flip] = {}

@@ -75,12 +75,8 @@ def common_of(models: Sequence[ModelSpec]) -> Common:
 
 def gate_reasons(models: Sequence[ModelSpec], query: Query) -> dict[str, str]:
     """Model id -> why it cannot serve this query; models that can are not in it."""
-    reasons: dict[str, str] = {}
-    for model in models:
-        reason = _reason(model, query)
-        if reason:
-            reasons[model.id] = reason
-    return reasons
+    found = ((model.id, _reason(model, query)) for model in models)
+    return {name: reason for name, reason in found if reason}
 
 
 def within_budget(

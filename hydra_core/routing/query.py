@@ -13,7 +13,7 @@ from hydra_core.base.types import Ability
 #: Models that a request may name in one list.
 MOST_NAMES: Final = 1_000
 #: Field -> what it must be, in words and as a check.
-Fields = Mapping[str, tuple[str, Callable[[object], bool]]]
+Fields = Mapping[str, tuple[str, Callable[[Any], bool]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,31 +100,17 @@ def _is_amount(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e12
 
 
-def _is_names(value: object) -> bool:
-    return (
-        isinstance(value, list)
-        and len(value) <= MOST_NAMES
-        and all(isinstance(name, str) for name in value)
-    )
-
-
-def _are_abilities(value: object) -> bool:
-    return _is_names(value) and set(value) <= set(Ability)  # type: ignore[call-overload]
-
-
 def _are_texts(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 
-def _is_health(value: object) -> bool:
-    return (
-        isinstance(value, dict)
-        and len(value) <= MOST_NAMES
-        and all(
-            isinstance(level, int | float) and not isinstance(level, bool) and 0 <= level <= 1
-            for level in value.values()
-        )
-    )
+def _is_names(value: Any) -> bool:  # noqa: ANN401 (decoded JSON)
+    return _are_texts(value) and len(value) <= MOST_NAMES
+
+
+def _is_health(value: Any) -> bool:  # noqa: ANN401 (decoded JSON)
+    known = isinstance(value, dict) and len(value) <= MOST_NAMES
+    return known and all(_is_amount(level) and level <= 1 for level in value.values())
 
 
 FIELDS: Final[Fields] = {
@@ -137,7 +123,10 @@ FIELDS: Final[Fields] = {
     "context_tokens": ("a whole number from 0", _is_count),
     "allow": (f"a list of model ids, at most {MOST_NAMES:,}", _is_names),
     "deny": (f"a list of model ids, at most {MOST_NAMES:,}", _is_names),
-    "needs": (f"a list of {', '.join(Ability)}", _are_abilities),
+    "needs": (
+        f"a list of {', '.join(Ability)}",
+        lambda value: _is_names(value) and set(value) <= set(Ability),
+    ),
     "require": (f"a list of tags, at most {MOST_NAMES:,}", _is_names),
     "max_s": ("seconds above 0", lambda value: _is_amount(value) and value != 0),
     "max_ttft_s": ("seconds above 0", lambda value: _is_amount(value) and value != 0),

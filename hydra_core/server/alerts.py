@@ -56,8 +56,6 @@ class Alerts(Watch):
     Args:
         promise: None where no log is kept.
         folder: Of the decision log; workers share through it what was sent. None for none.
-        every_s: Time between two looks.
-        clock: The current moment, with a time zone.
     """
 
     def __init__(
@@ -142,11 +140,7 @@ class Alerts(Watch):
 
 
 def shifted(shifts: Mapping[str, tuple[float, bool]], now: datetime) -> Iterator[_Event]:
-    """The windows of traffic that ask for something else than all before, as events.
-
-    Args:
-        shifts: As `RecentKinds.shifts` has them.
-    """
+    """The windows whose traffic asks for something else than all before (`RecentKinds.shifts`)."""
     for window, (psi, beyond_chance) in shifts.items():
         if beyond_chance:
             text = f"requests of the last {_WINDOWS[window]} ask for something else than before"
@@ -234,14 +228,7 @@ class Webhook:
 
 
 class PromiseWatch(Watch):
-    """Looks at the log's feedback of the last seven days, now and then.
-
-    Args:
-        live: The catalog in use.
-        folder: The decision log.
-        every_s: Least time between two looks.
-        clock: The current moment, with a time zone.
-    """
+    """Compares the promise in use with the log's feedback of the last seven days, now and then."""
 
     def __init__(
         self,

@@ -51,11 +51,7 @@ def error_response(
 
 
 def our_headers(decided: Decided, model: str) -> dict[str, str]:
-    """Who served, why, by which rule and revision.
-
-    Args:
-        model: The model that answers.
-    """
+    """Who answers (`model`), why, by which rule and revision."""
     reason = decided.reason
     if model != decided.model:
         reason = f"Fallback: {decided.model} did not answer."
@@ -134,10 +130,7 @@ class StreamedAnswer(WholeAnswer):
 
 
 async def until_gone(receive: Receive, work: Awaitable[_T]) -> _T:
-    """The result of `work`, which is cancelled when the client goes away.
-
-    Args:
-        receive: What tells of the client, once its request was read.
+    """The result of `work`, which is cancelled when `receive` says that the client went away.
 
     Raises:
         ClientGoneError: It went away.

@@ -66,13 +66,7 @@ _LARGE = 100_000
 def application(
     service: Service, callers: CallerCheck, bundle: Bundle, settings: Settings
 ) -> Starlette:
-    """The ASGI application of one process.
-
-    Args:
-        service: Decides and passes through.
-        callers: Who may ask.
-        bundle: The predictor's bundle, which catalogs of a dry run must belong to.
-    """
+    """The ASGI application of one process; catalogs of a dry run must belong to `bundle`."""
     routes = _Routes(service, callers, bundle, settings)
 
     @asynccontextmanager
@@ -307,13 +301,9 @@ def _decision(decided: Decided) -> dict[str, Any]:
 
 
 class Draining:
-    """Whether this process was told to stop: first it is not ready, so that no new requests come.
+    """Whether this process stops soon (`on`): it is not ready then, so that no new requests come.
 
-    Args:
-        not_ready_s: How long it is not ready, but answers, before it takes no more requests.
-
-    Attributes:
-        on: Whether the process stops soon.
+    For `not_ready_s` it answers all the same, then it takes no more requests.
     """
 
     def __init__(self, not_ready_s: float) -> None:

@@ -45,8 +45,6 @@ class Canary(Watch):
         share: Of the conversations, in (0, 1).
         folder: The decision log, which says how both arms do; workers agree through it.
         limit: So many times dearer or slower than the main revision stops it; 0 for never.
-        every_s: Least time between two looks.
-        clock: The current moment, with a time zone.
     """
 
     def __init__(

@@ -50,16 +50,13 @@ class ChatRequest:
     """One request.
 
     Attributes:
-        query: What is routed.
         body: What an upstream gets, but for the model's name.
         model: What the client asked for: `auto`, or a model of the catalog.
         health: What the client knows about models' health, in [0, 1].
-        receipt: Whether the whole receipt is wanted.
         size: Bytes of the request as it came.
         input_tokens: What a model takes in, estimated.
         caller: Whose conversation it is; '' where nobody has to say who they are.
         team: Who pays, '' for nobody in particular.
-        form: The form that it is written in.
         headers: Of the client, for the upstream.
     """
 
@@ -119,7 +116,6 @@ def read_chat(
 
     Args:
         conversation_id: From a header; the body's own wins.
-        size: Bytes of the body.
         headers: Of the request, by their names in small letters.
 
     Raises:
@@ -192,11 +188,10 @@ def query_of(
     *,
     declared_tokens: int = 0,
 ) -> Query:
-    """What is routed of a conversation: its last user turn, with what came before.
+    """What is routed of a conversation: its last user turn, with what came before it.
 
     Args:
         own: Checked fields that say more or otherwise (`routing/query.py`).
-        key: The conversation's id.
         declared_tokens: Of the schemas that the request declares.
     """
     turns, last = conversation.turns, last_turn(conversation)

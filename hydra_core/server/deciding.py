@@ -44,7 +44,6 @@ class Decided:
     Attributes:
         model: What is served first: the decision's model, or the one that exploration drew.
         propensities: (m,) probability of every candidate.
-        decide_ms: How long routing took.
         arm: `canary` or `main` while a canary runs.
         share: What the policy of the asker's team made of it; None without one.
     """
@@ -114,14 +113,10 @@ class Decider:
     """Decides requests by the revision in use. Safe to share between threads.
 
     Args:
-        live: The catalog in use.
-        canaries: The canary, which takes a share of the conversations; None for never one.
         health: What this process saw of the models.
-        exploration: Draws the model that is served.
         sessions: The conversations' models, as the router has them.
-        clock: The current moment, with a time zone.
-        ids: Names the decisions; None for names that hold in this process.
-        teams: Applies what the policy says of teams.
+        canaries: None for never one.
+        ids: None for names that hold in this process.
     """
 
     def __init__(
@@ -174,8 +169,7 @@ class Decider:
         """Choose the model for one request.
 
         Args:
-            remember: Whether the conversation is on the model from now on; a decision that is
-                only asked for leaves no trace.
+            remember: False for a decision that is only asked for, and leaves no trace.
 
         Raises:
             RoutingError: No model can serve it, or the named one is not known.
@@ -330,8 +324,7 @@ class Expected:
     def times(self, catalog: Catalog, most_tokens: int) -> dict[str, tuple[float, float]]:
         """Model -> seconds to the first piece, and to the end; NaN where nobody knows.
 
-        Args:
-            most_tokens: The longest answer that the request allows, 0 for no limit.
+        `most_tokens` is the longest answer that the request allows, 0 for no limit.
         """
         nan = float("nan")
         found = {}

@@ -41,8 +41,6 @@ class Exploration:
         share: Share of decisions drawn at random among the capable models, in [0, 1].
         floor: Least predicted success of a model that may be tried (value rule).
         budget_usd: What tried requests may cost a day.
-        rng: The source of chance.
-        today: The day that the budget belongs to.
         folder: Where all workers keep the sum, which outlives them; None for this process alone.
         every: Share of decisions drawn among all models that can serve the request, in [0, 1].
     """
@@ -109,10 +107,6 @@ class Budget:
     """An amount a day. Safe to share between threads; with a folder also between processes.
 
     With a folder every worker knows what was spent today, also after a restart.
-
-    Args:
-        usd: For one day.
-        folder: Where the sum is kept; None for this process alone.
     """
 
     def __init__(self, usd: float, folder: Path | None = None) -> None:

@@ -45,11 +45,7 @@ class _Context(Protocol):
 
 
 class Choosing:
-    """One router for all plugins of a process, beside the event loop.
-
-    Args:
-        live: The catalog in use.
-    """
+    """One router for all plugins of a process, beside the event loop."""
 
     def __init__(self, live: LiveCatalog) -> None:
         self._live = live
@@ -133,11 +129,7 @@ def __getattr__(name: str) -> Routing | Classifier:
 
 @lru_cache(maxsize=1)
 def _choosing() -> Choosing:
-    """The process's own.
-
-    Raises:
-        HydraError: HYDRA_CATALOG is not set, or names no valid catalog.
-    """
+    """The process's own; HydraError where HYDRA_CATALOG is not set or names no valid catalog."""
     named = os.environ.get("HYDRA_CATALOG", "")
     if not named:
         raise HydraError("HYDRA_CATALOG is not set: give a catalog file, or store:NAME")

@@ -42,11 +42,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Serving:
-    """One revision, ready to route with.
-
-    Attributes:
-        not_speaking: Form -> models whose upstream does not speak it.
-    """
+    """One revision, ready to route with; `not_speaking` has the models that a form cannot ask."""
 
     router: Router
     catalog: Catalog
@@ -121,11 +117,7 @@ class StoreSource:
 
 
 class WithUpstreams:
-    """A catalog together with the upstreams file that serves its models; both are followed.
-
-    Args:
-        path: The upstreams file.
-    """
+    """A catalog together with the upstreams file that serves its models; both are followed."""
 
     def __init__(self, source: Source, path: Path) -> None:
         self._source, self._path = source, path
@@ -159,12 +151,10 @@ def source_of(name: str) -> Source:
 
 
 class LiveCatalog(Watch):
-    """The newest valid revision of a source.
+    """The newest valid revision of a source, which is looked at in the background.
 
     Args:
-        source: Looked at in the background.
         router_of: Makes a router; raises HydraError to refuse a revision.
-        every_s: Time between two looks.
 
     Raises:
         HydraError: The first revision is not valid.

@@ -43,8 +43,7 @@ _Mode = Literal["mostrecent", "livesum", "max", "sum"]
 class Metrics:
     """The counters of one process; with several workers prometheus_client adds them up.
 
-    Args:
-        models: Series begin for these; later ones join, up to 200, the rest count as `other`.
+    Series begin for `models`; later ones join, up to 200, the rest count as `other`.
     """
 
     def __init__(self, models: Iterable[str] = ()) -> None:
@@ -268,11 +267,7 @@ class Metrics:
 
 
 class RecentKinds:
-    """Requirements of the last seven days' decisions of one process, 50,000 at most.
-
-    Args:
-        clock: Seconds since 1970.
-    """
+    """Requirements of the last seven days' decisions of one process, 50,000 at most."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock, self._lock = clock, threading.Lock()

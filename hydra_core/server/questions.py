@@ -61,11 +61,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is asked about.
-
-    Attributes:
-        messages: The state as messages of Chat Completions.
-    """
+    """What is asked about: the state as messages of Chat Completions, and the questions."""
 
     messages: Any
     questions: tuple[Question, ...]
@@ -102,8 +98,7 @@ def read_systemone(found: Mapping[str, Any]) -> Asked:
 def decisions_answer(asked: Asked, decided: Mapping[int, Decided]) -> dict[str, Any]:
     """The answer of OpenAI's Decisions form; a question that is no choice is refused.
 
-    Args:
-        decided: Place of a question -> its decision.
+    `decided` has the decision of each question by its place.
     """
     answers: list[dict[str, Any]] = []
     for place, question in enumerate(asked.questions):

@@ -299,11 +299,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def log_json(level: str) -> None:
-    """Log from now on as JSON lines.
-
-    Args:
-        level: One of `LEVELS`; what is less important is left out.
-    """
+    """Log from now on as JSON lines, of one of `LEVELS` and what is more important."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter())
     root = logging.getLogger()
@@ -318,11 +314,6 @@ class GuardedProtocol(HttpToolsProtocol):
     Whoever has no token can still open connections. A head (request line and headers) has a size
     and a time, and what comes around a body (trailers, extensions of chunks) a size. Beyond so many
     connections the oldest that has not sent a head yet makes room.
-
-    Attributes:
-        most_head_bytes: A head may have so many.
-        head_s: It must be there within so many seconds.
-        most_connections: Of one process.
     """
 
     most_head_bytes = 64_000

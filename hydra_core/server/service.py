@@ -62,13 +62,11 @@ class Service:
     """One process of the router.
 
     Args:
-        decider: Chooses.
         admission: Lets decisions run beside the event loop, and so many wait.
         caller: Asks upstreams; None for decisions only.
-        log: Where decisions go; None for nowhere.
-        log_text: Whether messages go there as well.
+        log: Where decisions go, with `log_text` the messages as well; None for nowhere.
         on_finish: Called for every finished request.
-        promise: Watches the catalog's promise; None without a log.
+        promise: None without a log.
         alerts: Tells somebody of what goes wrong; None for nobody.
     """
 
@@ -118,13 +116,12 @@ class Service:
         """A decision, made beside the event loop.
 
         Args:
-            receive: What says that the client left.
             remember: Whether the conversation is on the model from now on.
 
         Raises:
             RoutingError: No model can serve the request.
             OverloadedError: Too many requests wait.
-            ClientGoneError: The client left before its turn.
+            ClientGoneError: The client left before its turn, as `receive` says.
         """
         decide = partial(self.decider.decide, chat, remember=remember)
         try:
@@ -325,11 +322,7 @@ def _usd(spec: ModelSpec, usage: Usage) -> float:
 
 
 def record_of(decided: Decided, result: Result, *, text: bool) -> DecisionRecord:
-    """The log's record of a decision and what became of it.
-
-    Args:
-        text: Whether the message itself may be in it.
-    """
+    """The log's record of a decision and what became of it; the message itself only with `text`."""
     decision, serving = decided.decision, decided.serving
     fell_back = bool(result.served) and result.served != decided.model
     place, valued = decision.pool.ids.index(decided.model), decision.valuation

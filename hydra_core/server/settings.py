@@ -82,11 +82,7 @@ def from_environment() -> Settings:
 
 
 def require_safe_address(settings: Settings) -> None:
-    """Refuse an address that others can reach while nobody has to say who they are.
-
-    Raises:
-        AccessError: With the two ways out.
-    """
+    """Refuse an address that others can reach while nobody has to say who they are."""
     require_safe(
         settings.host,
         proof=bool(settings.tokens),

@@ -23,11 +23,7 @@ _ANSWER_TOKENS: Final = 1_000
 
 
 class BudgetSpentError(RoutingError):
-    """A team has used its budget (429).
-
-    Args:
-        wait_s: Seconds until the next period begins.
-    """
+    """A team has used its budget (429); the next period begins after `wait_s`."""
 
     def __init__(self, message: str, wait_s: float) -> None:
         self.wait_s = wait_s
@@ -68,10 +64,7 @@ class Teams:
     def decide(
         self, serving: Serving, request: ChatRequest, query: Query, route: Route, *, spend: bool
     ) -> tuple[Decision, Draw, Share]:
-        """The decision for a team that the policy names.
-
-        Args:
-            spend: Whether the request is going to be answered, so that it costs.
+        """The decision for a team that the policy names; with `spend` it is going to be answered.
 
         Raises:
             BudgetSpentError: The budget does not hold what the cheapest model may cost.

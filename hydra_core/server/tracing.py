@@ -21,10 +21,7 @@ def no_spans(decided: Decided, result: Result) -> None:
 
 
 def spans(tracer: Tracer | None = None) -> OnFinish:
-    """A span of OpenTelemetry for every finished request.
-
-    Args:
-        tracer: The one to use; None takes the process's own, which OTEL_* variables set up.
+    """A span of OpenTelemetry for every finished request; by default of the process's own tracer.
 
     Raises:
         ExtraError: opentelemetry-api is not installed.

@@ -74,7 +74,6 @@ class Said:
     """One event of a stream.
 
     Attributes:
-        content: What the model wrote in it.
         finished: Whether it says why the model stopped.
         done: Whether nothing comes after it.
         usage: The tokens in it, as the upstream said them.

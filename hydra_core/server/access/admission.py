@@ -27,11 +27,7 @@ _NEWEST: Final = 0.05
 
 
 class OverloadedError(HydraError):
-    """There are more requests than can be decided (503).
-
-    Args:
-        wait_s: Seconds until it is worth asking again.
-    """
+    """There are more requests than can be decided (503); ask again after `wait_s`."""
 
     def __init__(self, wait_s: float) -> None:
         self.wait_s = wait_s
@@ -39,11 +35,9 @@ class OverloadedError(HydraError):
 
 
 class Admission:
-    """Runs decisions beside the event loop, so many at once, and lets so many wait.
+    """Runs decisions beside the event loop, `threads` at once, and lets `most_waiting` others wait.
 
     Args:
-        threads: Decisions at once.
-        most_waiting: Requests that may wait for one.
         most_wait_s: What has waited longer is dropped.
 
     Attributes:
@@ -72,12 +66,9 @@ class Admission:
     async def run(self, work: Callable[[], _T], receive: Receive) -> tuple[_T, float]:
         """The result of `work` and how long it waited for its turn, in seconds.
 
-        Args:
-            receive: What says that the client left; its request is dropped then.
-
         Raises:
             OverloadedError: As many wait as may, or this one has waited too long.
-            ClientGoneError: The client left before its turn.
+            ClientGoneError: The client left before its turn, as `receive` says.
         """
         came = time.perf_counter()
         if self._free.locked():
@@ -117,13 +108,9 @@ class Admission:
 
 
 class RefuseWhenFull:
-    """Refuses what would be decided while the queue is full, before anything of it is read.
+    """Refuses what would be decided on `paths` while the queue is full, before anything is read.
 
     Refusing must cost next to nothing: what it takes is taken from the requests that are served.
-
-    Args:
-        app: What answers otherwise.
-        paths: What is decided.
     """
 
     def __init__(self, app: ASGIApp, admission: Admission, paths: frozenset[str]) -> None:

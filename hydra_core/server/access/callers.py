@@ -31,11 +31,7 @@ class UnknownCallerError(AccessError):
 
 
 class TooOftenError(AccessError):
-    """A caller is over its rate (429).
-
-    Args:
-        wait_s: Seconds until it may ask again.
-    """
+    """A caller is over its rate (429), and may ask again after `wait_s`."""
 
     def __init__(self, wait_s: float) -> None:
         self.wait_s = wait_s
@@ -44,11 +40,7 @@ class TooOftenError(AccessError):
 
 @dataclass(frozen=True, slots=True)
 class CallerCheck:
-    """Who may ask, and how often.
-
-    Attributes:
-        tokens: None where the service asks for none.
-    """
+    """Who may ask, and how often; `tokens` is None where the service asks for none."""
 
     settings: Settings
     tokens: TokenFile | None
@@ -107,12 +99,7 @@ class BodyTooSlowError(HydraError):
 
 
 class RateLimit:
-    """Requests a second of each caller, with bursts of two seconds' worth.
-
-    Args:
-        rate: Requests a second; 0 for no limit.
-        clock: Seconds, monotonic.
-    """
+    """Requests a second of each caller, 0 for no limit, with bursts of two seconds' worth."""
 
     def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._clock = rate, clock

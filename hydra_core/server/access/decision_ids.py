@@ -32,11 +32,7 @@ _MOST_KEYS: Final = 20
 
 
 class DecisionIds:
-    """Makes and checks ids of decisions.
-
-    Args:
-        key: Known to this service alone.
-    """
+    """Makes and checks ids of decisions by a key that this service alone knows."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
@@ -114,10 +110,7 @@ class UnknownDecisionError(HydraError):
 
 
 def require_rater(ids: DecisionIds, decision_id: str, actor: Actor, caller: str) -> None:
-    """Make sure that a decision is known and that this actor may rate it.
-
-    Args:
-        caller: The actor as decisions know it.
+    """Make sure that a decision is known and that this actor, `caller` to decisions, may rate it.
 
     Raises:
         UnknownDecisionError: This service made no such decision.

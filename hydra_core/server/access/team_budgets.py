@@ -49,11 +49,7 @@ return tostring(sum + tonumber(ARGV[2]))
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """What is held back for a request until its cost is known.
-
-    Attributes:
-        used: Share of the budget that was used before it.
-    """
+    """What is held back until a request's cost is known; `used` is the share used before it."""
 
     id: str
     team: str
@@ -79,7 +75,6 @@ class TeamBudgets:
     Args:
         folder: Of the decision log.
         redis: What other hosts share; None for this host alone.
-        now: The current moment, UTC.
     """
 
     def __init__(
@@ -121,8 +116,7 @@ class TeamBudgets:
     ) -> Reservation | None:
         """Hold an amount back; None where it would not fit into the budget.
 
-        Args:
-            most: Whether the budget is a limit; what is beyond it is counted all the same.
+        With `most` False the budget is no limit: what is beyond it is counted all the same.
         """
         period, _ = period_of(budget.per, self._now())
         limit = budget.usd if most else -1.0

@@ -56,8 +56,7 @@ class Tokens:
 class TokenFile:
     """A token file that is followed: a token that is taken out of it is gone at once.
 
-    Args:
-        path: Read again when it has changed; while it is not valid nobody is let in.
+    While it is not valid nobody is let in.
 
     Raises:
         ProblemsError: It cannot be read or is not valid; all problems are listed.

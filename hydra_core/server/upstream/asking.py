@@ -25,7 +25,6 @@ class Attempts:
 
     Attributes:
         failed: `model:kind` of each attempt that failed, in order.
-        last: The newest failure.
         status: The HTTP status that the last upstream said, None where none said any.
         under_way: The model that is being asked, '' while none is.
     """
@@ -39,11 +38,7 @@ class Attempts:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Asks models of one process.
-
-    Attributes:
-        moved: Called with a decision and the other model that answered.
-    """
+    """Asks models of one process; `moved` is called with a decision and whoever else answered."""
 
     caller: Caller
     health: Health

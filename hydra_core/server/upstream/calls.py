@@ -52,7 +52,6 @@ class Answer:
         headers: Those that go on to the client.
         first: All of the body where it is not a stream, else its first events.
         rest: The events after it, None where `first` is all; raises BrokeOffError.
-        seen: What it has held so far.
     """
 
     status: int
@@ -73,11 +72,7 @@ class Answer:
 
 
 class Caller:
-    """Calls upstreams over kept-open connections.
-
-    Args:
-        environ: Where the variables of the keys are.
-    """
+    """Calls upstreams over kept-open connections, with the keys that `environ` holds."""
 
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
         self._environ = environ
@@ -90,11 +85,6 @@ class Caller:
 
     async def call(self, upstreams: Upstreams, model: str, chat: ChatRequest) -> Answer:
         """Ask a model, and wait for the first content (a stream) or for all of the answer.
-
-        Args:
-            upstreams: Which server each model is asked of.
-            model: Catalog id.
-            chat: What was asked.
 
         Raises:
             NotAnsweredError: Another model may be asked: nothing was given to the client yet.
@@ -218,10 +208,7 @@ def _json(body: Mapping[str, Any]) -> bytes:
 
 
 async def read_whole(response: aiohttp.ClientResponse, form: Form) -> tuple[bytes, Seen]:
-    """The body of an answer, and what it holds.
-
-    Args:
-        form: That the answer must have.
+    """The body of an answer of this form, and what it holds.
 
     Raises:
         NotAnsweredError: It is no answer, whatever its status says.
@@ -235,11 +222,7 @@ async def read_whole(response: aiohttp.ClientResponse, form: Form) -> tuple[byte
 
 
 def as_events(body: bytes, *, usage: bool) -> bytes:
-    """A whole answer as the stream that the client asked for.
-
-    Args:
-        usage: Whether the client asked for the tokens at its end.
-    """
+    """A whole answer as the stream that the client asked for; `usage`: with tokens at its end."""
     found: dict[str, Any] = json.loads(body)
     choices = [
         {

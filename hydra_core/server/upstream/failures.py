@@ -127,9 +127,7 @@ def error_in(found: Mapping[str, Any]) -> NotAnsweredError | None:
 def wait_of(headers: Mapping[str, str], body: bytes, now: datetime | None = None) -> float:
     """Seconds that an upstream asks to be left alone, 0 where it does not say; at most an hour.
 
-    Args:
-        headers: With lower-case names.
-        body: Providers say it there as well, as a field or in the message.
+    Headers (with lower-case names) say it, or a field or message of the body.
     """
     found = _seconds(headers.get("retry-after-ms"), 0.001) or _seconds(headers.get("retry-after"))
     if found is None:

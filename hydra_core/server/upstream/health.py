@@ -24,11 +24,8 @@ class Health:
     """Health of the models one process talks to. Safe to share between threads.
 
     With a floor of 0.10, three failures in a row veto a model; about two seconds later it may be
-    tried again, and each further failure vetoes it at once.
-
-    Args:
-        half_life_s: Time after which half of what is missing to 1 has come back.
-        clock: Seconds, monotonic.
+    tried again, and each further failure vetoes it at once. After `half_life_s` half of what is
+    missing to 1 has come back.
     """
 
     def __init__(
@@ -43,11 +40,7 @@ class Health:
         self._until: dict[str, float] = {}  # end of the wait that its upstream asks for
 
     def failed(self, model: str, wait_s: float = 0.0) -> bool:
-        """The model did not answer; whether it was well before.
-
-        Args:
-            wait_s: How long its upstream asks to be left alone.
-        """
+        """The model did not answer; whether it was well before. It is left alone for `wait_s`."""
         with self._lock:
             self._failures[model] = self._failures.get(model, 0) + 1
             missing = self._missing(model)

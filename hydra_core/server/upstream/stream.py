@@ -44,7 +44,6 @@ class EventStream:
     Args:
         strip: Take out the event that holds nothing but the usage, which HyDRA asked for and the
             client did not.
-        form: The form that the events have.
     """
 
     def __init__(
@@ -139,7 +138,6 @@ class Event:
         written: Bytes of what the model wrote.
         finished: Whether it ends a choice.
         done: Whether nothing comes after it, such as `[DONE]`.
-        usage: The usage in it, as the upstream said it.
         bare_usage: Whether it holds nothing but the usage.
         error: Why it is no part of an answer, None where it is one.
     """
@@ -184,11 +182,7 @@ class Seen:
 
 @dataclass(slots=True)
 class EventReader:
-    """Cuts events out of the pieces of a stream.
-
-    Attributes:
-        form: The form that the events have.
-    """
+    """Cuts events out of the pieces of a stream."""
 
     form: Form = Form.CHAT
     _pieces: list[bytes] = field(default_factory=list)

@@ -39,13 +39,7 @@ class Usage:
 
 
 def usage_of(said: object, chat: ChatRequest, spec: ModelSpec) -> Usage | None:
-    """The tokens that an upstream reports, None where it reports none that can be true.
-
-    Args:
-        said: The decoded `usage` of an answer.
-        chat: What was asked.
-        spec: The model that answered.
-    """
+    """The tokens that an answer's decoded `usage` reports, None where none can be true."""
     if not isinstance(said, Mapping):
         return None
     given, cached, output = map(_count, counts_of(said, chat.form))
@@ -56,11 +50,7 @@ def usage_of(said: object, chat: ChatRequest, spec: ModelSpec) -> Usage | None:
 
 
 def estimate_of(chat: ChatRequest, written: int) -> Usage:
-    """About how many tokens a request took.
-
-    Args:
-        written: Bytes that the model wrote.
-    """
+    """About how many tokens a request took whose answer has so many bytes."""
     return Usage(max(1, chat.input_tokens), 0, round(written / BYTES_PER_TOKEN))
 
 
