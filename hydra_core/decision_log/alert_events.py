@@ -27,8 +27,7 @@ class AlertEvent:
 class Events:
     """Remembers which events were sent. Safe to share between threads and processes.
 
-    Args:
-        folder: Of the decision log; None to remember in this process alone.
+    Without a folder (of the decision log) they are remembered in this process alone.
     """
 
     def __init__(self, folder: Path | None) -> None:

@@ -43,8 +43,7 @@ class CanaryRecord:
     Attributes:
         digest: Of its catalog.
         began: ISO 8601, UTC.
-        stopped: Why it was stopped, '' while it runs.
-        at: When it was stopped.
+        stopped: Why it was stopped, '' while it runs; `at` is when.
         limit: So many times dearer or slower stops it; 0 for never.
     """
 
@@ -58,11 +57,7 @@ class CanaryRecord:
 
 
 def order_canary(folder: Path, order: CanaryOrder) -> None:
-    """Have the services of this log folder run another canary, or none, without a restart.
-
-    Raises:
-        LogError: It cannot be written.
-    """
+    """Have the services of this log folder run another canary, or none, without a restart."""
     _write(folder / _ORDER, order)
 
 
@@ -82,11 +77,7 @@ def ordered_canary(folder: Path) -> CanaryOrder | None:
 
 
 def refuse_order(folder: Path, order: CanaryOrder, why: str) -> None:
-    """Leave word of why a service does not follow an order; '' takes the word back.
-
-    Raises:
-        LogError: It cannot be written.
-    """
+    """Leave word of why a service does not follow an order; '' takes the word back."""
     path = folder / _REFUSED
     if why:
         _write(path, {"order": asdict(order), "why": why})
@@ -122,11 +113,7 @@ def begin_canary(folder: Path, fresh: CanaryRecord) -> CanaryRecord:
 
 
 def resume_canary(folder: Path, record: CanaryRecord, at: datetime) -> CanaryRecord:
-    """Give a stopped canary its share again; what came before does not count against it.
-
-    Raises:
-        LogError: It cannot be written.
-    """
+    """Give a stopped canary its share again; what came before does not count against it."""
     began = at.isoformat(timespec="seconds")
     resumed = replace(record, began=began, stopped="", at="")
     _write(_path(folder, record.digest), resumed)
@@ -134,11 +121,7 @@ def resume_canary(folder: Path, record: CanaryRecord, at: datetime) -> CanaryRec
 
 
 def stop_canary(folder: Path, record: CanaryRecord, why: str, at: datetime) -> CanaryRecord:
-    """Write down that a canary is stopped; until its file is removed it stays so.
-
-    Raises:
-        LogError: It cannot be written.
-    """
+    """Write down that a canary is stopped; until its file is removed it stays so."""
     stopped = replace(record, stopped=why, at=at.isoformat(timespec="seconds"))
     _write(_path(folder, record.digest), stopped)
     return stopped

@@ -52,7 +52,6 @@ class DecisionRecord:
             an answer.
         about_usd: About what the request cost where the upstream did not count its tokens.
         upstream_status: The HTTP status that the last upstream said.
-        refusal: Why the request was refused.
         team: Who pays, '' for nobody in particular.
         caller: Who asked, '' where nobody has to say who they are.
         text, context: The message and what came before it; only where the operator opted in.
@@ -120,11 +119,7 @@ class DecisionRecord:
 
 @dataclass(frozen=True, slots=True)
 class OutcomeRecord:
-    """Feedback on one decision: quality in [0, 1], who or what says so, and a comment.
-
-    Attributes:
-        author: Whose token sent it, '' where nobody has to say who they are.
-    """
+    """Feedback on one decision: quality in [0, 1], who or what says so, and whose token sent it."""
 
     decision_id: str
     at: datetime

@@ -151,10 +151,8 @@ def finish(path: Path) -> Path | None:
 def recover(folder: Path, at: datetime) -> list[GapRecord]:
     """Finish the segments of processes that died; how many records each of them lost.
 
-    Args:
-        at: The moment that the found losses are recorded with.
-
-    A segment that cannot be finished stays as it is, which is logged: nothing starts later for it.
+    The losses are recorded with `at`. A segment that cannot be finished stays as it is, which is
+    logged: nothing starts later for it.
     """
     gaps = []
     for path in open_segments(folder):

@@ -31,9 +31,7 @@ class LogWriter:
 
     Args:
         folder: Made where it is not there; other processes may write to it as well.
-        flush_s: Time between two writes.
         rotate_bytes, rotate_s: A segment of this size or age is finished as Parquet.
-        clock: The current moment, with a time zone.
 
     Raises:
         LogError: The folder cannot be written.

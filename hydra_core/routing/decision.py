@@ -100,9 +100,6 @@ class Facts:
     """A route and everything that decided it.
 
     Attributes:
-        model: The chosen model.
-        cause: Why it was chosen.
-        pool: The routable models considered.
         dimensions: (K,) names.
         requirements: (K,) predicted requirements, NaN when the session kept the model unscored.
         shortfalls: (m,) weighted shortfalls, NaN likewise; where they decided nothing they are
@@ -110,9 +107,7 @@ class Facts:
         gates: Model id -> why a hard gate took it out.
         health: (m,) in [0, 1].
         health_floor: Models below it are vetoed.
-        tau: Threshold used.
         cost_basis: Whether the pool's cost is list price (USD per Mtok) or realised (per query).
-        origin: The catalog revision.
         query: What was asked, None when only requirements were given.
         reading: What the predictor read, None when it was not asked.
         kept: The conversation's model where it was kept.
@@ -449,10 +444,7 @@ def fallbacks(decision: Decision) -> tuple[str, ...]:
 
 
 def redecide(receipt: Mapping[str, Any]) -> str:
-    """The model that a receipt's own numbers lead to.
-
-    Args:
-        receipt: As written by `Decision.receipt`.
+    """The model that the numbers of a receipt (`Decision.receipt`) lead to.
 
     Raises:
         ValueError: The receipt is of another schema.

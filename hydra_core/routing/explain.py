@@ -126,10 +126,7 @@ def strip(decision: Decision) -> tuple[StripPart, ...]:
 def flips(decision: Decision, catalog: Catalog) -> tuple[FlipText, ...]:
     """The nearest flips of each kind in words, those towards cheaper first, as far as settable.
 
-    Empty when nothing was scored.
-
-    Args:
-        catalog: The catalog with the weights that the decision was made with.
+    Empty when nothing was scored. The decision was made with the weights of `catalog`.
     """
     if not decision.scored:
         return ()

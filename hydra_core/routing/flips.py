@@ -39,8 +39,7 @@ class Flip:
         what: tau, weight, capability or cost (value, price or success under the value rule).
         name: The model concerned; '' for tau, V and a weight.
         before: Value now.
-        after: Value at which the choice has changed.
-        model: The model chosen then.
+        after: Value at which `model` is chosen.
         cheaper: Whether that model then costs less than the present choice costs now.
         until: Where the model's own stretch ends beyond `after`, where that is known.
         dimension: Number of the dimension concerned, of a weight or a capability.
@@ -88,12 +87,7 @@ class _Case:
 
 
 def tau_strip(need: FloatArray, pool: Pool) -> tuple[StripPart, ...]:
-    """Which model for every tau >= 0, exactly, in ascending tau.
-
-    Args:
-        need: (K,) requirements.
-        pool: Routable models.
-    """
+    """Which model for every tau >= 0, exactly, in ascending tau; `need` is (K,)."""
     s = shortfall(need[None, :], pool.capabilities, pool.weights)
     return _strip(s, pool.cost[None, :], pool.ids)
 
@@ -101,13 +95,7 @@ def tau_strip(need: FloatArray, pool: Pool) -> tuple[StripPart, ...]:
 def value_strip(
     success: FloatArray, cost_usd: FloatArray, ids: Sequence[str]
 ) -> tuple[StripPart, ...]:
-    """Which model for every V, exactly, in ascending V.
-
-    Args:
-        success: (m,) predicted success.
-        cost_usd: (m,) predicted cost, USD.
-        ids: (m,) models.
-    """
+    """Which model for every V, exactly, in ascending V, by (m,) success and (m,) cost in USD."""
     returns = returns_on_upgrading(success[None, :], cost_usd[None, :])
     parts = reversed(_strip(returns, cost_usd[None, :], ids))
     return tuple(
@@ -142,7 +130,6 @@ def nearest_flips(
         pool: Routable models; its weights must follow from `stored` and `bands`.
         stored: (K,) the operator's weights w.
         bands: One per dimension.
-        tau: Threshold now.
     """
     case = _Case(np.asarray(need), pool, np.asarray(stored, dtype=np.float64), bands, tau)
     k, m = len(case.need), len(pool.ids)
@@ -160,8 +147,7 @@ def nearest_flips(
 def nearest(flips: Iterable[Flip], relative: bool = False) -> tuple[Flip, ...]:
     """The smallest change towards cheaper and the smallest towards dearer, as they exist.
 
-    Args:
-        relative: Measure a change against the value now.
+    With `relative` a change is measured against the value now.
     """
     best: dict[bool, Flip] = {}
 
@@ -186,7 +172,6 @@ def knob_flips(
     Args:
         parts: Of the whole knob, ascending.
         model: The model chosen now.
-        cost: What each model costs.
         knob: tau or V now.
     """
     here = next(i for i, part in enumerate(parts) if part.model == model)

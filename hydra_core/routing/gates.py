@@ -36,7 +36,6 @@ class Common:
 
     Attributes:
         window: The smallest context window.
-        tags: Those that all have.
         lacks: Abilities that one of them lacks.
     """
 
@@ -87,8 +86,7 @@ def within_budget(
 
     Args:
         reasons: What the hard gates said.
-        ids: (m,) models of the pool.
-        cost: (m,) what orders them.
+        cost: (m,) what orders the models `ids`.
         budget_usd: None for no limit.
     """
     over = budget_usd is not None and query.spent_usd >= budget_usd

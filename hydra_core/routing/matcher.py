@@ -76,9 +76,7 @@ def shortfall_of_one(
     """As `shortfall` for one query and a pool that was checked when its catalog was loaded.
 
     Args:
-        requirements: (K,) in [0, 1].
         by_dimension: (K, m) capabilities.
-        weights: (K,) w~.
 
     Returns:
         (m,) shortfalls, equal to those of `shortfall` to the last bit: summed in the same order.

@@ -23,14 +23,11 @@ class Query:
     Attributes:
         text: The current user message.
         turn: Number of the user turn, from 1.
-        conversation_id: Key of the conversation, None for a single request.
+        conversation_id: None for a single request.
         prefix: The earlier user messages, oldest first (per-content stickiness only).
-        has_image: An image is attached: only models with vision can serve it.
-        needs_tools: The request declares tools: only models with tool use can serve it.
         context_tokens: Tokens the chosen model must take in (history and declared tools
             included), if known.
         allow: Only these models, None for all.
-        deny: Never these models.
         compacted: This turn follows an explicit compaction or a background summarisation.
         current: The model the caller is on now, where no session store knows it.
         spent_usd: What the conversation has cost so far, as the caller knows it.
@@ -41,11 +38,9 @@ class Query:
             window must hold it as well.
         harness_tokens: Of harness text that is not in `text` and was not scored, estimated.
         continues: The request brings only tools' results: no person has said anything new.
-        needs: Abilities (`Ability`) that the request needs: only models that do not lack one can
-            serve it.
+        needs: Abilities (`Ability`): only models that do not lack one can serve it.
         require: Tags that the model must have.
-        max_s, max_ttft_s: Seconds that an answer, or its first piece, may be expected to take; None
-            for no limit.
+        max_s, max_ttft_s: Seconds that an answer, or its first piece, may be expected to take.
         expected: Model -> expected seconds to the first piece and to the end, NaN where unknown;
             a model that is not named takes what the catalog says.
         only_cheapest: Why only the cheapest eligible model is left, '' where it is not so.

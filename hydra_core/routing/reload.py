@@ -15,14 +15,12 @@ _Stamp = tuple[int, int, int]
 
 
 class CatalogFile:
-    """The newest valid catalog of a file, to be given to `Router` as its source.
+    """The newest valid catalog of a YAML file, to be given to `Router` as its source.
 
     Args:
-        path: The catalog YAML.
         check: Called with each newly read catalog; raises HydraError to refuse it (a catalog
             bound to another predictor bundle, say).
         every_s: Least time between two looks at the file.
-        clock: Seconds, monotonic.
 
     Raises:
         CatalogError: The file is not valid when first read.

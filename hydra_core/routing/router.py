@@ -69,7 +69,6 @@ class _State:
         weights: (K,) w~, likewise.
         every, rows: (m,) True, and the numbers of the models.
         healthy: (m,) 1.
-        origin: As it stands in every decision.
         knob: V in USD for one query; None for the policy's.
     """
 
@@ -96,7 +95,6 @@ class Router:
         predictor: Scores messages; None when only `decide` is used.
         sessions: Where conversations' models are remembered; None for no stickiness.
         realised_cost: Mean realised cost by model, for the cost basis `realised`.
-        today: The current date (retirement dates).
     """
 
     def __init__(
@@ -128,9 +126,8 @@ class Router:
         """Choose the model for one query.
 
         Args:
-            query: What is asked.
             health: Model id -> health in [0, 1]; a model that is not named is healthy (1.0), one
-            that this pool does not have is ignored.
+                that this pool does not have is ignored.
             remember: Whether the conversation is on the chosen model from now on.
             knob: tau, or V in USD, for this query alone; None for the policy's.
 
@@ -381,11 +378,7 @@ def _no_step_down(decision: Decision, current: str) -> Cause | None:
 
 
 def _gates(state: _State, query: Query) -> dict[str, str]:
-    """Why models may not serve the query.
-
-    Raises:
-        RoutingError: None may.
-    """
+    """Why models may not serve the query; RoutingError where none may."""
     gates = {} if state.common.passes(query) else gate_reasons(state.models, query)
     require_open(state.models, gates, query)
     budget = state.catalog.policy.defences.budget_usd

@@ -33,9 +33,7 @@ class Sessions(Protocol):
         ...
 
     @property
-    def note(self) -> str:
-        """What a receipt should say about the store, '' when all is well."""
-        ...
+    def note(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +88,7 @@ def _digest(messages: Iterable[str]) -> str:
 class MemorySessions:
     """Sessions of one process: bounded, expiring, safe between threads.
 
-    Args:
-        max_sessions: Oldest-used conversations are forgotten beyond this many.
-        clock: Seconds, monotonic.
+    Oldest-used conversations are forgotten beyond `max_sessions`.
     """
 
     note = ""
@@ -109,7 +105,6 @@ class MemorySessions:
         return len(self._kept)
 
     def get(self, key: str) -> str | None:
-        """The kept model, or None when there is none or it has expired."""
         with self._lock:
             found = self._kept.get(key)
             if found is None:
@@ -122,7 +117,6 @@ class MemorySessions:
             return model
 
     def put(self, key: str, model: str, ttl_s: float) -> None:
-        """Remember a model for `ttl_s` seconds from now."""
         with self._lock:
             self._kept[key] = (model, self._clock() + ttl_s)
             self._kept.move_to_end(key)

@@ -71,7 +71,6 @@ class RedisSessions:
         fallback: Remembers models while Redis is away, and a copy of what goes to Redis.
         pause_s: Time without a try after Redis failed.
         clock: Seconds, monotonic.
-        prefix: In front of every key.
         now: Seconds since 1970, to tell which of two processes remembered last.
     """
 
@@ -107,7 +106,6 @@ class RedisSessions:
 
     @property
     def note(self) -> str:
-        """What a receipt should say about the store, '' when all is well."""
         return self._note
 
     def get(self, key: str) -> str | None:

@@ -52,7 +52,6 @@ class Valuation:
         columns: (p,) what was read of the message, standardised; empty where only the
             predictions are known.
         seconds: (m,) expected time of an answer; None where a second has no price.
-        second_usd: What a second costs.
     """
 
     valuer: Valuer
@@ -155,10 +154,8 @@ class Valuer:
 
     Attributes:
         predictions: Success heads or success profiles of the pool.
-        pool: The routable models.
         value_usd: V, USD.
         evalset: Name of the eval set that it was learned from or fitted to.
-        evalset_digest: That set's digest.
         digest: SHA-256 (hex) over all that its predictions rest on: outcome model or success
             profiles, models and prices, and the profiles that a model without outcomes is placed
             by. V is not among it.
@@ -213,8 +210,7 @@ class Valuer:
     def predict(self, messages: Messages, sizes: FloatArray | None = None) -> Predicted:
         """Success and cost, (n, m) in the order of the pool.
 
-        Args:
-            sizes: (n,) input tokens of the whole requests, 0 where they are not known.
+        `sizes` are (n,) input tokens of the whole requests, 0 where they are not known.
         """
         if isinstance(self.predictions, PoolHeads):
             return self.predictions.predict(messages, sizes)
@@ -231,10 +227,7 @@ class Valuer:
     def value(
         self, text: str, prediction: Prediction, sizes: FloatArray | None = None
     ) -> Valuation:
-        """Predict for one message.
-
-        Args:
-            sizes: (1,) as `predict` takes them.
+        """Predict for one message; `sizes` is (1,), as `predict` takes it.
 
         Raises:
             RoutingError: Heads read text vectors, and the predictor gives none.

@@ -48,7 +48,6 @@ def score_messages(predictor: Scorer, messages: object) -> Prediction:
     """The scores of a conversation's last user turn, (1, K), as a router would have them.
 
     Args:
-        predictor: A loaded bundle; one that does not read contexts scores the message alone.
         messages: A decoded list of messages in the OpenAI form, or an object that holds one.
 
     Raises:
@@ -65,11 +64,9 @@ def last_turn(conversation: Conversation) -> LastTurn:
 
 
 def context_at(turns: Sequence[Turn], number: int, since: int = 1) -> str:
-    """What had come before turn `number`, from 1, when it was asked.
+    """What had come before turn `number`, from 1, of a whole conversation when it was asked.
 
-    Args:
-        turns: Of the whole conversation.
-        since: The turn that the history begins with: a compaction leaves nothing from before.
+    The history begins with turn `since`: a compaction leaves nothing from before.
     """
     return context_of((*turns[since - 1 : number - 1], Turn(turns[number - 1].text)))
 
@@ -77,8 +74,7 @@ def context_at(turns: Sequence[Turn], number: int, since: int = 1) -> str:
 def context_of(turns: Sequence[Turn]) -> str:
     """Form 1 of all that is in `turns` but for the last user message; '' where nothing is.
 
-    Args:
-        turns: Oldest first, at least one; the last is the one to be scored.
+    Turns are oldest first, at least one; the last is the one to be scored.
     """
     *before, last = turns
     first = f"U: {_clipped(before[0].text)}\n" if before and before[0].text.strip() else ""

@@ -43,7 +43,6 @@ class Options:
     """How a conversation is played.
 
     Attributes:
-        mode: Stickiness.
         images: Numbers of the turns that get an image besides those of the conversation.
         compacted: Numbers of the turns before which the history is compacted.
         health: Model id -> health in [0, 1], from turn `health_from` on.

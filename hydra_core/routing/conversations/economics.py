@@ -18,15 +18,12 @@ from hydra_core.routing.decision import Cause, Decision
 def kept_because(
     decision: Decision, current: str, catalog: Catalog, *, fresh: bool
 ) -> Cause | None:
-    """Why this turn stays on `current`, None when it goes where the rule says.
+    """Why this turn stays on `current`, None when it goes where the rule says (`decision`).
 
     Below the sticky threshold it stays (the paper's gamma). In the mode adaptive it also stays
     while the shortfall is within tau and the margin, or, under the value rule, while the other
-    model is not worth more than the prompt cache that is lost, at the catalog's prices.
-
-    Args:
-        decision: What the rule says, for another model than `current`.
-        fresh: The history was rewritten, so there is no prompt cache to lose.
+    model is not worth more than the prompt cache that is lost, at the catalog's prices. A `fresh`
+    history was rewritten, so there is no prompt cache to lose.
     """
     sticky = catalog.policy.sticky
     if float(decision.requirements.max()) < sticky.threshold:
@@ -68,7 +65,6 @@ class TurnCost:
 
     Attributes:
         cached: Whether the history was billed at the cached price.
-        cost_usd: What the turn costs.
         lost_usd: What a warm cache would have saved on this turn, 0 where it was warm.
     """
 
@@ -87,7 +83,6 @@ def conversation_cost(
     """Cost of each turn of a conversation.
 
     Args:
-        models: Model id -> its prices.
         routed: (t,) the model of each turn.
         turns: (t,) tokens of each turn.
         compacted: (t,) whether the history was rewritten before this turn (no cache survives).
@@ -111,10 +106,8 @@ def switch_cost_usd(
 ) -> float:
     """How much dearer (> 0) or cheaper this turn is on `other`, cold, than on `current`, warm.
 
-    `other` is warm where it reads the same prompt cache.
-
-    Args:
-        size: Input tokens of the whole request where `tokens` is a part of it.
+    `other` is warm where it reads the same prompt cache. `size` has the input tokens of the whole
+    request where `tokens` is a part of it.
     """
     warm = other.cache_key == current.cache_key
     on_other = _turn_usd(other, tokens, cached=warm, size=size)

@@ -111,9 +111,7 @@ class Rules:
     def agent(self, headers: Mapping[str, str], opening: str) -> str:
         """Which sub-agent asks: what a header says, else how its system prompt begins; '' for none.
 
-        Args:
-            headers: Of the request, by their names in small letters.
-            opening: The system prompt.
+        Headers have their names in small letters.
         """
         named = next((headers[name] for name in self.agent_headers if headers.get(name)), "")
         begin = opening[:_LOOK].lstrip()
