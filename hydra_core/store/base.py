@@ -29,8 +29,6 @@ from hydra_core.store.roles import Action, Actor
 MAX_NAME: Final = 200
 MAX_TEXT: Final = 20_000
 _MAX_METRICS: Final = 1_000_000
-#: What the first record has for the digest of the one before.
-FIRST: Final = ""
 _DIGESTED: Final = (
     ("at", "actor", "role", "action", "subject", "catalog", "revision", "from_revision")
     + ("reason", "metrics", "previous")
@@ -124,6 +122,17 @@ def finite(values: Sequence[float], what: str, *, above_zero: bool) -> tuple[flo
     return tuple(float(value) for value in values)
 
 
+def columns_of(table: sa.Table, record: object) -> dict[str, Any]:
+    """A record's values for the columns of its table."""
+    return {name: getattr(record, name) for name in table.c.keys()}  # noqa: SIM118
+
+
+def fields_of(row: sa.Row[Any]) -> dict[str, Any]:
+    """A row's values for the fields of its record: lists as tuples."""
+    values = row._mapping.items()
+    return {name: tuple(one) if isinstance(one, list) else one for name, one in values}
+
+
 def utc_now() -> datetime:
     """The current moment in UTC."""
     return datetime.now(UTC)
@@ -149,22 +158,30 @@ class Journal:
         reason: str = "",
         metrics: Mapping[str, Any] | None = None,
     ) -> None:
-        """Add a line to the audit trail, in the transaction of what it tells of."""
-        _append(
-            connection,
-            {
-                "at": self.clock(),
-                "actor": actor.name,
-                "role": actor.role.value,
-                "action": action.value,
-                "subject": subject[:800],
-                "catalog": catalog,
-                "revision": revision,
-                "from_revision": from_revision,
-                "reason": reason,
-                "metrics": dict(metrics or {}),
-            },
-        )
+        """Add a line to the audit trail, in the transaction of what it tells of.
+
+        Until that ends nobody else can add one.
+        """
+        head = tables.audit_head
+        count, previous = connection.execute(
+            sa.select(head.c.entries, head.c.digest).with_for_update()
+        ).one()
+        record = {
+            "at": self.clock(),
+            "actor": actor.name,
+            "role": actor.role.value,
+            "action": action.value,
+            "subject": subject[:800],
+            "catalog": catalog,
+            "revision": revision,
+            "from_revision": from_revision,
+            "reason": reason,
+            "metrics": dict(metrics or {}),
+            "previous": previous,
+        }
+        record["digest"] = digest_of(record)
+        connection.execute(tables.audit.insert().values(record))
+        connection.execute(head.update().values(entries=count + 1, digest=record["digest"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,26 +208,14 @@ def digest_of(values: Mapping[str, Any]) -> str:
     return text_sha256(text)
 
 
-def _append(connection: sa.Connection, values: Mapping[str, Any]) -> None:
-    """Add a record; until the transaction ends nobody else can add one."""
-    head = tables.audit_head
-    count, previous = connection.execute(
-        sa.select(head.c.entries, head.c.digest).with_for_update()
-    ).one()
-    record = {**values, "previous": previous}
-    record["digest"] = digest_of(record)
-    connection.execute(tables.audit.insert().values(record))
-    connection.execute(head.update().values(entries=count + 1, digest=record["digest"]))
-
-
 def check_trail(connection: sa.Connection, kept: str = "") -> TrailCheck:
     """Read every record and name the first that was changed or is missing.
 
-    Args:
-        kept: A digest noted down earlier, which the trail must still hold; '' for none.
+    The trail must still hold `kept`, a digest noted down earlier; '' for none.
     """
-    entries, last, number, seen = 0, FIRST, 0, not kept
-    with _rows(connection) as rows:
+    entries, last, number, seen = 0, "", 0, not kept  # the first record has '' before it
+    query = sa.select(tables.audit).order_by(tables.audit.c.id)
+    with connection.execution_options(yield_per=_CHUNK).execute(query) as rows:
         for row in rows:
             fault = _fault(row, last, number)
             if fault:
@@ -236,8 +241,3 @@ def _fault(row: sa.Row[Any], last: str, number: int) -> str:
 
 def _named(number: int) -> str:
     return f"record {number}" if number else "the beginning"
-
-
-def _rows(connection: sa.Connection) -> sa.CursorResult[Any]:
-    query = sa.select(tables.audit).order_by(tables.audit.c.id)
-    return connection.execution_options(yield_per=_CHUNK).execute(query)

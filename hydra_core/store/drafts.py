@@ -10,7 +10,14 @@ import sqlalchemy as sa
 from hydra_core.base.errors import AccessError, ConflictError, StoreError
 from hydra_core.catalog.schema import parse_catalog
 from hydra_core.store import tables
-from hydra_core.store.base import Journal, checked_line, checked_name, checked_unfinished
+from hydra_core.store.base import (
+    Journal,
+    checked_line,
+    checked_name,
+    checked_unfinished,
+    columns_of,
+    fields_of,
+)
 from hydra_core.store.records import Draft
 from hydra_core.store.roles import Action, Actor, require
 
@@ -29,7 +36,7 @@ class Drafts:
         """The actor's draft of a catalog, None where there is none."""
         with self._journal.database.reading() as connection:
             row = connection.execute(_select(catalog, actor.name)).one_or_none()
-            return None if row is None else _read(row)
+            return None if row is None else Draft(**fields_of(row))
 
     def all(self, catalog: str | None = None) -> tuple[Draft, ...]:
         """Everybody's drafts, newest first; of one catalog or of all."""
@@ -37,7 +44,7 @@ class Drafts:
         if catalog is not None:
             query = query.where(tables.drafts.c.catalog == catalog)
         with self._journal.database.reading() as connection:
-            return tuple(_read(row) for row in connection.execute(query))
+            return tuple(Draft(**fields_of(row)) for row in connection.execute(query))
 
     def start(self, catalog: str, text: str, *, actor: Actor, base_revision: int) -> Draft:
         """Begin a draft with `text`.
@@ -57,7 +64,7 @@ class Drafts:
         draft = Draft(name, actor.name, base_revision, (text,), 0, 1, self._journal.clock())
         with self._journal.database.writing() as connection:
             try:
-                connection.execute(tables.drafts.insert().values(_values(draft)))
+                connection.execute(tables.drafts.insert().values(columns_of(tables.drafts, draft)))
             except sa.exc.IntegrityError as error:
                 raise ConflictError(
                     f"{name}: you have a draft already; go on with it or discard it"
@@ -121,7 +128,8 @@ class Drafts:
         """`draft` holds the version that was read; the written one has the next."""
         written = replace(draft, version=draft.version + 1, updated_at=self._journal.clock())
         with self._journal.database.writing() as connection:
-            change = tables.drafts.update().where(_same(draft)).values(_values(written))
+            values = columns_of(tables.drafts, written)
+            change = tables.drafts.update().where(_same(draft)).values(values)
             _require_one(connection.execute(change).rowcount, draft)
         return written
 
@@ -129,8 +137,9 @@ class Drafts:
 def close_draft(connection: sa.Connection, catalog: str, author: str, text: str) -> None:
     """Remove the author's draft where it says what was just published."""
     row = connection.execute(_select(catalog, author)).one_or_none()
-    if row is not None and _read(row).text == text:
-        connection.execute(tables.drafts.delete().where(_same(_read(row))))
+    draft = None if row is None else Draft(**fields_of(row))
+    if draft is not None and draft.text == text:
+        connection.execute(tables.drafts.delete().where(_same(draft)))
 
 
 def _require_own(draft: Draft, actor: Actor) -> None:
@@ -166,13 +175,3 @@ def _same(draft: Draft) -> sa.ColumnElement[bool]:
         table.author == draft.author,
         table.version == draft.version,
     )
-
-
-def _values(draft: Draft) -> dict[str, Any]:
-    values = {name: getattr(draft, name) for name in tables.drafts.c.keys()}  # noqa: SIM118
-    return {**values, "texts": list(draft.texts)}
-
-
-def _read(row: sa.Row[Any]) -> Draft:
-    values = dict(row._mapping)
-    return Draft(**{**values, "texts": tuple(values["texts"])})

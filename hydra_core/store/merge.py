@@ -8,7 +8,7 @@ somebody chooses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final, Literal, TypeAlias
@@ -27,19 +27,15 @@ def reordered(
 ) -> CatalogDocument:
     """The document with the entries named in `ids` in that order among themselves.
 
-    Entries that `ids` does not name keep their places in the list.
-
-    Args:
-        path: Keys that lead to a list of mappings with an id.
-        ids: Ids of entries that are there.
+    Entries that `ids` does not name keep their places in the list, to which `path` leads.
 
     Raises:
         CatalogError: The list is written in a form whose entries cannot be moved.
     """
     bom = "\ufeff" if document.text().startswith("\ufeff") else ""
     text = document.text().removeprefix("\ufeff")
-    node = _list(text, path)
-    if node is None or node.flow:
+    node = _at(text, path)
+    if not isinstance(node, ListNode) or node.flow:
         raise _refused("is not a list with one entry below the other")
     now = [_id(item) for item in node.items]
     wanted = _order(now, ids)
@@ -77,11 +73,15 @@ def _cuts(text: str, node: ListNode) -> list[int]:
     return [*starts, len(text) if found < 0 else found + 1]
 
 
-def _list(text: str, path: Sequence[str]) -> ListNode | None:
+def _at(text: str, path: Sequence[str]) -> Node | None:
+    """The node that keys, and ids of list entries, lead to."""
     node: Node | None = read_yaml(text)[0]
     for key in path:
-        node = node.get(key) if isinstance(node, MapNode) else None
-    return node if isinstance(node, ListNode) else None
+        if isinstance(node, ListNode):
+            node = next((item for item in node.items if _id(item) == key), None)
+        else:
+            node = node.get(key) if isinstance(node, MapNode) else None
+    return node
 
 
 def _id(node: Node) -> str:
@@ -102,28 +102,11 @@ def _refused(message: str) -> CatalogError:
 
 
 def spelled(text: str, path: Sequence[str]) -> Value:
-    """The value at `path` (keys, and ids of list entries); "0.80" stays 0.80.
-
-    Args:
-        text: A valid catalog that has a value there.
-    """
+    """The value at `path` (keys, and ids of list entries), which `text` has; "0.80" stays 0.80."""
     text = text.removeprefix("\ufeff")
-    node = read_yaml(text)[0]
-    for key in path:
-        node = _child(node, key)
+    node = _at(text, path)
     assert node is not None
     return _value(text, node)
-
-
-def _child(node: Node | None, key: str) -> Node | None:
-    if isinstance(node, MapNode):
-        return node.get(key)
-    assert isinstance(node, ListNode)
-    for item in node.items:
-        name = item.get("id") if isinstance(item, MapNode) else None
-        if isinstance(name, ScalarNode) and name.value == key:
-            return item
-    return None
 
 
 def _value(text: str, node: Node) -> Value:
@@ -216,7 +199,7 @@ class _Merge:
             self._each(path, before, ours, others)
             if isinstance(mine, list):
                 self._order(path, list(before), list(ours), list(others))
-        elif _same(theirs, base) or self._chosen(path, base, mine, theirs):
+        elif _same(theirs, base) or self._decide(path, *map(_shown, (base, mine, theirs))):
             self._take(path, mine)
 
     def _each(
@@ -254,9 +237,6 @@ class _Merge:
         if orders[2] == orders[0] or self._decide((*path, ORDER), *words):
             self.edits.append(lambda document: reordered(document, path, orders[1]))
 
-    def _chosen(self, path: Path, base: _Tree, mine: _Tree, theirs: _Tree) -> bool:
-        return self._decide(path, *map(_shown, (base, mine, theirs)))
-
     def _decide(self, path: Path, base: str, mine: str, theirs: str) -> bool:
         """Whether mine is taken; a conflict where nobody chose."""
         choice = self.choices.get(path)
@@ -268,10 +248,9 @@ class _Merge:
 def three_way(
     base: str, mine: str, theirs: str, *, choices: Mapping[Path, Choice] | None = None
 ) -> MergeResult:
-    """Merge two edits of `base`.
+    """Merge two edits of `base`, the YAML text that both started from.
 
     Args:
-        base: The YAML text that both started from.
         mine: My valid catalog.
         theirs: The other valid catalog, usually the newest revision.
         choices: What to take at conflicts, by path.
@@ -319,14 +298,9 @@ def _keyed(tree: _Tree) -> dict[str, Data] | None:
         return tree
     if not isinstance(tree, list) or not tree:
         return None
-    return dict(pairs) if len(pairs := list(_identified(tree))) == len(tree) else None
-
-
-def _identified(items: list[Data]) -> Iterator[tuple[str, Data]]:
-    for item in items:
-        name = item.get("id") if isinstance(item, dict) else None
-        if isinstance(name, str):
-            yield name, item
+    ids = [item.get("id") if isinstance(item, dict) else None for item in tree]
+    named = {name: item for name, item in zip(ids, tree, strict=True) if isinstance(name, str)}
+    return named if all(isinstance(name, str) for name in ids) else None
 
 
 def _same(one: _Tree, other: _Tree) -> bool:

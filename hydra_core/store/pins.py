@@ -10,7 +10,15 @@ import sqlalchemy as sa
 from hydra_core.base.errors import ConflictError, StoreError
 from hydra_core.base.types import Rule
 from hydra_core.store import tables
-from hydra_core.store.base import Journal, checked_line, checked_metrics, checked_text, finite
+from hydra_core.store.base import (
+    Journal,
+    checked_line,
+    checked_metrics,
+    checked_text,
+    columns_of,
+    fields_of,
+    finite,
+)
 from hydra_core.store.records import Note, OperatingPoint
 from hydra_core.store.roles import Action, Actor, require
 
@@ -27,7 +35,7 @@ class OperatingPoints:
         query = sa.select(table).where(table.c.catalog == catalog)
         with self._journal.database.reading() as connection:
             rows = connection.execute(query.order_by(table.c.created_at.desc(), table.c.name))
-            return tuple(_point(row) for row in rows)
+            return tuple(OperatingPoint(**{**fields_of(r), "rule": Rule(r.rule)}) for r in rows)
 
     def pin(
         self,
@@ -51,6 +59,10 @@ class OperatingPoints:
             StoreError: No such revision, or a number is out of range.
         """
         require(actor, Action.PIN)
+        if value_usd is not None:
+            value_usd = finite([value_usd], "V", above_zero=True)[0]
+        elif rule is Rule.VALUE:
+            raise StoreError("an operating point of the value rule needs V, in USD")
         point = OperatingPoint(
             catalog=catalog,
             name=checked_line(name, "the operating point's name"),
@@ -62,7 +74,7 @@ class OperatingPoints:
             author=actor.name,
             created_at=self._journal.clock(),
             rule=rule,
-            value_usd=_value(rule, value_usd),
+            value_usd=value_usd,
         )
         with self._journal.database.writing() as connection:
             self._insert(connection, point)
@@ -88,11 +100,8 @@ class OperatingPoints:
         table = tables.operating_points
         this = sa.and_(table.c.catalog == point.catalog, table.c.name == point.name)
         with self._journal.database.writing() as connection:
-            row = connection.execute(sa.select(table).where(this).with_for_update()).one_or_none()
-            if row is None:
-                raise StoreError(f"the operating point {point.name!r} is gone already")
-            action = _of_whom(actor, row.author, Action.PIN)
-            connection.execute(table.delete().where(this))
+            gone = f"the operating point {point.name!r} is gone already"
+            row, action = _take_out(connection, table, this, actor, Action.PIN, gone)
             kept = ("author", "tau", "weights", "rule", "value_usd")
             before = {name: row._mapping[name] for name in kept}
             subject = f"operating point {point.name} removed"
@@ -108,9 +117,8 @@ class OperatingPoints:
             raise StoreError(
                 f"{point.catalog}: there is no revision {point.revision}; publish first"
             )
-        values = {name: getattr(point, name) for name in table.c.keys()}  # noqa: SIM118
         try:
-            connection.execute(table.insert().values({**values, "weights": list(point.weights)}))
+            connection.execute(table.insert().values(columns_of(table, point)))
         except sa.exc.IntegrityError as error:
             raise ConflictError(
                 f"{point.catalog}: an operating point {point.name!r} exists; choose another name "
@@ -168,41 +176,26 @@ class Notes:
         table = tables.notes
         this = table.c.id == note.id
         with self._journal.database.writing() as connection:
-            row = connection.execute(sa.select(table).where(this).with_for_update()).one_or_none()
-            if row is None:
-                raise StoreError("the note is gone already")
-            action = _of_whom(actor, row.author, Action.NOTE)
-            connection.execute(table.delete().where(this))
+            gone = "the note is gone already"
+            row, action = _take_out(connection, table, this, actor, Action.NOTE, gone)
             before = {"author": row.author, "text": row.text}
             subject = f"note on {row.query_id} removed"
             self._journal.record(connection, actor, action, subject, metrics={"before": before})
 
 
-def _of_whom(actor: Actor, author: str, own: Action) -> Action:
-    """What removing a record is, by the author that the database names, not the caller.
-
-    Raises:
-        AccessError: It is another person's, and the actor may not.
-    """
-    action = own if author == actor.name else Action.MODERATE
+def _take_out(
+    connection: sa.Connection,
+    table: sa.Table,
+    this: sa.ColumnElement[bool],
+    actor: Actor,
+    own: Action,
+    gone: str,
+) -> tuple[sa.Row[Any], Action]:
+    """Delete a row, and what that is: by the author that the database names, not the caller."""
+    row = connection.execute(sa.select(table).where(this).with_for_update()).one_or_none()
+    if row is None:
+        raise StoreError(gone)
+    action = own if row.author == actor.name else Action.MODERATE
     require(actor, action)
-    return action
-
-
-def _point(row: sa.Row[Any]) -> OperatingPoint:
-    values = dict(row._mapping)
-    read = {"weights": tuple(values["weights"]), "rule": Rule(values["rule"])}
-    return OperatingPoint(**{**values, **read})
-
-
-def _value(rule: Rule, value_usd: float | None) -> float | None:
-    """V in USD, where there is one.
-
-    Raises:
-        StoreError: It is not above 0, or the value rule has none.
-    """
-    if value_usd is not None:
-        return finite([value_usd], "V", above_zero=True)[0]
-    if rule is Rule.VALUE:
-        raise StoreError("an operating point of the value rule needs V, in USD")
-    return None
+    connection.execute(table.delete().where(this))
+    return row, action

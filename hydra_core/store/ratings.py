@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import sqlalchemy as sa
 
 from hydra_core.base.errors import ConflictError, StoreError
 from hydra_core.store import tables
-from hydra_core.store.base import Journal, checked_line, checked_text
+from hydra_core.store.base import Journal, checked_line, checked_text, columns_of, fields_of
 from hydra_core.store.records import Rating, RatingState, Sample
 from hydra_core.store.roles import Action, Actor, require
 
@@ -27,7 +26,7 @@ class Ratings:
         table = tables.samples
         with self._journal.database.reading() as connection:
             rows = connection.execute(sa.select(table).order_by(table.c.created_at.desc()))
-            return tuple(_sample(row) for row in rows)
+            return tuple(Sample(**fields_of(row)) for row in rows)
 
     def draw(
         self,
@@ -53,8 +52,7 @@ class Ratings:
             checked_line(name, "the sample's name"), evalset, evalset_digest, tuple(dimensions),
             tuple(query_ids), actor.name, self._journal.clock(),
         )  # fmt: skip
-        values = {field: getattr(found, field) for field in Sample.__slots__}
-        values |= {"dimensions": list(dimensions), "query_ids": list(query_ids)}
+        values = columns_of(tables.samples, found)
         with self._journal.database.writing() as connection:
             try:
                 connection.execute(tables.samples.insert().values(values))
@@ -71,7 +69,9 @@ class Ratings:
         with self._journal.database.reading() as connection:
             for row in connection.execute(query):
                 newest.pop((row.rater, row.query_id), None)
-                newest[row.rater, row.query_id] = _rating(row)
+                values = {**fields_of(row), "state": RatingState(row.state)}
+                del values["id"]
+                newest[row.rater, row.query_id] = Rating(**values)
         return tuple(one for one in newest.values() if one.state is not RatingState.UNDONE)
 
     def rate(
@@ -134,8 +134,11 @@ class Ratings:
         for query_id, rater, state, scores, note in rows:
             if query_id not in known:
                 raise StoreError(f"query {query_id!r} is not in the sample {sample.name!r}")
-            if state is RatingState.RATED:
-                _check(sample, scores)
+            whole = len(scores) == len(sample.dimensions)
+            inside = all(_LOWEST <= score <= _HIGHEST for score in scores)
+            if state is RatingState.RATED and not (whole and inside):
+                names = ", ".join(sample.dimensions)
+                raise StoreError(f"{names} each need a score from 1 to 5, got {list(scores)}")
             values.append(
                 {
                     "sample": sample.name,
@@ -152,28 +155,3 @@ class Ratings:
                 connection.execute(tables.ratings.insert(), values)
             if values and audit_text:
                 self._journal.record(connection, actor, Action.MODERATE, audit_text)
-
-
-def _check(sample: Sample, scores: Sequence[float]) -> None:
-    """K scores from 1 to 5.
-
-    Raises:
-        StoreError: They are not.
-    """
-    whole = len(scores) == len(sample.dimensions)
-    if not whole or not all(_LOWEST <= score <= _HIGHEST for score in scores):
-        names = ", ".join(sample.dimensions)
-        raise StoreError(f"{names} each need a score from 1 to 5, got {list(scores)}")
-
-
-def _sample(row: sa.Row[Any]) -> Sample:
-    values = dict(row._mapping)
-    lists = {name: tuple(values[name]) for name in ("dimensions", "query_ids")}
-    return Sample(**{**values, **lists})
-
-
-def _rating(row: sa.Row[Any]) -> Rating:
-    values = dict(row._mapping)
-    values.pop("id")
-    state = RatingState(values["state"])
-    return Rating(**{**values, "state": state, "scores": tuple(values["scores"])})

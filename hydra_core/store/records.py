@@ -81,7 +81,6 @@ class OperatingPoint:
 
     Attributes:
         weights: (K,) stored weights; with tau of no effect under the value rule.
-        rule: The rule it routes by.
         value_usd: V in USD; None where the policy had none.
     """
 
@@ -175,12 +174,7 @@ class AuditEntry:
 
 
 class NewerRevisionError(ConflictError):
-    """Somebody published after the revision that was edited.
-
-    Args:
-        newest: The newest revision, to compare and merge with.
-        base_revision: The one that the refused edit started from.
-    """
+    """Somebody published (`newest`) after the revision that was edited."""
 
     def __init__(self, newest: Revision, base_revision: int) -> None:
         self.newest = newest

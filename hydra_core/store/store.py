@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
+from hydra_core.base.digests import text_sha256
 from hydra_core.base.errors import StoreError
 from hydra_core.base.workspace import workspace_folder
 from hydra_core.catalog.schema import parse_catalog
@@ -23,14 +23,10 @@ from hydra_core.store.base import (
     checked_metrics,
     checked_name,
     checked_text,
+    columns_of,
     utc_now,
 )
-from hydra_core.store.database import (
-    Database,
-    database_url,
-    open_database,
-    sqlite_url,
-)
+from hydra_core.store.database import Database, database_url, open_database, sqlite_url
 from hydra_core.store.drafts import Drafts, close_draft
 from hydra_core.store.pins import Notes, OperatingPoints
 from hydra_core.store.ratings import Ratings
@@ -62,9 +58,9 @@ def copy_database(source: Database, folder: Path) -> Database:
     return copy
 
 
-def digest(text: str) -> str:
+def _digest(text: str) -> str:
     """As `Catalog.digest`: a leading byte order mark does not count."""
-    return hashlib.sha256(text.removeprefix("\ufeff").encode()).hexdigest()
+    return text_sha256(text.removeprefix("\ufeff"))
 
 
 def lock(connection: sa.Connection, catalog: str) -> None:
@@ -76,28 +72,13 @@ def lock(connection: sa.Connection, catalog: str) -> None:
     connection.execute(held.with_for_update())  # SQLite holds the whole file already
 
 
-def require_newest(newest: Revision | None, catalog: str, base_revision: int) -> None:
-    """Make sure that nobody published since `base_revision`.
-
-    Raises:
-        NewerRevisionError: Somebody did.
-        StoreError: There is no such revision.
-    """
+def _require_newest(newest: Revision | None, catalog: str, base_revision: int) -> None:
     head = 0 if newest is None else newest.number
     if head == base_revision:
         return
     if newest is None or base_revision > head:
         raise StoreError(f"{catalog}: there is no revision {base_revision}; the newest is {head}")
     raise NewerRevisionError(newest, base_revision)
-
-
-def write(connection: sa.Connection, revision: Revision) -> None:
-    """Add a revision and make it the newest."""
-    values = {name: getattr(revision, name) for name in tables.revisions.c.keys()}  # noqa: SIM118
-    connection.execute(tables.revisions.insert().values(values))
-    table = tables.catalogs
-    head = table.update().where(table.c.name == revision.catalog).values(head=revision.number)
-    connection.execute(head)
 
 
 def newest_of(connection: sa.Connection, catalog: str) -> Revision | None:
@@ -108,20 +89,6 @@ def newest_of(connection: sa.Connection, catalog: str) -> Revision | None:
     return None if row is None else read(row)
 
 
-def revision_of(connection: sa.Connection, catalog: str, number: int) -> Revision:
-    """One revision.
-
-    Raises:
-        StoreError: There is none with that number.
-    """
-    table = tables.revisions
-    query = sa.select(table).where(table.c.catalog == catalog, table.c.number == number)
-    row = connection.execute(query).one_or_none()
-    if row is None:
-        raise StoreError(f"{catalog}: there is no revision {number}")
-    return read(row)
-
-
 def read(row: sa.Row[Any]) -> Revision:
     """A row as a revision.
 
@@ -129,7 +96,7 @@ def read(row: sa.Row[Any]) -> Revision:
         StoreError: Its text was changed outside HyDRA.
     """
     revision = Revision(**row._mapping)
-    if digest(revision.yaml) != revision.digest:
+    if _digest(revision.yaml) != revision.digest:
         raise StoreError(
             f"{revision.catalog}: revision {revision.number} was changed outside HyDRA: its text "
             "does not have the digest it was published with; restore the database from a backup"
@@ -143,14 +110,7 @@ class Store:
     Every write checks the actor's role, then the content, then does all of it or nothing.
 
     Args:
-        database: An open database.
         clock: The current moment, with a time zone.
-
-    Attributes:
-        drafts: Unpublished edits.
-        points: Pinned operating points.
-        notes: Notes on queries.
-        ratings: Samples and how people rated them.
     """
 
     def __init__(self, database: Database, clock: Callable[[], datetime] = utc_now) -> None:
@@ -194,8 +154,13 @@ class Store:
         Raises:
             StoreError: There is none with that number.
         """
+        table = tables.revisions
+        query = sa.select(table).where(table.c.catalog == catalog, table.c.number == number)
         with self._journal.database.reading() as connection:
-            return revision_of(connection, catalog, number)
+            row = connection.execute(query).one_or_none()
+            if row is None:
+                raise StoreError(f"{catalog}: there is no revision {number}")
+            return read(row)
 
     def history(
         self, catalog: str, *, limit: int = 100, before: int | None = None
@@ -222,10 +187,7 @@ class Store:
         """Make `text` the next revision; a draft of the actor that says the same is closed.
 
         Args:
-            catalog: The store's name for the catalog.
-            text: Valid catalog YAML.
             base_revision: The revision the edit started from; 0 for a new catalog.
-            note: Why.
             metrics: What was measured with it, plain JSON values.
 
         Raises:
@@ -250,7 +212,6 @@ class Store:
         """Publish the text of an earlier revision again, as a new one.
 
         Args:
-            number: The revision to bring back.
             base_revision: The newest revision that the actor has seen.
 
         Raises:
@@ -273,11 +234,7 @@ class Store:
             return tuple(AuditEntry(**row._mapping) for row in connection.execute(query))
 
     def check_audit(self, kept: str = "") -> TrailCheck:
-        """Read the whole audit trail; names the first record that was changed or is missing.
-
-        Args:
-            kept: A digest noted down earlier that must still be there.
-        """
+        """Read the whole audit trail, as `check_trail` does."""
         with self._journal.database.reading() as connection:
             return check_trail(connection, kept)
 
@@ -325,14 +282,14 @@ class Store:
                 checked_name(name, connection.scalars(sa.select(tables.catalogs.c.name)))
             lock(connection, name)
             newest = newest_of(connection, name)
-            require_newest(newest, name, base_revision)
+            _require_newest(newest, name, base_revision)
             if newest is not None and newest.yaml == text:
                 raise StoreError(f"{name}: revision {newest.number} says the same already")
             revision = Revision(
                 catalog=name,
                 number=base_revision + 1,
                 yaml=text,
-                digest=digest(text),
+                digest=_digest(text),
                 parent=base_revision or None,
                 restores=restores,
                 author=actor.name,
@@ -341,7 +298,11 @@ class Store:
                 metrics=measured,
                 bundle_fingerprint=parsed.predictor_fingerprint,
             )
-            write(connection, revision)
+            values = columns_of(tables.revisions, revision)
+            connection.execute(tables.revisions.insert().values(values))
+            heads = tables.catalogs
+            change = heads.update().where(heads.c.name == name).values(head=revision.number)
+            connection.execute(change)
             close_draft(connection, name, actor.name, text)
             self._journal.record(
                 connection,
