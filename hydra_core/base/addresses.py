@@ -33,11 +33,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_forwarded(headers: Mapping[str, str]) -> bool:
-    """Whether a proxy passed a request on, so that it may come from any machine.
-
-    Args:
-        headers: Of the request, found whatever their case.
-    """
+    """Whether a proxy passed a request on, so that it may come from any machine."""
     return any(name.lower() in _FORWARDED for name in headers)
 
 

@@ -58,12 +58,7 @@ class HydraError(Exception):
 
 
 class ProblemsError(HydraError):
-    """Input with one or more problems, all of them listed.
-
-    Args:
-        source: The file or thing that was read.
-        problems: Every problem found, at least one.
-    """
+    """Input (`source`) with one or more problems, all of them listed."""
 
     def __init__(self, source: str, problems: Sequence[Problem]) -> None:
         self.source = source
@@ -106,12 +101,7 @@ class MismatchError(HydraError):
 
 
 class RoutingError(HydraError):
-    """No route is possible.
-
-    Args:
-        message: What is asked for and why no model can serve it.
-        http_status: The status a gateway should answer with.
-    """
+    """No route is possible; a gateway answers with `http_status`."""
 
     def __init__(self, message: str, *, http_status: int) -> None:
         self.http_status = http_status
@@ -127,12 +117,7 @@ class ConflictError(StoreError):
 
 
 class ExtraError(HydraError):
-    """An optional part that is not installed.
-
-    Args:
-        what: What needs it, such as "stickiness in Redis".
-        extra: Name of the extra in pyproject.toml.
-    """
+    """An optional part (`what`) that is not installed; `extra` names it in pyproject.toml."""
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} is not installed: pip install 'hydra-console[{extra}]'")

@@ -31,7 +31,7 @@ class ModelSuccess:
 
 @dataclass(frozen=True, slots=True)
 class SuccessBlock:
-    """Success profiles of a catalog's models.
+    """Success profiles of a catalog's models, by id.
 
     Attributes:
         evalset: Name of the eval set that they were fitted to.
@@ -40,7 +40,6 @@ class SuccessBlock:
         knots: Requirements at which the curves are given, ascending, the last one 1.
         cost_intercept: Of the log of the cost factor that all models share.
         cost_adds: What a requirement at each knot adds to it.
-        models: By id.
     """
 
     evalset: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 from typing import Final
 
@@ -71,25 +71,23 @@ class Interval:
 
     def scaled(self, factor: float, offset: float = 0.0) -> Interval:
         """`offset + factor * x` for all three; bounds stay in order."""
-        ends = sorted((offset + factor * self.lo, offset + factor * self.hi))
-        return Interval(offset + factor * self.value, ends[0], ends[1], reason=self.reason)
+        lo, hi = sorted((offset + factor * self.lo, offset + factor * self.hi))
+        return replace(self, value=offset + factor * self.value, lo=lo, hi=hi)
 
     def widened(self, factor: float) -> Interval:
         """The same estimate with both bounds this many times (>= 1) as far from it."""
         down, up = self.value - self.lo, self.hi - self.value
-        lo, hi = self.value - factor * down, self.value + factor * up
-        return Interval(self.value, lo, hi, reason=self.reason)
+        return replace(self, lo=self.value - factor * down, hi=self.value + factor * up)
 
     def spanning(self, *others: Interval) -> Interval:
         """The same estimate with bounds that hold those of the others too."""
         every = (self, *others)
-        lo, hi = min(one.lo for one in every), max(one.hi for one in every)
-        return Interval(self.value, lo, hi, reason=self.reason)
+        return replace(self, lo=min(one.lo for one in every), hi=max(one.hi for one in every))
 
     def clipped(self, lo: float, hi: float) -> Interval:
         """The same with bounds no wider than what is possible at all."""
-        ends = min(max(self.lo, lo), self.value), max(min(self.hi, hi), self.value)
-        return Interval(self.value, *ends, reason=self.reason)
+        lo, hi = min(max(self.lo, lo), self.value), max(min(self.hi, hi), self.value)
+        return replace(self, lo=lo, hi=hi)
 
     def columns(self, name: str) -> dict[str, float]:
         """The three as columns of a table: `name`, `name_lo` and `name_hi`."""
@@ -101,11 +99,7 @@ class Interval:
         return f"{signed(self.value)} {unit} {ends}"
 
     def bounds(self, spelled: Callable[[float], str] | None = None, between: str = " to ") -> str:
-        """The two bounds, 41.1 to 98.7, or why there are none.
-
-        Args:
-            spelled: Writes one number, by default with one decimal.
-        """
+        """The two bounds, 41.1 to 98.7, each as `spelled` writes it, or why there are none."""
         if not self.known:
             return self.reason
         write = spelled or "{:.1f}".format

@@ -17,8 +17,7 @@ _Tokens = TypeVar("_Tokens", float, _Array)
 class LongPromptPrice:
     """What all tokens of a request cost, USD per million, whose input is longer than that.
 
-    Attributes:
-        above_tokens: Input tokens, cached ones among them, that are still charged less.
+    Up to `above_tokens` input tokens, cached ones among them, are still charged less.
     """
 
     above_tokens: int
@@ -37,8 +36,7 @@ class LongPromptPrice:
 class ListPrice:
     """USD per million tokens; `cached` None where cached input costs as much as other input.
 
-    Attributes:
-        long_prompts: Prices of long requests, the shortest first.
+    `long_prompts` are prices of long requests, the shortest first.
     """
 
     input_usd_per_mtok: float
@@ -57,8 +55,6 @@ class ListPrice:
         """(n,) USD of requests by their tokens; NaN where tokens read or written are not known.
 
         Args:
-            read: Input tokens.
-            written: Output tokens.
             cached: Those read that came from a cache; NaN counts as none.
             size: Input tokens of the whole request, by which its price is chosen; None: `read`.
         """

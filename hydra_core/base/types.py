@@ -307,10 +307,9 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """One benchmark or subgroup of the evidence.
+    """One benchmark or subgroup of the evidence, the key `id` in a model's `scores`.
 
     Attributes:
-        id: Its key in a model's `scores`.
         importance: alpha_b >= 0.
         weights: omega_{b,k} in [0, 1] in the catalog's dimension order; 0 = not exercised.
     """
@@ -387,8 +386,7 @@ class RealisedCosts:
     """What the models really cost, for the cost basis `realised`.
 
     Attributes:
-        evalset: Name of the eval set that they were measured on.
-        digest: That set's digest (SHA-256, hex).
+        evalset: Name of the eval set that they were measured on; `digest` is its SHA-256 (hex).
         usd_per_query: Model id -> mean realised cost, USD per query, >= 0.
     """
 
@@ -403,7 +401,7 @@ class OutcomeModelRef:
 
     Attributes:
         path: Its folder, absolute or relative to the catalog's folder or the workspace.
-        sha256: Hex digest of its manifest: a model learned anew is another one.
+        sha256: Of its manifest (hex): a model learned anew is another one.
     """
 
     path: str

@@ -14,12 +14,7 @@ from hydra_core.catalog.prices.suggestions import exact
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """A file for another router.
-
-    Attributes:
-        text: The file.
-        not_expressed: What of the catalog that router cannot be told, in words.
-    """
+    """A file for another router, and what of the catalog that router cannot be told, in words."""
 
     text: str
     not_expressed: tuple[str, ...]
@@ -36,8 +31,7 @@ def exported_models(catalog: Catalog) -> tuple[ModelSpec, ...]:
 def decision_rules(catalog: Catalog, instead: str) -> list[str]:
     """The rules that the other router cannot follow, the one in force first.
 
-    Args:
-        instead: What that router does, in words.
+    `instead` says what that router does.
     """
     policy, source = catalog.policy, catalog.success_source
     rules = [f"the shortfall rule: tau {policy.tau:g}, weights, bands and the predictor"]

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from hydra_core.base.errors import CatalogError, Problem
+from hydra_core.base.list_price import ListPrice, LongPromptPrice
 from hydra_core.base.types import Catalog, ModelSpec
 from hydra_core.catalog.editing.render import Value
 from hydra_core.export.foreign import (
@@ -50,30 +51,19 @@ def litellm_config(catalog: Catalog, providers: Mapping[str, str] | None = None)
     given = {name: word.strip() for name, word in (providers or {}).items() if word.strip()}
     missing = [name for name in without_provider(catalog) if name not in given]
     if missing:
-        raise CatalogError(
-            catalog.source or catalog.name,
-            [
-                Problem(
-                    f"models '{name}': provider",
-                    "is not known, and LiteLLM calls a model by provider/name",
-                    "name it, such as openai, anthropic or gemini",
-                )
-                for name in missing
-            ],
-        )
+        message = "is not known, and LiteLLM calls a model by provider/name"
+        remedy = "name it, such as openai, anthropic or gemini"
+        problems = [Problem(f"models '{name}': provider", message, remedy) for name in missing]
+        raise CatalogError(catalog.source or catalog.name, problems)
     vectors = profiles(catalog)
     entries: list[Value] = [
         _entry(model, given.get(model.id, model.provider), {**vectors[model.id]})
         for model in exported_models(catalog)
     ]
-    data: dict[str, Value] = {
-        "model_list": entries,
-        "router_settings": {"plugins": [_PLUGIN]},
-    }
+    data: dict[str, Value] = {"model_list": entries, "router_settings": {"plugins": [_PLUGIN]}}
+    instead = "HyDRA's plugin applies it, from the catalog that HYDRA_CATALOG names"
     notes = [
-        *decision_rules(
-            catalog, "HyDRA's plugin applies it, from the catalog that HYDRA_CATALOG names"
-        ),
+        *decision_rules(catalog, instead),
         "the health veto: LiteLLM's own cool-downs apply",
         "the evidence the capabilities come from, price sources and dates",
         "API keys: LiteLLM reads each provider's usual environment variable",
@@ -88,18 +78,16 @@ def _entry(model: ModelSpec, provider: str, capabilities: dict[str, Value]) -> V
         "max_input_tokens": model.context_window,
         "supports_vision": model.vision,
         "supports_function_calling": model.tools,
-        "input_cost_per_token": per_token(model.input_usd_per_mtok),
-        "output_cost_per_token": per_token(model.output_usd_per_mtok),
     }
-    if model.cached_input_usd_per_mtok is not None:
-        info["cache_read_input_token_cost"] = per_token(model.cached_input_usd_per_mtok)
+    prices: dict[str, ListPrice | LongPromptPrice] = {"": model.price}
     for tier in model.long_prompts:
-        above = f"above_{tier.above_tokens // 1000}k_tokens"
-        info[f"input_cost_per_token_{above}"] = per_token(tier.input_usd_per_mtok)
-        info[f"output_cost_per_token_{above}"] = per_token(tier.output_usd_per_mtok)
-        if tier.cached_input_usd_per_mtok is not None:
-            cached = per_token(tier.cached_input_usd_per_mtok)
-            info[f"cache_read_input_token_cost_{above}"] = cached
+        prices[f"_above_{tier.above_tokens // 1000}k_tokens"] = tier
+    for suffix, price in prices.items():
+        info[f"input_cost_per_token{suffix}"] = per_token(price.input_usd_per_mtok)
+        info[f"output_cost_per_token{suffix}"] = per_token(price.output_usd_per_mtok)
+        if price.cached_input_usd_per_mtok is not None:
+            cached = per_token(price.cached_input_usd_per_mtok)
+            info[f"cache_read_input_token_cost{suffix}"] = cached
     info["hydra_capabilities"] = capabilities
     return {
         "model_name": GROUP,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -32,7 +33,7 @@ def measured(found: Replayed, info: EvalSetInfo) -> dict[str, Any]:
     values = {
         name: [float(one.value), float(one.lo), float(one.hi)]
         for name in _NAMES
-        if _finite(one := getattr(found.metrics, name))
+        if all(map(math.isfinite, ((one := getattr(found.metrics, name)).lo, one.hi)))
     }
     return {
         "evalset": info.name,
@@ -44,10 +45,6 @@ def measured(found: Replayed, info: EvalSetInfo) -> dict[str, Any]:
         "costs": found.data.costs,
         "values": values,
     }
-
-
-def _finite(one: Interval) -> bool:
-    return all(value == value and abs(value) != float("inf") for value in (one.lo, one.hi))
 
 
 def value(metrics: Mapping[str, Any], name: str) -> float | None:
@@ -108,7 +105,7 @@ def history_table(history: tuple[Revision, ...]) -> pd.DataFrame:
                 "when": one.created_at,
                 "who": one.author,
                 "note": f"(rolled back to {one.restores}) {one.note}" if one.restores else one.note,
-                "qr": _percent(value(one.metrics, "qr")),
+                "qr": None if (qr := value(one.metrics, "qr")) is None else 100 * qr,
                 "cost": value(one.metrics, "mean_cost_usd"),
                 "evalset": str(one.metrics.get("evalset", "")),
             }
@@ -146,7 +143,3 @@ def pool_export(catalog: Catalog) -> pd.DataFrame:
     for benchmark in catalog.benchmarks:
         frame[f"score_{benchmark.id}"] = [m.scores.get(benchmark.id) for m in catalog.models]
     return frame
-
-
-def _percent(fraction: float | None) -> float | None:
-    return None if fraction is None else 100 * fraction

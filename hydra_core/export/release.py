@@ -6,7 +6,6 @@ provenance. The block holds the digest of what is below it, so that a later edit
 
 from __future__ import annotations
 
-import hashlib
 import io
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import Final
 
+from hydra_core.base.digests import text_sha256
 from hydra_core.base.errors import StoreError
 from hydra_core.base.intervals import Interval
 from hydra_core.base.types import Catalog, CostBasis, Policy, Rule
@@ -50,8 +50,7 @@ def release_archive(text: str, catalog: Catalog, provenance: Provenance, name: s
     """The release as `<name>.yaml`, and the folder of its outcome model where it says it lies.
 
     Args:
-        text: The catalog's own text.
-        catalog: The same, with the folder that its paths start from.
+        catalog: That of `text`, with the folder that its paths start from.
 
     Raises:
         CatalogError: `text` is not a valid catalog.
@@ -83,10 +82,9 @@ class Provenance:
 
     Attributes:
         revision: The store's number, None for a catalog that was never published.
-        author, note, published_at: Who, why and when (with a time zone).
-        evalset: Name of the eval set, '' where nothing was measured.
+        published_at: With a time zone.
+        evalset: Name of the eval set, '' where nothing was measured; `synthetic` where simulated.
         evalset_digest: Its digest (hex).
-        synthetic: Whether that eval set is simulated.
         costs: Which prices the measured costs stand on, '' where that was not kept.
         metrics: Name -> measured value with its 95 % interval.
     """
@@ -146,7 +144,7 @@ def check_release(text: str) -> ReleaseCheck | None:
         return None
     block = text[: len(text) - len(body)].splitlines()
     stated = [line.removeprefix(_DIGEST) for line in block if line.startswith(_DIGEST)]
-    return ReleaseCheck(stated[0] if stated else "", hashlib.sha256(body.encode()).hexdigest())
+    return ReleaseCheck(stated[0] if stated else "", text_sha256(body))
 
 
 def with_policy(text: str, policy: Policy) -> str:
