@@ -11,7 +11,15 @@ import plotly.graph_objects as go
 
 from hydra_core.base.types import FloatArray
 from hydra_core.console.figures.labels import Label, label_notes, place
-from hydra_core.console.figures.theme import Palette, base_layout, drawn, model_colors, plain, tint
+from hydra_core.console.figures.theme import (
+    Palette,
+    base_layout,
+    drawn,
+    legend_above,
+    model_colors,
+    plain,
+    tint,
+)
 
 #: Points along the curve that can be hovered over and clicked.
 _TARGETS = 160
@@ -105,13 +113,9 @@ def frontier_figure(
         width: Of the plot area that labels are laid out for; a wider one only gains room.
     """
     x_range, y_range = _ranges(view)
-    layout = base_layout(colors, height=height)
-    for name, axis, bounds in (
-        ("xaxis", view.x_axis, x_range),
-        ("yaxis", view.y_axis, y_range),
-    ):
+    layout = base_layout(colors, height=height, x=view.x_axis.title, y=view.y_axis.title)
+    for name, axis, bounds in (("xaxis", view.x_axis, x_range), ("yaxis", view.y_axis, y_range)):
         layout[name] |= {
-            "title": {**layout[name]["title"], "text": axis.title},
             "range": bounds,
             "tickprefix": axis.prefix,
             "ticksuffix": axis.suffix,
@@ -124,12 +128,8 @@ def frontier_figure(
         "clickmode": "event+select",
         "annotations": _labels(view, colors, (x_range, y_range), area),
         "showlegend": True,
-        "legend": {
-            "orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "xanchor": "left",
-            "font": {"size": 13, "color": colors.muted}, "bgcolor": "rgba(0,0,0,0)",
-            "itemclick": False, "itemdoubleclick": False,
-        },
-    }  # fmt: skip
+        "legend": legend_above(colors.muted),
+    }
     return go.Figure({"data": [*_lines(view, colors), *_points(view, colors)], "layout": layout})
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from hydra_core.base.types import FloatArray
-from hydra_core.console.figures.theme import Palette, base_layout, plain
+from hydra_core.console.figures.theme import Palette, base_layout, note, plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +55,11 @@ def heat_figure(
     longest = max(map(len, view.rows), default=0)
     left = min(_CHAR_PX * longest + 24, 220) + (24 if view.y_title else 0)
     names, above = _columns(view.columns, (width - left - 12) / max(len(view.columns), 1))
-    layout = base_layout(colors, height=row_height * len(view.rows) + 12 + above + title)
-    layout["margin"] = {
-        "l": left,
-        "r": 12,
-        "t": above + title,
-        "b": 8,
-    }
+    height = row_height * len(view.rows) + 12 + above + title
+    layout = base_layout(colors, height=height, x=view.x_title, y=view.y_title)
+    layout["margin"] = {"l": left, "r": 12, "t": above + title, "b": 8}
     layout["xaxis"] |= {"side": "top", "showgrid": False, **names}
     layout["yaxis"] |= {"autorange": "reversed", "showgrid": False, **_labels(view.rows)}
-    for axis, text in (("xaxis", view.x_title), ("yaxis", view.y_title)):
-        layout[axis]["title"] = {**layout[axis]["title"], "text": text}
     layout["annotations"] = _numbers(view, colors, signed)
     trace = {
         "type": "heatmap",
@@ -117,11 +111,10 @@ def _broken(name: str) -> list[str]:
 
 
 def _scale(colors: Palette, signed: bool) -> list[list[Any]]:
-    faint = _mixed(colors.accent, colors.surface, 0.06)
-    if signed:
-        return [[0.0, colors.warn], [0.5, _mixed(colors.ink, colors.surface, 0.05)],
-                [1.0, colors.accent]]  # fmt: skip
-    return [[0.0, faint], [1.0, colors.accent]]
+    if not signed:
+        return [[0.0, _mixed(colors.accent, colors.surface, 0.06)], [1.0, colors.accent]]
+    middle = _mixed(colors.ink, colors.surface, 0.05)
+    return [[0.0, colors.warn], [0.5, middle], [1.0, colors.accent]]
 
 
 def _numbers(view: HeatView, colors: Palette, signed: bool) -> list[dict[str, Any]]:
@@ -135,12 +128,7 @@ def _numbers(view: HeatView, colors: Palette, signed: bool) -> list[dict[str, An
             at = float(np.clip((value - low) / span, 0, 1))
             cell = colors.surface if np.isnan(value) else _shade(_scale(colors, signed), at)
             font = max(_FONTS, key=lambda one: _contrast(one, cell))
-            notes.append(
-                {
-                    "x": x, "y": y, "text": plain(text), "showarrow": False,
-                    "font": {"color": font, "size": 13},
-                }
-            )  # fmt: skip
+            notes.append(note(x, y, plain(text), font))
     return notes
 
 

@@ -11,7 +11,14 @@ import plotly.graph_objects as go
 
 from hydra_core.base.intervals import Interval
 from hydra_core.base.types import FloatArray
-from hydra_core.console.figures.theme import Palette, base_layout, plain, tint
+from hydra_core.console.figures.theme import (
+    Palette,
+    base_layout,
+    dashed,
+    legend_above,
+    plain,
+    tint,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +63,33 @@ class IntervalsView:
     lines: Sequence[tuple[float, str]] = ()
 
 
+#: A name, a value and its bounds.
+Ranged = tuple[str, float, float, float]
+
+
+def one_series(
+    series: str,
+    rows: Sequence[Ranged],
+    title: str,
+    unit: str = "",
+    format: str = ".1f",
+    lines: Sequence[tuple[float, str]] = (),
+) -> IntervalsView:
+    """One value with its bounds in each row; see `IntervalsView` for the rest."""
+    values = np.array([row[1:] for row in rows], dtype=np.float64).reshape(-1, 3)
+    names = tuple(row[0] for row in rows)
+    return IntervalsView(names, (Series(series, *values.T),), title, unit, format, lines)
+
+
+def ranged(name: str, interval: Interval, scale: float = 100.0) -> Ranged:
+    """A row of `one_series`; an end that is not finite is not drawn."""
+    return name, scale * interval.value, scale * interval.lo, scale * interval.hi
+
+
 def intervals_figure(view: IntervalsView, colors: Palette) -> go.Figure:
     """One row per name; series beside each other within the row."""
     rows = len(view.names)
-    layout = base_layout(colors, height=104 + 30 * rows)
+    layout = base_layout(colors, height=104 + 30 * rows, x=view.title)
     longest = max(map(len, view.names), default=0)
     layout["margin"] = {"l": min(7 * longest + 24, 280), "r": 16, "t": 34, "b": 48}
     layout["yaxis"] |= {
@@ -71,21 +101,19 @@ def intervals_figure(view: IntervalsView, colors: Palette) -> go.Figure:
     }
     layout["xaxis"] |= {"range": _range(view), "ticksuffix": view.unit, "tickangle": 0}
     layout["xaxis"]["nticks"] = 5 if longest > 16 else 9  # what is left for them when it is narrow
-    layout["xaxis"]["title"] = {**layout["xaxis"]["title"], "text": view.title}
     layout |= {
-        "shapes": [_line(value, colors) for value, _ in view.lines],
+        "shapes": [
+            dashed((value, value), (0, 1), colors, yref="paper", layer="below")
+            for value, _ in view.lines
+        ],
         "annotations": _names(view, colors),
         "showlegend": len(view.series) > 1,
-        "legend": {
-            "orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "xanchor": "left",
-            "font": {"size": 13, "color": colors.muted}, "bgcolor": "rgba(0,0,0,0)",
-            "itemclick": False, "itemdoubleclick": False,
-        },
-    }  # fmt: skip
-    ranged = [one for one in view.series if one.low is not None]
+        "legend": legend_above(colors.muted),
+    }
+    beside = [one for one in view.series if one.low is not None]
     traces = []
     for one in view.series:
-        shift = 0.0 if one.low is None else (ranged.index(one) - (len(ranged) - 1) / 2) * 0.3
+        shift = 0.0 if one.low is None else (beside.index(one) - (len(beside) - 1) / 2) * 0.3
         traces.append(_trace(view, one, shift, getattr(colors, one.tone)))
     return go.Figure({"data": traces, "layout": layout})
 
@@ -99,13 +127,6 @@ def _range(view: IntervalsView) -> list[float]:
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
     room = 0.05 * ((high - low) or 1.0)
     return [low - room, high + room]
-
-
-def _line(value: float, colors: Palette) -> dict[str, Any]:
-    return {
-        "type": "line", "x0": value, "x1": value, "y0": 0, "y1": 1, "yref": "paper",
-        "line": {"color": colors.muted, "width": 1.5, "dash": "dash"}, "layer": "below",
-    }  # fmt: skip
 
 
 def _names(view: IntervalsView, colors: Palette) -> list[dict[str, Any]]:
@@ -164,15 +185,11 @@ class EffectByDayView:
 
 def effect_by_day_figure(view: EffectByDayView, colors: Palette) -> go.Figure:
     """A line in a band that narrows, over the line of no change."""
-    layout = base_layout(colors, height=360)
+    layout = base_layout(colors, height=360, y=plain(view.title))
     layout["margin"] |= {"l": 64, "t": 16}
     layout["yaxis"] |= {"range": _effect_range(view), "ticksuffix": " %"}
-    layout["yaxis"]["title"] = {**layout["yaxis"]["title"], "text": plain(view.title)}
     layout["xaxis"] |= {"showgrid": False, "nticks": 8, "type": "category"}
-    layout["shapes"] = [
-        {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 0, "y1": 0,
-         "line": {"color": colors.muted, "width": 1.5, "dash": "dash"}}
-    ]  # fmt: skip
+    layout["shapes"] = [dashed((0, 1), (0, 0), colors, xref="paper")]
     tone = colors.accent if view.valid else colors.warn
     edge = {"type": "scatter", "mode": "lines", "x": view.days, "line": {"width": 0},
             "hoverinfo": "skip"}  # fmt: skip

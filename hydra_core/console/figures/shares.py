@@ -14,9 +14,12 @@ from hydra_core.console.figures.theme import (
     Palette,
     base_layout,
     drawn,
+    legend,
     model_colors,
+    note,
     plain,
     row_a_model,
+    straight,
     tint,
 )
 
@@ -45,41 +48,30 @@ def shares_figure(view: SharesView, colors: Palette) -> go.Figure:
     """Stacked areas of traffic by model over the knob, with a line where the policy stands."""
     by_model = model_colors(view.models, colors)
     grouped = len(set(view.bases)) < len(view.bases)
-    layout = base_layout(colors, height=330)
-    at, name = view.selected, f"τ {view.selected:.4g}"
+    at, name, axis = view.selected, f"τ {view.selected:.4g}", {"range": [0, view.knob[-1]]}
     title = "τ, largest acceptable shortfall"
-    layout["xaxis"] |= {"range": [0, view.knob[-1]]}
     if view.value:
         at, name = float(np.log10(view.selected)), f"V ${view.selected:.4g}"
         title = "V, what one more resolved query is worth, USD"
         ends = np.log10(view.knob[[0, -1]])
-        layout["xaxis"] |= {"range": list(ends), "type": "log", "tickprefix": "$", "dtick": 1}
-    layout["xaxis"]["title"] = {**layout["xaxis"]["title"], "text": title}
+        axis = {"range": list(ends), "type": "log", "tickprefix": "$", "dtick": 1}
+    layout = base_layout(colors, height=330, x=title, y="Traffic")
+    layout["xaxis"] |= axis
     layout["yaxis"] |= {"range": [0, 100], "ticksuffix": " %"}
-    layout["yaxis"]["title"] = {**layout["yaxis"]["title"], "text": "Traffic"}
     layout |= {
         "margin": {"l": 70, "r": 190, "t": 28, "b": 52},
         "hovermode": "x unified",
         "showlegend": True,
-        "legend": {
-            "x": 1.01, "y": 1, "traceorder": "grouped" if grouped else "reversed",
-            "tracegroupgap": 3, "itemclick": False,
-            "font": {"color": colors.ink, "size": 13}, "itemdoubleclick": False,
-        },
-        "shapes": [
-            {
-                "type": "line", "x0": view.selected, "x1": view.selected, "y0": 0, "y1": 1,
-                "yref": "paper", "line": {"color": colors.ink, "width": 2},
-            }
-        ],
-        "annotations": [
-            {
-                "x": at, "y": 1, "yref": "paper", "yanchor": "bottom",
-                "showarrow": False, "text": f"<b>{name}</b>",
-                "font": {"color": colors.ink, "size": 13},
-            }
-        ],
-    }  # fmt: skip
+        "legend": legend(
+            colors.ink,
+            x=1.01,
+            y=1,
+            traceorder="grouped" if grouped else "reversed",
+            tracegroupgap=3,
+        ),
+        "shapes": [straight((view.selected, view.selected), (0, 1), colors.ink, 2, yref="paper")],
+        "annotations": [note(at, 1, f"<b>{name}</b>", colors.ink, yref="paper", yanchor="bottom")],
+    }
     even = not view.value  # then where it begins and how far it steps says it all
     place = {"x0": 0.0, "dx": float(view.knob[1])} if even else {"x": drawn(view.knob)}
     traces = [
@@ -129,19 +121,15 @@ class TimelineView:
 def timeline_figure(view: TimelineView, colors: Palette) -> go.Figure:
     """Stacked bars over time, one colour a name."""
     by_name = model_colors(view.names, colors)
-    layout = base_layout(colors, height=300)
-    layout["yaxis"]["title"] = {**layout["yaxis"]["title"], "text": "Decisions"}
+    layout = base_layout(colors, height=300, x="UTC", y="Decisions")
     layout["yaxis"] |= {"rangemode": "tozero", "nticks": 6}
     layout["xaxis"] |= {"type": "date", "showgrid": False, "nticks": 8}
-    layout["xaxis"]["title"] = {**layout["xaxis"]["title"], "text": "UTC"}
     layout |= {
         "barmode": "stack", "bargap": 0.12, "showlegend": True, "hovermode": "x unified",
         "margin": {"l": 64, "r": 12, "t": 34, "b": 50},
-        "legend": {
-            "orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "traceorder": "normal",
-            "itemclick": False, "itemdoubleclick": False,
-            "font": {"color": colors.ink, "size": 13},
-        },
+        "legend": legend(
+            colors.ink, orientation="h", x=0, y=1.02, yanchor="bottom", traceorder="normal"
+        ),
     }  # fmt: skip
     middle = [start.timestamp() * 1e3 + 500 * view.width_s for start in view.starts]
     traces = [
@@ -166,27 +154,23 @@ class ContributionsView:
 
 def contributions_figure(view: ContributionsView, colors: Palette) -> go.Figure:
     """One stacked bar per model, one part per benchmark, their sum at the end."""
-    layout = base_layout(colors, height=36 * len(view.models) + 70)
+    layout = base_layout(colors, height=36 * len(view.models) + 70, x="Raw capability")
     row_a_model(layout, view.models, right=170, below=50)
-    layout["xaxis"]["title"] = {**layout["xaxis"]["title"], "text": "Raw capability"}
     layout |= {
         "barmode": "stack",
         "bargap": 0.35,
         "showlegend": True,
-        "legend": {
-            "x": 1.12, "y": 1, "traceorder": "normal", "itemclick": False,
-            "itemdoubleclick": False, "font": {"size": 13, "color": colors.ink},
-        },
-    }  # fmt: skip
+        "legend": legend(colors.ink, x=1.12, y=1, traceorder="normal"),
+    }
     totals = np.nansum(view.values, axis=1)
+    texts = [
+        "no rates" if np.isnan(row).all() else f"{total:.3f}"
+        for row, total in zip(view.values, totals, strict=True)
+    ]
     layout["annotations"] = [
-        {
-            "x": total, "y": i, "xanchor": "left", "xshift": 6, "showarrow": False,
-            "text": "no rates" if np.isnan(view.values[i]).all() else f"{total:.3f}",
-            "font": {"color": colors.ink, "size": 13},
-        }
-        for i, total in enumerate(totals)
-    ]  # fmt: skip
+        note(total, i, text, colors.ink, xanchor="left", xshift=6)
+        for i, (total, text) in enumerate(zip(totals, texts, strict=True))
+    ]
     traces = [
         {
             "type": "bar", "orientation": "h", "name": plain(benchmark),
@@ -214,45 +198,33 @@ def traffic_figure(view: TrafficView, colors: Palette) -> go.Figure:
     """One line per model from its share before (ring) to its share after (dot)."""
     layout = base_layout(colors, height=34 * len(view.models) + 92)
     row_a_model(layout, view.models, right=64, below=60)
-    layout["xaxis"] |= {
-        "range": [-5, 104],
-        "ticksuffix": " %",
-        "tickvals": [0, 25, 50, 75, 100],
-        "tickangle": 0,
-    }
+    ticks = {"ticksuffix": " %", "tickvals": [0, 25, 50, 75, 100], "tickangle": 0}
+    layout["xaxis"] |= {"range": [-5, 104], **ticks}
     layout["showlegend"] = True
-    layout["legend"] = {
-        "orientation": "h", "y": -0.02, "yref": "container", "yanchor": "bottom", "x": 0,
-        "itemclick": False, "itemdoubleclick": False, "font": {"size": 13, "color": colors.ink},
-    }  # fmt: skip
-    rows = range(len(view.models))
+    layout["legend"] = legend(
+        colors.ink, orientation="h", x=0, y=-0.02, yref="container", yanchor="bottom"
+    )
+    pairs = list(zip(view.before, view.after, strict=True))
     layout["shapes"] = [
-        {
-            "type": "line", "x0": view.before[i], "x1": view.after[i], "y0": i, "y1": i,
-            "line": {"color": colors.muted, "width": 2}, "layer": "below",
-        }
-        for i in rows
-    ]  # fmt: skip
+        straight(pair, (i, i), colors.muted, 2, layer="below") for i, pair in enumerate(pairs)
+    ]
     layout["annotations"] = [
-        {
-            "x": max(view.before[i], view.after[i]), "y": i, "xanchor": "left", "xshift": 10,
-            "text": _change_in_words(view.before[i], view.after[i]), "showarrow": False,
-            "font": {"color": colors.ink, "size": 13},
-        }
-        for i in rows
-    ]  # fmt: skip
+        note(max(pair), i, _change_in_words(*pair), colors.ink, xanchor="left", xshift=10)
+        for i, pair in enumerate(pairs)
+    ]
     marks = (
-        (view.before_name, view.before, "circle-open", colors.muted, 11),
-        (view.after_name, view.after, "circle", colors.accent, 11),
+        (view.before_name, view.before, "circle-open", colors.muted),
+        (view.after_name, view.after, "circle", colors.accent),
     )
     traces = [
         {
             "type": "scatter", "mode": "markers", "name": plain(name), "x": values,
-            "y": list(rows), "cliponaxis": False, "text": [plain(m) for m in view.models],
-            "marker": {"symbol": symbol, "color": color, "size": size, "line": {"width": 2}},
+            "y": list(range(len(pairs))), "cliponaxis": False,
+            "text": [plain(m) for m in view.models],
+            "marker": {"symbol": symbol, "color": color, "size": 11, "line": {"width": 2}},
             "hovertemplate": f"<b>%{{text}}</b><br>{plain(name)} %{{x:.1f}} %<extra></extra>",
         }
-        for name, values, symbol, color, size in marks
+        for name, values, symbol, color in marks
     ]  # fmt: skip
     return go.Figure({"data": traces, "layout": layout})
 

@@ -10,7 +10,14 @@ import numpy as np
 import plotly.graph_objects as go
 
 from hydra_core.base.types import FloatArray
-from hydra_core.console.figures.theme import Palette, base_layout, model_colors, plain
+from hydra_core.console.figures.theme import (
+    Palette,
+    base_layout,
+    model_colors,
+    note,
+    plain,
+    straight,
+)
 
 #: Positions along a strip that can be clicked.
 _TARGETS = 240
@@ -89,14 +96,13 @@ def strip_figure(
     tau = scale.place(knob)
     tints = model_colors(models, colors)
     ticks = _ticks(strips, top)
-    layout = base_layout(colors, height=82 + 44 * len(strips))
+    layout = base_layout(colors, height=82 + 44 * len(strips), x=scale.title)
     layout["xaxis"] |= {
         "range": [0, top],
         "tickvals": ticks,
         "ticktext": [_text(scale, tick) for tick in ticks],
         "ticklabeloverflow": "allow",
         "showgrid": False,
-        "title": {**layout["xaxis"]["title"], "text": scale.title},
     }
     layout["yaxis"] |= {
         "range": [len(strips) - 0.5, -0.5],
@@ -108,7 +114,7 @@ def strip_figure(
         "margin": {"l": strip_left(strips), "r": MARGIN, "t": 26, "b": 46},
         "barmode": "overlay",
         "clickmode": "event+select",
-        "shapes": [_line(tau, colors)],
+        "shapes": [straight((tau, tau), (-0.02, 1.02), colors.ink, 2.5, yref="paper")],
         "annotations": [*_labels(strips, top, tau, colors), _flag(tau, named, top, colors)],
     }
     bars = [_bar(row, part, top, tints, scale) for row, s in enumerate(strips) for part in s.parts]
@@ -199,20 +205,10 @@ def _at(strip: Strip, tau: float) -> str:
     return next((p.model for p in reversed(strip.parts) if p.start <= tau), strip.parts[0].model)
 
 
-def _line(tau: float, colors: Palette) -> dict[str, Any]:
-    return {
-        "type": "line", "x0": tau, "x1": tau, "y0": -0.02, "y1": 1.02, "yref": "paper",
-        "line": {"color": colors.ink, "width": 2.5},
-    }  # fmt: skip
-
-
 def _flag(tau: float, named: str, top: float, colors: Palette) -> dict[str, Any]:
     anchor = "left" if tau < 0.06 * top else "right" if tau > 0.94 * top else "center"
-    return {
-        "x": tau, "y": 1.02, "yref": "paper", "yanchor": "bottom", "xanchor": anchor,
-        "showarrow": False, "text": f"<b>{named}</b>",
-        "font": {"color": colors.ink, "size": 13},
-    }  # fmt: skip
+    place = {"yref": "paper", "yanchor": "bottom", "xanchor": anchor}
+    return note(tau, 1.02, f"<b>{named}</b>", colors.ink, **place)
 
 
 def _labels(
@@ -224,13 +220,8 @@ def _labels(
         for part in strip.parts:
             start, end = _clear(part.start, min(part.end, top), tau, len(part.model), top)
             if (end - start) / top * _WIDTH > len(part.model) * _LETTER + 10:
-                notes.append(
-                    {
-                        "x": (start + end) / 2, "y": row, "showarrow": False,
-                        "text": f"<b>{plain(part.model)}</b>",
-                        "font": {"color": colors.surface, "size": 13},
-                    }
-                )  # fmt: skip
+                text = f"<b>{plain(part.model)}</b>"
+                notes.append(note((start + end) / 2, row, text, colors.surface))
     return notes
 
 

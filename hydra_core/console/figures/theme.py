@@ -116,22 +116,29 @@ def plain(text: str) -> str:
     return html.escape(text, quote=False)
 
 
-def base_layout(colors: Palette, *, height: int) -> dict[str, Any]:
+def base_layout(colors: Palette, *, height: int, x: str = "", y: str = "") -> dict[str, Any]:
     """Layout every figure starts from: no title, quiet axes, fixed margins.
 
     Margins that plotly works out itself cost another layout pass in the browser. A plain dict,
     because a figure made in one go is validated once.
+
+    Args:
+        x, y: Titles of the axes.
     """
-    axis = {
-        "gridcolor": colors.grid,
-        "linecolor": colors.grid,
-        "zeroline": False,
-        "showline": False,
-        "ticks": "",
-        "tickfont": {"color": colors.muted, "size": 13},
-        "title": {"font": {"color": colors.muted, "size": 13}, "standoff": 10},
-        "fixedrange": True,
-    }
+    quiet = {"color": colors.muted, "size": 13}
+    xaxis, yaxis = (
+        {
+            "gridcolor": colors.grid,
+            "linecolor": colors.grid,
+            "zeroline": False,
+            "showline": False,
+            "ticks": "",
+            "tickfont": quiet,
+            "title": {"font": quiet, "standoff": 10, "text": title},
+            "fixedrange": True,
+        }
+        for title in (x, y)
+    )
     return {
         "template": {},  # plotly's own costs 7 KB and twice the time to draw
         "height": height,
@@ -139,8 +146,8 @@ def base_layout(colors: Palette, *, height: int) -> dict[str, Any]:
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"family": FONT, "color": colors.ink, "size": 13},
-        "xaxis": axis,
-        "yaxis": dict(axis),
+        "xaxis": xaxis,
+        "yaxis": yaxis,
         "hoverlabel": {
             "bgcolor": colors.surface,
             "bordercolor": colors.grid,
@@ -151,6 +158,43 @@ def base_layout(colors: Palette, *, height: int) -> dict[str, Any]:
         "dragmode": False,
         "showlegend": False,
     }
+
+
+def legend(color: str, **place: object) -> dict[str, Any]:
+    """A legend that no click changes, at a place as plotly names it."""
+    font = {"size": 13, "color": color}
+    return {"font": font, "itemclick": False, "itemdoubleclick": False, **place}
+
+
+def legend_above(color: str) -> dict[str, Any]:
+    """A legend in one row over the plot."""
+    return legend(
+        color, orientation="h", x=0, y=1.0, yanchor="bottom", xanchor="left",
+        bgcolor="rgba(0,0,0,0)",
+    )  # fmt: skip
+
+
+def note(x: float, y: float, text: str, color: str, **place: object) -> dict[str, Any]:
+    """A text in the plot, without an arrow."""
+    font = {"color": color, "size": 13}
+    return {"x": x, "y": y, "text": text, "showarrow": False, "font": font, **place}
+
+
+def straight(
+    x: tuple[float, float], y: tuple[float, float], color: str, width: float, **place: object
+) -> dict[str, Any]:
+    """A straight line in the plot, from the first x and y to the second."""
+    ends = {"x0": x[0], "x1": x[1], "y0": y[0], "y1": y[1]}
+    return {"type": "line", **ends, "line": {"color": color, "width": width}, **place}
+
+
+def dashed(
+    x: tuple[float, float], y: tuple[float, float], colors: Palette, **place: object
+) -> dict[str, Any]:
+    """A quiet line to compare with."""
+    shape = straight(x, y, colors.muted, 1.5, **place)
+    shape["line"]["dash"] = "dash"
+    return shape
 
 
 def row_a_model(layout: dict[str, Any], models: Sequence[str], *, right: int, below: int) -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from hydra_core.base.spelling import signed
 from hydra_core.base.types import FloatArray
-from hydra_core.console.figures.intervals import EffectByDayView, IntervalsView, Series
+from hydra_core.console.figures.intervals import EffectByDayView, IntervalsView, one_series
 from hydra_core.live.flight.analysis import Alarm, FlightReport, MetricResult, TeamParts
 from hydra_core.live.flight.effects import Effect, Reading
 from hydra_core.live.flight.planning import MetricPlan
@@ -53,25 +53,16 @@ def headline(report: FlightReport, arm: str) -> tuple[str, str, str]:
 def changes_view(report: FlightReport, arm: str) -> IntervalsView:
     """Relative change of every metric in percent."""
     results = arm_results(report, arm)
-    names = [f"{one.metric.name} {_ARROWS[one.metric.better.value]}" for one in results]
-    return _changes(names, results, arm, f"Change against {report.flight.control}, %")
+    named = [(f"{one.metric.name} {_ARROWS[one.metric.better.value]}", one) for one in results]
+    return _changes(named, arm, f"Change against {report.flight.control}, %")
 
 
-def _changes(
-    names: Sequence[str], results: Sequence[MetricResult], arm: str, title: str
-) -> IntervalsView:
-    value, low, high = (
-        100.0 * np.array([float(getattr(one.effect, name)) for one in results])
-        for name in ("relative", "relative_lo", "relative_hi")
-    )
-    return IntervalsView(
-        tuple(names),
-        (Series(arm, value, low, high),),
-        title,
-        unit=" %",
-        format="+.1f",
-        lines=((0.0, "no change"),),
-    )
+def _changes(named: Sequence[tuple[str, MetricResult]], arm: str, title: str) -> IntervalsView:
+    rows = [
+        (name, *(100.0 * float(end) for end in (of.relative, of.relative_lo, of.relative_hi)))
+        for name, of in ((name, one.effect) for name, one in named)
+    ]
+    return one_series(arm, rows, title, " %", "+.1f", ((0.0, "no change"),))
 
 
 _ARROWS = {"lower": "↓", "higher": "↑"}
@@ -114,8 +105,7 @@ def teams_view(teams: TeamParts, metric: str, arm: str, control: str) -> Interva
         for one in arm_results(part.report, arm)
         if one.metric.name == metric
     ]
-    names, results = [name for name, _ in named], [one for _, one in named]
-    return _changes(names, results, arm, f"Change of {metric.lower()} against {control}, %")
+    return _changes(named, arm, f"Change of {metric.lower()} against {control}, %")
 
 
 def teams_frame(teams: TeamParts, metric: str, arm: str, control: str) -> pd.DataFrame:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from hydra_core.base.spelling import usd
 from hydra_core.base.types import Catalog
-from hydra_core.console.figures.intervals import IntervalsView, Series
+from hydra_core.console.figures.intervals import IntervalsView, one_series, ranged
 from hydra_core.console.figures.shares import TimelineView, TrafficView
 from hydra_core.console.numbers import percent
 from hydra_core.live.costs import CostAgainst
@@ -199,16 +199,8 @@ def cost_text(found: CostAgainst, kind: str) -> tuple[str, str]:
 
 def feedback_view(rated: Sequence[Rated]) -> IntervalsView:
     """Mean feedback of every model with its interval, in percent."""
-    value, lo, hi = (
-        100.0 * np.array([getattr(one.quality, end) for one in rated])
-        for end in ("value", "lo", "hi")
-    )
-    return IntervalsView(
-        tuple(f"{one.model} ({one.rated:,} of {one.served:,})" for one in rated),
-        (Series("Mean feedback", value, lo, hi),),
-        "Mean feedback of rated answers, %",
-        unit=" %",
-    )
+    rows = [ranged(f"{one.model} ({one.rated:,} of {one.served:,})", one.quality) for one in rated]
+    return one_series("Mean feedback", rows, "Mean feedback of rated answers, %", " %")
 
 
 def calibration_text(found: Sequence[Calibration]) -> tuple[str, str]:
@@ -306,30 +298,16 @@ def differences(found: Shadow) -> pd.DataFrame:
 
 def value_view(found: LoggedValue, name: str) -> IntervalsView:
     """Estimated quality of a catalog beside what was served, in percent."""
-    value = found.value
-    rows = {"live, as served": found.live}
-    rows |= {f"{name}, {how}": one for how, one in value.estimates.items()}
-    middle, lo, hi = (
-        100.0 * np.array([getattr(one, end) for one in rows.values()])
-        for end in ("value", "lo", "hi")
-    )
-    return IntervalsView(
-        tuple(rows), (Series("Quality", middle, lo, hi),), "Mean quality, %", unit=" %"
-    )
+    rows = [ranged("live, as served", found.live)]
+    rows += [ranged(f"{name}, {how}", one) for how, one in found.value.estimates.items()]
+    return one_series("Quality", rows, "Mean quality, %", " %")
 
 
 def drift_view(found: Sequence[Drift]) -> IntervalsView:
     """PSI of every dimension with its interval, over the customary boundaries."""
-    value, lo, hi = (
-        np.array([getattr(one.psi, end) for one in found]) for end in ("value", "lo", "hi")
-    )
-    return IntervalsView(
-        tuple(_word(one.dimension) for one in found),
-        (Series("PSI", value, lo, hi),),
-        "Population stability index",
-        format=".2f",
-        lines=((STEADY, "shifted"), (CHANGED, "changed")),
-    )
+    rows = [ranged(_word(one.dimension), one.psi, 1.0) for one in found]
+    lines = ((STEADY, "shifted"), (CHANGED, "changed"))
+    return one_series("PSI", rows, "Population stability index", format=".2f", lines=lines)
 
 
 def drift_text(found: Sequence[Drift]) -> tuple[str, str]:

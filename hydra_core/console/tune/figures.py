@@ -9,7 +9,14 @@ import numpy as np
 import plotly.graph_objects as go
 
 from hydra_core.base.types import FloatArray
-from hydra_core.console.figures.theme import Palette, base_layout, model_colors, plain
+from hydra_core.console.figures.theme import (
+    Palette,
+    base_layout,
+    dashed,
+    legend,
+    model_colors,
+    plain,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,22 +90,15 @@ class ReliabilityLine:
 
 def reliability_figure(lines: Sequence[ReliabilityLine], colors: Palette) -> go.Figure:
     """Points on the diagonal keep what they promise; below it too much was promised."""
-    layout = base_layout(colors, height=400)
-    for axis, title in (("xaxis", "Predicted success"), ("yaxis", "Achieved")):
+    layout = base_layout(colors, height=400, x="Predicted success", y="Achieved")
+    for axis in ("xaxis", "yaxis"):
         layout[axis] |= {"range": [-2, 102], "ticksuffix": " %", "nticks": 6}
-        layout[axis]["title"] = {**layout[axis]["title"], "text": title}
     layout |= {
         "margin": {"l": 70, "r": 12, "t": 16, "b": 52},
         "showlegend": True,
-        "legend": {
-            "x": 0.01, "y": 0.99, "font": {"color": colors.ink, "size": 13},
-            "bgcolor": "rgba(0,0,0,0)", "itemclick": False, "itemdoubleclick": False,
-        },
-        "shapes": [
-            {"type": "line", "x0": 0, "y0": 0, "x1": 100, "y1": 100, "layer": "below",
-             "line": {"color": colors.muted, "width": 1.5, "dash": "dash"}}
-        ],
-    }  # fmt: skip
+        "legend": legend(colors.ink, x=0.01, y=0.99, bgcolor="rgba(0,0,0,0)"),
+        "shapes": [dashed((0, 100), (0, 100), colors, layer="below")],
+    }
     tints = model_colors([line.model for line in lines], colors)
     traces = [
         {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,12 +12,11 @@ import pandas as pd
 from hydra_core.base.spelling import signed
 from hydra_core.choosing.rivals import Rival
 from hydra_core.choosing.sources.few_outcomes import FEW
-from hydra_core.console.figures.intervals import IntervalsView, Series
+from hydra_core.console.figures.intervals import IntervalsView, Ranged, one_series, ranged
 from hydra_core.console.tune.figures import ReliabilityLine
 from hydra_core.outcome_model.model import OutcomeModel
 
-_LIFT = "Quality above fixed mixes at equal cost"
-_NO_CHANGE = ((0.0, "as a fixed mix"),)
+_LIFT = "Quality above fixed mixes at equal cost, percentage points"
 #: What a learner may read, in words.
 _BLOCKS = {
     "requirements": "the four requirements",
@@ -34,8 +33,7 @@ FIXED_RECIPE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Lifted:
+class Lifted(NamedTuple):
     """A lift in percentage points with its interval; the bounds are NaN where unknown."""
 
     name: str
@@ -68,18 +66,9 @@ def _lifted(name: str, value: float, ends: Sequence[float | None]) -> Lifted:
     return Lifted(name, 100.0 * value, low, high)
 
 
-def _view(rows: Sequence[Lifted]) -> IntervalsView:
-    value, low, high = (
-        np.array([getattr(row, name) for row in rows]) for name in ("pp", "low", "high")
-    )
-    return IntervalsView(
-        tuple(row.name for row in rows),
-        (Series("Lift", value, low, high),),
-        f"{_LIFT}, percentage points",
-        format="+.1f",
-        unit=" pp",
-        lines=_NO_CHANGE,
-    )
+def lifts_view(rows: Sequence[Ranged]) -> IntervalsView:
+    """Lifts over fixed mixes with their intervals."""
+    return one_series("Lift", rows, _LIFT, " pp", "+.1f", ((0.0, "as a fixed mix"),))
 
 
 def reliability_lines(model: OutcomeModel) -> tuple[ReliabilityLine, ...]:
@@ -135,7 +124,7 @@ def read_blocks(model: OutcomeModel) -> str:
 def curve_view(model: OutcomeModel) -> IntervalsView:
     """Mean lift against the number of queries that were learned on."""
     steps: Any = model.figures["learning_curve"]
-    return _view(
+    return lifts_view(
         [_lifted(f"{one['queries']:,} queries", one["lift"], one["interval"]) for one in steps]
     )
 
@@ -162,7 +151,7 @@ def slices_view(model: OutcomeModel, kind: str, most: int = 20) -> IntervalsView
     rows = found.get(kind) or []
     if not rows:
         return None
-    return _view(
+    return lifts_view(
         [
             _lifted(f"{one['name']} ({one['queries']:,})", one["lift"], one["interval"])
             for one in rows[:most]
@@ -206,8 +195,5 @@ def check_view(model: OutcomeModel) -> CheckView | None:
 
 def rivals_view(rivals: Sequence[Rival]) -> IntervalsView:
     """What each way to route gains over fixed mixes, the best first."""
-    rows = [
-        Lifted(one.name, 100 * one.lift.value, 100 * one.lift.lo, 100 * one.lift.hi)
-        for one in sorted(rivals, key=lambda one: -one.lift.value)
-    ]
-    return _view(rows)
+    best_first = sorted(rivals, key=lambda one: -one.lift.value)
+    return lifts_view([ranged(one.name, one.lift) for one in best_first])
