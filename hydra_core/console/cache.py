@@ -7,12 +7,14 @@ millisecond on each key.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 import streamlit as st
 
@@ -24,7 +26,7 @@ from hydra_core.catalog.schema import load_catalog, parse_catalog
 from hydra_core.console.demo import session
 from hydra_core.evalsets.evalset import EvalSet, load_evalset
 from hydra_core.evalsets.folders import EvalSetInfo, list_evalsets
-from hydra_core.evalsets.score_files import score_path
+from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.predictor.bundle import Bundle, load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor
 from hydra_core.predictor.tokens import TokenCounter
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 
 #: Keys of the operator's own eval sets and catalog files begin with it.
 OWN: Final = "my/"
+_Given = ParamSpec("_Given")
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,48 +224,62 @@ def _bundle(folder: str) -> Bundle:
     return load_bundle(Path(folder) if folder else None)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Loading the eval set")
-def evalset(path: Path, digest: str) -> EvalSet:
-    """A loaded and checked eval set; `digest` makes a changed folder a new entry.
+def _set_key(one: SetEntry | EvalSet) -> Hashable:
+    info = one.info if isinstance(one, SetEntry) else one
+    scores = info.path / "scores"
+    return info.digest, str(info.path), scores.stat().st_mtime_ns if scores.is_dir() else 0
+
+
+def _catalog_key(catalog: Catalog) -> Hashable:
+    """What a replay takes of a catalog: a what-if keeps the digest and changes pool or policy."""
+    profiles, model = catalog.success_profiles, catalog.outcome_model
+    learned = profiles and profiles.sha256, model and model.sha256
+    ids = tuple(model.id for model in catalog.models)
+    return catalog.digest, ids, repr(catalog.policy), learned, date.today().toordinal()
+
+
+def sweep_key(sweep: Sweep) -> Hashable:
+    """What a sweep was made of: set, catalog, weights, prices, and what predicts success."""
+    made_of = _set_key(sweep.evalset), _catalog_key(sweep.catalog), sweep.weights
+    return *made_of, sweep.data.prices.value, sweep.predicted_by
+
+
+#: How these are told apart in a cache: by what they were made of.
+_KEYS: Final[dict[str | type, Callable[[Any], Hashable]]] = {
+    SetEntry: _set_key,
+    EvalSet: _set_key,
+    Catalog: _catalog_key,
+    Sweep: sweep_key,
+    OutcomeModel: attrgetter("digest"),
+}
+
+
+def cached(
+    entries: int, doing: str = ""
+) -> Callable[[Callable[_Given, _Found]], Callable[_Given, _Found]]:
+    """Keep the results of a function by what its arguments were made of.
+
+    Args:
+        entries: How many are kept.
+        doing: What is said while it computes; '' for nothing.
+    """
+    return st.cache_resource(max_entries=entries, show_spinner=doing or False, hash_funcs=_KEYS)
+
+
+@st.cache_resource(
+    max_entries=8, show_spinner="Loading the eval set",
+    hash_funcs={SetEntry: lambda one: (one.info.digest, str(one.info.path))},
+)  # fmt: skip
+def evalset(entry: SetEntry) -> EvalSet:
+    """A loaded and checked eval set.
 
     Raises:
         EvalSetError: It is damaged.
     """
-    del digest
-    return load_evalset(path)
+    return load_evalset(entry.info.path)
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayKey:
-    """What a replay was made of.
-
-    Attributes:
-        evalset, catalog: Their digests; `folder` is the set's, which may lie in two places.
-        weights: (K,) stored weights in force.
-        scores_mtime_ns: When the predictor's scores were written, 0 if there are none.
-        day: Decides about retiring models.
-        prices: Which prices its costs follow.
-        predicted_by: Digest of the outcome model that decides; '' by shortfall.
-    """
-
-    evalset: str
-    folder: Path
-    catalog: str
-    weights: tuple[float, ...]
-    scores_mtime_ns: int
-    day: date
-    prices: Prices = Prices.TODAY
-    predicted_by: str = ""
-
-
-def replay_key(entry: SetEntry, catalog: Catalog, weights: tuple[float, ...]) -> ReplayKey:
-    """The key of an eval set replayed under a catalog and weights today."""
-    scores = score_path(entry.info.path, catalog.predictor_fingerprint)
-    stamp = scores.stat().st_mtime_ns if scores.is_file() else 0
-    info = entry.info
-    return ReplayKey(info.digest, info.path, catalog.digest, weights, stamp, date.today())
-
-
+@cached(24, "Replaying")
 def sweep(
     entry: SetEntry, catalog: Catalog, weights: tuple[float, ...], prices: Prices = Prices.TODAY
 ) -> Sweep:
@@ -270,15 +288,9 @@ def sweep(
     Raises:
         HydraError: They do not fit together; the message says what to do.
     """
-    key = replace(replay_key(entry, catalog, weights), prices=prices)
-    return _sweep(key, entry.info.path, catalog)
-
-
-@st.cache_resource(max_entries=24, show_spinner="Replaying")
-def _sweep(key: ReplayKey, _path: Path, _catalog: Catalog) -> Sweep:
-    loaded = evalset(_path, key.evalset)
-    scores = catalog_scores(loaded, _catalog)
-    return sweep_catalog(loaded, _catalog, scores, key.weights, today=key.day, prices=key.prices)
+    loaded = evalset(entry)
+    scores = catalog_scores(loaded, catalog)
+    return sweep_catalog(loaded, catalog, scores, weights, today=date.today(), prices=prices)
 
 
 def predictor() -> Predictor:

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from hydra_core.base.types import Catalog, Chosen, Selection
 from hydra_core.catalog.editing.chosen_on import chosen_between, record_choice
 from hydra_core.console import cache, state
 from hydra_core.console.cache import SetEntry
-from hydra_core.evalsets.evalset import EvalSet, sample_of
+from hydra_core.evalsets.evalset import sample_of
 
 
 def chosen(entry: SetEntry, how: Selection, *, knob_alone: bool) -> Chosen:
     """The record of a choice on an eval set."""
-    loaded = cache.evalset(entry.info.path, entry.info.digest)
-    digest, sample = _queries(entry.info.digest, loaded)
+    digest, sample = _queries(entry)
     return Chosen(digest, entry.info.name, how, knob_alone, sample)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _queries(digest: str, _evalset: EvalSet) -> tuple[str, tuple[str, ...]]:
-    del digest
-    return _evalset.queries_digest, sample_of(_evalset.query_marks)
+@cache.cached(32)
+def _queries(entry: SetEntry) -> tuple[str, tuple[str, ...]]:
+    loaded = cache.evalset(entry)
+    return loaded.queries_digest, sample_of(loaded.query_marks)
 
 
 def in_view(catalog: Catalog) -> SetEntry | None:

@@ -9,21 +9,18 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
-import streamlit as st
-
 from hydra_core.base.digests import text_sha256
 from hydra_core.base.errors import HydraError
 from hydra_core.base.types import Catalog, Rule, SuccessSource
 from hydra_core.base.workspace import OUTCOME_MODELS
-from hydra_core.console import cache, replays
-from hydra_core.console.cache import ReplayKey, SetEntry
+from hydra_core.console import cache
+from hydra_core.console.cache import SetEntry, cached
 from hydra_core.console.demo import session
 from hydra_core.outcome_model.find import catalog_outcome_model
 from hydra_core.outcome_model.format import MANIFEST, load_outcome_model
 from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.replay.pricing import Prices
-from hydra_core.replay.replay import catalog_scores
-from hydra_core.replay.sweep import Sweep, sweep_by_value, sweep_catalog, sweep_own_value
+from hydra_core.replay.sweep import Sweep, sweep_by_value, sweep_own_value
 from hydra_core.replay.what_if import Replayed, replay_policy
 
 
@@ -109,7 +106,7 @@ def of_set(entry: SetEntry, catalog: Catalog, models: Sequence[str]) -> OutcomeM
     return None
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+@cached(16)
 def _loaded(folder: Path, mtime_ns: int) -> OutcomeModel:
     del mtime_ns
     return load_outcome_model(folder)
@@ -137,84 +134,48 @@ def ruled_sweep(
     """
     if rule is Rule.SHORTFALL:
         return cache.sweep(entry, catalog, weights, prices)
-    if catalog.success_source is not SuccessSource.SUCCESS_PROFILES:
-        return value_sweep(entry, catalog, catalog_outcome_model(catalog), prices)
-    made_of = replace(cache.replay_key(entry, catalog, catalog.policy.weights), prices=prices)
-    key = (made_of, _ids(catalog), catalog.policy, catalog.success_profiles)
-    return _by_profiles(key, entry.info.path, catalog)
-
-
-@st.cache_resource(max_entries=12, show_spinner="Replaying by success profiles")
-def _by_profiles(
-    key: tuple[ReplayKey, object, object, object], _path: Path, _catalog: Catalog
-) -> Sweep:
-    made_of = key[0]
-    evalset = cache.evalset(_path, made_of.evalset)
-    return sweep_own_value(
-        evalset, _catalog, cross_fitted=True, today=made_of.day, prices=made_of.prices
+    by_profiles = catalog.success_source is SuccessSource.SUCCESS_PROFILES
+    return value_sweep(
+        entry, catalog, None if by_profiles else catalog_outcome_model(catalog), prices
     )
 
 
-def replayed(entry: SetEntry, catalog: Catalog) -> Replayed:
+@cached(24, "Replaying by value")
+def value_sweep(
+    entry: SetEntry, catalog: Catalog, model: OutcomeModel | None, prices: Prices = Prices.TODAY
+) -> Sweep:
+    """The set under the value rule, for every V; queries that were learned on are cross-fitted.
+
+    Args:
+        model: What predicts; None for the catalog's success profiles.
+
+    Raises:
+        HydraError: They do not fit together.
+    """
+    evalset, today = cache.evalset(entry), date.today()
+    if model is None:
+        return sweep_own_value(evalset, catalog, cross_fitted=True, today=today, prices=prices)
+    return sweep_by_value(evalset, catalog, model, cross_fitted=True, today=today, prices=prices)
+
+
+def replayed(entry: SetEntry, catalog: Catalog, knob: float | None = None) -> Replayed:
     """The eval set routed by a catalog's own policy.
+
+    Args:
+        knob: tau or V of its rule, instead of its own.
 
     Raises:
         HydraError: They do not fit together; the message says what to do.
     """
     policy = catalog.policy
-    rule = Rule.SHORTFALL if policy.value_usd is None else policy.rule
+    by_value = policy.rule is Rule.VALUE and policy.value_usd is not None
+    rule = Rule.VALUE if by_value else Rule.SHORTFALL
     sweep = ruled_sweep(entry, catalog, rule, policy.weights)
-    return _replayed(replays.sweep_key(entry, sweep), policy.knob, catalog, sweep)
+    if knob is not None:
+        policy = replace(policy, value_usd=knob) if by_value else replace(policy, tau=knob)
+    return _replayed(replace(catalog, policy=policy), sweep)
 
 
-@st.cache_resource(max_entries=24, show_spinner=False)
-def _replayed(key: ReplayKey, knob: float, _catalog: Catalog, _sweep: Sweep) -> Replayed:
-    del key, knob
-    return replay_policy(_catalog, _sweep)
-
-
-def value_sweep(
-    entry: SetEntry, catalog: Catalog, model: OutcomeModel, prices: Prices = Prices.TODAY
-) -> Sweep:
-    """The set under the value rule, for every V; queries that were learned on are cross-fitted.
-
-    Raises:
-        HydraError: They do not fit together.
-    """
-    made_of = replace(cache.replay_key(entry, catalog, catalog.policy.weights), prices=prices)
-    key = (made_of, _ids(catalog), catalog.policy, model.digest)
-    return _value_sweep(key, entry.info.path, catalog, model)
-
-
-@st.cache_resource(max_entries=12, show_spinner="Replaying by value")
-def _value_sweep(
-    key: tuple[ReplayKey, object, object, str], _path: Path, _catalog: Catalog, _model: OutcomeModel
-) -> Sweep:
-    made_of = key[0]
-    return sweep_by_value(
-        cache.evalset(_path, made_of.evalset), _catalog, _model, cross_fitted=True,
-        today=made_of.day, prices=made_of.prices,
-    )  # fmt: skip
-
-
-def shortfall_sweep(entry: SetEntry, catalog: Catalog) -> Sweep:
-    """The set under the shortfall rule, also of a catalog that `cut_to` has made.
-
-    Raises:
-        HydraError: They do not fit together.
-    """
-    key = (cache.replay_key(entry, catalog, catalog.policy.weights), _ids(catalog))
-    return _shortfall_sweep(key, entry.info.path, entry.info.digest, catalog)
-
-
-@st.cache_resource(max_entries=12, show_spinner="Replaying")
-def _shortfall_sweep(
-    key: tuple[object, ...], _path: Path, _digest: str, _catalog: Catalog
-) -> Sweep:
-    del key
-    evalset = cache.evalset(_path, _digest)
-    return sweep_catalog(evalset, _catalog, catalog_scores(evalset, _catalog), today=date.today())
-
-
-def _ids(catalog: Catalog) -> tuple[str, ...]:
-    return tuple(model.id for model in catalog.models)
+@cached(24)
+def _replayed(catalog: Catalog, sweep: Sweep) -> Replayed:
+    return replay_policy(catalog, sweep)

@@ -6,6 +6,7 @@ import pytest
 from hydra_core.base.shipped import CATALOGS
 from hydra_core.base.types import CostBasis, Defences, StickyMode
 from hydra_core.catalog.schema import parse_catalog
+from hydra_core.console import cache, learned_models
 from hydra_core.console.catalog.view import (
     alone,
     conversation_note,
@@ -13,6 +14,7 @@ from hydra_core.console.catalog.view import (
     value_of,
     with_field,
 )
+from hydra_core.replay.what_if import what_if
 from tests.evalsets.sets import saved
 
 TEXT = (CATALOGS / "paper_five.yaml").read_text(encoding="utf-8")
@@ -83,3 +85,30 @@ def test_a_threshold_says_how_many_queries_ask_for_less(tmp_path):
     needs = np.array([[0.1, 0.2], [0.1, 0.9], [0.4, 0.4]])
     assert conversation_note("sticky.threshold", policy, evalset, needs).startswith("67 %")
     assert "continues a conversation" in conversation_note("sticky.mode", policy, evalset, needs)
+
+
+def test_a_field_tried_alone_is_replayed_although_its_text_was_replayed_before(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setenv("HYDRA_WORKSPACE", str(tmp_path))
+    entry = next(one for one in cache.evalsets() if one.key == "console_demo")
+    before = parse_catalog(TEXT)
+    after = parse_catalog(with_field(TEXT, "cost_basis", "realised"))
+    published = learned_models.replayed(entry, before)
+    tried, whole = (
+        what_if(published, learned_models.replayed(entry, one))
+        for one in (alone(before, after, "cost_basis"), after)
+    )
+    assert whole.comparison.flipped.size
+    np.testing.assert_array_equal(tried.comparison.flipped, whole.comparison.flipped)
+
+
+def test_a_setting_that_both_are_compared_at_stays_out_of_the_catalog(tmp_path, monkeypatch):
+    monkeypatch.setenv("HYDRA_WORKSPACE", str(tmp_path))
+    entry = next(one for one in cache.evalsets() if one.key == "console_demo")
+    catalog = parse_catalog(TEXT.replace("tau: 0.24", "tau: 0.19"))
+    own = catalog.policy
+    at = learned_models.replayed(entry, catalog, own.tau + 0.2)
+    assert at.catalog.policy.tau == own.tau + 0.2
+    sweep = learned_models.ruled_sweep(entry, catalog, own.rule, own.weights)
+    assert sweep.own_knob == own.tau

@@ -11,7 +11,7 @@ DEMO = {"set": "console_demo", "catalog": "paper_five"}
 
 def drawn(name="first", size=40):
     evalset = next(entry for entry in cache.evalsets() if entry.key == "console_demo")
-    opened = cache.evalset(evalset.info.path, evalset.info.digest)
+    opened = cache.evalset(evalset)
     sample = cache.store().ratings.draw(
         name, actor=Actor("ana", Role.PUBLISHER), evalset="console_demo",
         evalset_digest=opened.digest, dimensions=cache.bundle().dimensions,

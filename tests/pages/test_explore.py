@@ -48,7 +48,7 @@ def test_the_bounds_are_there_at_once_and_the_sentence_when_it_is_measured(page)
 def test_a_running_measurement_says_how_far_it_is(open_page):
     entry = next(one for one in cache.evalsets() if one.key == PAPER["set"])
     catalog = next(one.catalog for one in cache.catalogs() if one.key == PAPER["catalog"])
-    key = replays.sweep_key(entry, cache.sweep(entry, catalog, catalog.policy.weights))
+    key = cache.sweep_key(cache.sweep(entry, catalog, catalog.policy.weights))
     replays.tasks()._tasks["routability", key] = Task(done=3, total=8)
     (bar,) = open_page(PAGE, **PAPER).get("progress")
     assert bar.proto.value == 37

@@ -22,8 +22,8 @@ from hydra_core.catalog.editing.model_grid import add_model, cell_problems
 from hydra_core.catalog.profiles import mean_tokens
 from hydra_core.choosing.by_rate import Rehearsal, rehearse_profiles
 from hydra_core.choosing.sources.outcomes import outcomes_of_replay
-from hydra_core.console import cache, chosen_on, drafts, replays, widgets
-from hydra_core.console.cache import CatalogEntry, ReplayKey, SetEntry
+from hydra_core.console import cache, chosen_on, drafts, widgets
+from hydra_core.console.cache import CatalogEntry, SetEntry
 from hydra_core.console.drafts import Working
 from hydra_core.console.widgets import literal
 from hydra_core.replay.sweep import Sweep
@@ -155,7 +155,7 @@ def _success_rates(catalog: Catalog) -> tuple[dict[str, float], str]:
     entry = chosen_on.in_view(catalog)
     if entry is None:
         return profiles.benchmark_rates(catalog), "the benchmarks"
-    loaded = cache.evalset(entry.info.path, entry.info.digest)
+    loaded = cache.evalset(entry)
     ids = {model.id for model in catalog.models}
     known = {
         model: float(np.nanmean(loaded.quality[:, i]))
@@ -182,13 +182,12 @@ def _rehearsed(entry: SetEntry, catalog: Catalog) -> Rehearsal | None:
         sweep = cache.sweep(entry, catalog, catalog.policy.weights)
     except HydraError:
         return None  # not scored yet: nothing can be rehearsed
-    return _cached_rehearsal(replays.sweep_key(entry, sweep), sweep)
+    return _cached_rehearsal(sweep)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Rehearsing the rate on your models")
-def _cached_rehearsal(key: ReplayKey, _sweep: Sweep) -> Rehearsal | None:
-    del key
-    return rehearse_profiles(outcomes_of_replay(_sweep.data, _sweep.evalset))
+@cache.cached(8, "Rehearsing the rate on your models")
+def _cached_rehearsal(sweep: Sweep) -> Rehearsal | None:
+    return rehearse_profiles(outcomes_of_replay(sweep.data, sweep.evalset))
 
 
 def _benchmark_rates(catalog: Catalog) -> dict[str, Any]:

@@ -209,7 +209,7 @@ def _what_if(entry: CatalogEntry, working: Working, view: str) -> None:
     what_if_view.knob_deltas(
         found, chosen, before=names[0], after=names[1], fades=(_SUMMARY, _DETAILS)
     )
-    evalset = cache.evalset(chosen.info.path, chosen.info.digest)
+    evalset = cache.evalset(chosen)
     with st.container(key=_DETAILS):
         what_if_view.details(found, evalset, before=names[0], after=names[1])
 

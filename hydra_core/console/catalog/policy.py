@@ -279,7 +279,7 @@ def _effect(setting: _Setting, working: Working, catalog: Catalog, chosen: SetEn
     try:
         replayed = learned_models.replayed(chosen, working.published)
         if not decides_routes(setting.name):
-            evalset = cache.evalset(chosen.info.path, chosen.info.digest)
+            evalset = cache.evalset(chosen)
             needs = replayed.data.requirements
             return before + conversation_note(setting.name, catalog.policy, evalset, needs)
         changed = alone(working.published, catalog, setting.name)

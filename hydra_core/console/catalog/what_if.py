@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from hydra_core.base.intervals import Interval
 from hydra_core.base.spelling import signed, signed_usd, usd
 from hydra_core.base.types import Catalog, Rule
 from hydra_core.console import learned_models, selectors, tables, widgets
-from hydra_core.console.cache import ReplayKey, SetEntry
+from hydra_core.console.cache import SetEntry, cached
 from hydra_core.console.catalog.view import moved_by_pool, paired_steps
 from hydra_core.console.components.live_knob import Bar, LiveKnob, live_knob
 from hydra_core.console.drafts import Working
@@ -23,7 +22,6 @@ from hydra_core.console.figures.heat import HeatView, heat_figure
 from hydra_core.console.figures.shares import TrafficView, traffic_figure
 from hydra_core.console.figures.theme import model_colors
 from hydra_core.console.numbers import SYMBOLS, knob_text, points, policy_text
-from hydra_core.console.replays import sweep_key
 from hydra_core.console.view_result import Measure, Tile
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.evalset import EvalSet
@@ -302,7 +300,7 @@ def knob_deltas(
         LiveKnob(
             rule,
             now,
-            _steps(tuple(sweep_key(chosen, sweep) for sweep in sweeps), found, sweeps),
+            _steps(sweeps, found),
             model_colors(models, widgets.colors()),
             tiles(found, before, after),
             bars=tuple(
@@ -318,13 +316,10 @@ def knob_deltas(
     _cautions(found)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _steps(
-    keys: tuple[ReplayKey, ...], _found: WhatIf, _sweeps: tuple[Sweep, Sweep]
-) -> pd.DataFrame:
+@cached(8)
+def _steps(sweeps: tuple[Sweep, Sweep], _found: WhatIf) -> pd.DataFrame:
     """No setting of the knob changes them: a release does not wait for them again."""
-    del keys
-    return paired_steps(_found, *_sweeps)
+    return paired_steps(_found, *sweeps)
 
 
 def _sweeps(found: WhatIf, chosen: SetEntry) -> tuple[Sweep, Sweep] | None:
@@ -406,16 +401,8 @@ def compared(
     Args:
         knob: tau or V of the rule of both, instead of each catalog's own.
     """
-    if knob is not None:
-        field = "value_usd" if after.policy.rule is Rule.VALUE else "tau"
-        before, after = (
-            replace(c, policy=replace(c.policy, **{field: knob}))  # type: ignore[arg-type]
-            for c in (before, after)
-        )
     try:
-        return what_if(
-            learned_models.replayed(chosen, before), learned_models.replayed(chosen, after)
-        )
+        return what_if(*(learned_models.replayed(chosen, one, knob) for one in (before, after)))
     except HydraError as error:
         widgets.problem(error)
     except ValueError as error:

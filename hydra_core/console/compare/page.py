@@ -49,7 +49,7 @@ def compare(entry: SetEntry, catalog: Catalog) -> None:
         if learned is None:
             return
         both_sides = (a, sweep_of(entry, a, own)), (b, sweep_of(entry, b, own))
-        both = replays.paired(entry, *both_sides, own, learned)
+        both = replays.paired(*both_sides, own, learned)
     except (HydraError, ValueError) as error:
         st.warning(widgets.literal(str(error)), icon=":material/link_off:")
         make_catalog.offer(entry)

@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from hydra_core.console import replays, tables
-from hydra_core.console.cache import ReplayKey, SetEntry
+from hydra_core.console.cache import SetEntry, cached, sweep_key
 from hydra_core.console.compare.state import POLICIES
 from hydra_core.console.compare.view import Kind, Side, side_run
 from hydra_core.console.tasks import Task
@@ -54,8 +54,7 @@ def significance(
     if learned is None:
         return
     pairs = tuple((side, sweep_of(entry, side, own)) for side in sides)
-    keys = tuple(replays.sweep_key(entry, sweep) for _, sweep in (*pairs, ("", own)))
-    table = _table(sides, keys, [sweep for _, sweep in pairs], own, learned)
+    table = _table(pairs, own, learned)
     _standings(table)
     _pairs(table)
     st.caption(literal(" ".join(table.methods)))
@@ -79,24 +78,19 @@ def _picked(own: Sweep, options: Mapping[str, Side], now: tuple[Side, Side]) -> 
     return [here.get(name, options[name]) for name in ids]
 
 
-@st.cache_resource(max_entries=12, show_spinner="Resampling the queries 10,000 times")
+@cached(12, "Resampling the queries 10,000 times")
 def _table(
-    sides: Sequence[Side],
-    keys: tuple[ReplayKey, ...],
-    _sweeps: Sequence[Sweep],
-    _own: Sweep,
-    _learned: Mapping[str, BaselineRun],
+    sides: tuple[tuple[Side, Sweep], ...], own: Sweep, _learned: Mapping[str, BaselineRun]
 ) -> SignificanceTable:
-    del keys
     entries: list[Entry] = []
     spend = None
-    for side, sweep in zip(sides, _sweeps, strict=True):
+    for side, sweep in sides:
         run = side_run(side, sweep, spend, _learned)
         spend = float(run.cost_usd.mean()) if spend is None else spend
         entries.append(Entry(run, _chosen(side, sweep)))
-    strong = constant_run(_own.data, costliest(_own.data))
+    strong = constant_run(own.data, costliest(own.data))
     rng = np.random.default_rng(0)
-    return significance_table(entries, strong, _own.evalset.clusters, rng=rng)
+    return significance_table(entries, strong, own.evalset.clusters, rng=rng)
 
 
 def _chosen(side: Side, sweep: Sweep) -> str:
@@ -188,7 +182,7 @@ def fitted(entry: SetEntry, sweep: Sweep, sides: Sequence[Side]) -> dict[str, Ba
 
 
 def _fit(entry: SetEntry, sweep: Sweep, name: str) -> Task:
-    key = ("baseline", name, replays.sweep_key(entry, sweep))
+    key = ("baseline", name, sweep_key(sweep))
 
     def work(task: Task) -> BaselineRun:
         texts = sweep.evalset.require_texts(name).iloc[sweep.data.rows].tolist()

@@ -341,7 +341,7 @@ def show(place: DeltaGenerator) -> None:
         drawn = choose(chosen)
     selectors.write(_LINK)
     try:
-        opened = cache.evalset(chosen.info.path, chosen.info.digest)
+        opened = cache.evalset(chosen)
         found = load_scores(opened, cache.bundle().fingerprint)
         if opened.texts is None:
             widgets.empty(

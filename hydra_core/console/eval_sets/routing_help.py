@@ -59,7 +59,7 @@ def _measurement(entry: SetEntry, sweep: Sweep) -> tuple[Hashable, Callable[[Tas
         texts = sweep.evalset.require_texts("the measurement").iloc[sweep.data.rows]
         return routability(sweep.data, texts.tolist(), progress=task.progress)
 
-    return ("routability", replays.sweep_key(entry, sweep)), work
+    return ("routability", cache.sweep_key(sweep)), work
 
 
 def limits(known: PerfectRouter, task: Task | None, *, texts: bool) -> None:
@@ -130,7 +130,7 @@ def _figures(known: PerfectRouter, middle: float, *, texts: bool) -> None:
 def who_solves(evalset: EvalSet, sweep: Sweep | None) -> None:
     """The upset plot, of all queries or of those that the router sends to one model."""
     sent = None if sweep is None else _sent_to(sweep)
-    whole = replays.upset(evalset.digest, evalset)
+    whole = replays.upset(evalset)
     found = whole if sent is None else upset_view(evalset, sent)
     if found is None:
         st.info("No query has an outcome of every model, so there is no pattern to count.")
@@ -168,7 +168,7 @@ def _sent_to(sweep: Sweep) -> IntArray | None:
 
 def costs(evalset: EvalSet) -> None:
     """How costs per query are spread."""
-    view = replays.spread(evalset.digest, evalset)
+    view = replays.spread(evalset)
     if view is None:
         st.info("This eval set has no costs.")
         return
@@ -192,7 +192,7 @@ def difficulty_by(evalset: EvalSet) -> None:
     by = ways[0]
     if len(ways) > 1:
         by = widgets.switch("By", ways, "explore.by", str.capitalize)
-    found = replays.difficulties(evalset.digest, by, evalset)
+    found = replays.difficulties(evalset, by)
     if not found:
         st.info("No query has an outcome of every model.")
         return
@@ -259,14 +259,14 @@ def replayed(entry: SetEntry, catalog: Catalog) -> Sweep | None:
     """The set under the catalog's pool; None after saying why it cannot be replayed."""
     try:
         if st.session_state.get(ASKED) == entry.key:
-            loaded = cache.evalset(entry.info.path, entry.info.digest)
+            loaded = cache.evalset(entry)
             if loaded.texts is not None and not scoring.score_now(entry, loaded):
                 return None
         return cache.sweep(entry, catalog, catalog.policy.weights)
     except HydraError as error:
         title = "This set cannot be replayed with this catalog"
         widgets.toned("info", str(error), title, "link_off")
-        if cache.evalset(entry.info.path, entry.info.digest).is_log:
+        if cache.evalset(entry).is_log:
             link(COLLECT, "Have every model answer a sample")
         else:
             make_catalog.offer(entry)
@@ -279,13 +279,13 @@ def explore(entry: SetEntry, catalog: Catalog) -> None:
     if sweep is not None:
         task = predicted(entry, sweep)
         texts = sweep.evalset.texts is not None
-        limits(replays.perfect(entry, sweep), task, texts=texts)
+        limits(replays.perfect(sweep), task, texts=texts)
         widgets.notes(sweep)
     # both read the texts again, under the catalog's predictor
     views = tuple(one for one in _VIEWS if texts or one not in (_PREDICTED, _READING))
     view = widgets.switch("View", views, "explore.view")
     try:
-        evalset = sweep.evalset if sweep else cache.evalset(entry.info.path, entry.info.digest)
+        evalset = sweep.evalset if sweep else cache.evalset(entry)
     except HydraError as error:
         widgets.problem(error)
         return
@@ -325,7 +325,7 @@ def readings_compared(entry: SetEntry, sweep: Sweep) -> None:
         )
 
     found: tuple[AblatedReading, ...] | None = measured(
-        ("readings", replays.sweep_key(entry, sweep)),
+        ("readings", cache.sweep_key(sweep)),
         work,
         f"**What does each part of reading a message add?** The console scores all "
         f"{sweep.evalset.n:,} messages again: with fewer tokens, without the signal prefix, and "

@@ -228,7 +228,7 @@ def show(entry: SetEntry) -> None:
     if LATER in st.session_state:
         widgets.problem(st.session_state.pop(LATER))
     try:
-        loaded = cache.evalset(entry.info.path, entry.info.digest)
+        loaded = cache.evalset(entry)
     except HydraError as error:
         widgets.problem(error)
         return

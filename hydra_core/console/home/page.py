@@ -29,7 +29,7 @@ from hydra_core.console import (
     view_result,
     widgets,
 )
-from hydra_core.console.cache import CatalogEntry, ReplayKey, SetEntry
+from hydra_core.console.cache import CatalogEntry, SetEntry
 from hydra_core.console.catalog.view import pool_table
 from hydra_core.console.demo import panel, session
 from hydra_core.console.figures.frontier import frontier_figure
@@ -38,7 +38,7 @@ from hydra_core.console.home import view
 from hydra_core.console.numbers import RULES, knob_text, policy_text
 from hydra_core.console.view_frontier import Axes, frontier_view
 from hydra_core.console.widgets import literal
-from hydra_core.replay.evaluation import Evaluation, evaluate
+from hydra_core.replay.evaluation import Evaluation
 from hydra_core.replay.sweep import Sweep
 from hydra_core.replay.verdict import VerdictLabel
 
@@ -200,24 +200,14 @@ def _more(catalog: Catalog, rule: Rule) -> Catalog | None:
 
 def _current(used: InUse) -> Evaluation:
     tuning = state.get()
-    return _evaluated(used.entry, used.sweep, tuning.knob_for(used.sweep), tuning.baseline)
+    return replays.evaluated(used.sweep, tuning.knob_for(used.sweep), tuning.baseline)
 
 
 def _learned(used: InUse) -> Evaluation | None:
     """The set under the value rule; None where that is in force, or not learned."""
     if used.learned is None:
         return None
-    return _evaluated(used.entry, used.learned, used.learned.own_knob, None)
-
-
-def _evaluated(entry: SetEntry, sweep: Sweep, knob: float, baseline: str | None) -> Evaluation:
-    return _cached(replays.sweep_key(entry, sweep), knob, baseline, sweep)
-
-
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _cached(key: ReplayKey, knob: float, baseline: str | None, _sweep: Sweep) -> Evaluation:
-    del key
-    return evaluate(_sweep, knob, baseline)
+    return replays.evaluated(used.learned, used.learned.own_knob)
 
 
 def _result(used: InUse) -> None:

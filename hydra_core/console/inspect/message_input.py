@@ -177,7 +177,7 @@ def _picker(field: str) -> None:
 def _queries(entry: cache.SetEntry, wanted: str) -> dict[str, str]:
     """Label -> text of the first queries of an eval set that contain `wanted`."""
     try:
-        evalset = cache.evalset(entry.info.path, entry.info.digest)
+        evalset = cache.evalset(entry)
     except HydraError as error:
         widgets.problem(error)
         return {}

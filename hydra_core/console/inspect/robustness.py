@@ -81,7 +81,7 @@ class Wanted:
         """
         if self.entry is None:
             return list(self.pasted), [detect(text) for text in self.pasted]
-        loaded = cache.evalset(self.entry.info.path, self.entry.info.digest)
+        loaded = cache.evalset(self.entry)
         return set_messages(loaded, self.most)
 
 
@@ -98,7 +98,7 @@ def start(wanted: Wanted) -> Task:
     """
     texts, languages = wanted.messages()
     wordings = {} if wanted.entry is None else other_wordings(
-        cache.evalset(wanted.entry.info.path, wanted.entry.info.digest)
+        cache.evalset(wanted.entry)
     )  # fmt: skip
     families, predictor = wanted.families, cache.predictor()
 
@@ -379,7 +379,7 @@ def _percent(rate: Interval) -> tuple[str, str]:
 def run(entry: SetEntry, catalog: Catalog) -> None:
     """The controls, then the work or what was found."""
     require_bundle(catalog, cache.bundle().fingerprint)
-    texts = cache.evalset(entry.info.path, entry.info.digest).texts is not None
+    texts = cache.evalset(entry).texts is not None
     with st.container(border=True):
         left, right = st.columns([9, 2], vertical_alignment="bottom", gap="small")
         with left:

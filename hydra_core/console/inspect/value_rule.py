@@ -141,7 +141,7 @@ def _texts(valued: Valuation) -> dict[str, str]:
     """Texts of the learned set by query id, where that set is here and has texts."""
     digest = valued.valuer.evalset_digest
     entry = next((one for one in cache.evalsets() if one.info.digest == digest), None)
-    loaded = None if entry is None else cache.evalset(entry.info.path, digest)
+    loaded = None if entry is None else cache.evalset(entry)
     if loaded is None or loaded.texts is None:
         return {}
     return dict(zip(loaded.query_ids, loaded.texts.tolist(), strict=True))
@@ -187,21 +187,20 @@ def mean_answers(catalog: Catalog) -> Answers:
     for entry in sets:
         if entry.info.problem or not ids & set(entry.info.models):
             continue
-        means = _means(entry.info.digest, cache.evalset(entry.info.path, entry.info.digest))
+        means = _means(cache.evalset(entry))
         known = {name: mean for name, mean in means.items() if name in ids}
         if known:
             return Answers(known, entry.info.name)
     return Answers({})
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _means(digest: str, _evalset: EvalSet) -> dict[str, float]:
+@cache.cached(32)
+def _means(evalset: EvalSet) -> dict[str, float]:
     """Model id -> mean tokens of its answers, of those that have some."""
-    del digest
-    written = _evalset.extras.get("output_tokens")
+    written = evalset.extras.get("output_tokens")
     if written is None:
         return {}
     known: BoolArray = np.asarray(np.isfinite(written).any(axis=0))
     return {
-        name: float(np.nanmean(written[:, i])) for i, name in enumerate(_evalset.models) if known[i]
+        name: float(np.nanmean(written[:, i])) for i, name in enumerate(evalset.models) if known[i]
     }

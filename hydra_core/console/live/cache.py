@@ -11,14 +11,12 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import streamlit as st
-
 from hydra_core.base.errors import HydraError
 from hydra_core.base.shipped import SAMPLE_DATA
 from hydra_core.base.types import Catalog
-from hydra_core.console import cache
-from hydra_core.console.cache import SetEntry
+from hydra_core.console.cache import SetEntry, cached
 from hydra_core.console.demo import session
+from hydra_core.console.replays import requirements
 from hydra_core.decision_log.reading import read_log
 from hydra_core.live.flight.folders import FlightFolder, list_flights, load
 from hydra_core.live.flight.settings import Flight, Metric
@@ -26,7 +24,6 @@ from hydra_core.live.flight.table import Rows
 from hydra_core.live.off_policy import LoggedValue, NoOverlapError, logged_value
 from hydra_core.live.shadow import Shadow, shadow
 from hydra_core.live.traffic import Traffic, traffic_of
-from hydra_core.replay.replay import catalog_scores
 
 if TYPE_CHECKING:
     from hydra_core.live.canary import CanaryReport
@@ -77,7 +74,7 @@ def _stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:
     return tuple(sorted(found))
 
 
-@st.cache_resource(max_entries=4, show_spinner="Reading the log")
+@cached(4, "Reading the log")
 def traffic(key: LogKey) -> Traffic:
     """The decisions of a log.
 
@@ -88,7 +85,7 @@ def traffic(key: LogKey) -> Traffic:
     return traffic_of(read_log(key.folder, since=since))
 
 
-@st.cache_resource(max_entries=4, show_spinner=False)
+@cached(4)
 def canary(key: LogKey, digest: str, limit: float) -> CanaryReport:
     """How a canary does, as the service itself computes it.
 
@@ -102,71 +99,61 @@ def canary(key: LogKey, digest: str, limit: float) -> CanaryReport:
                          limit)  # fmt: skip
 
 
-@st.cache_resource(max_entries=8, show_spinner="Replaying the log")
-def shadowed(key: LogKey, digest: str, _catalog: Catalog, today: date) -> Shadow:
+@cached(8, "Replaying the log")
+def shadowed(key: LogKey, catalog: Catalog) -> Shadow:
     """A second catalog on the log.
 
     Raises:
         HydraError: It cannot be replayed.
     """
-    del digest
-    return shadow(traffic(key), _catalog, today)
+    return shadow(traffic(key), catalog, date.today())
 
 
-@st.cache_resource(max_entries=8, show_spinner="Weighing what was explored")
-def worth(key: LogKey, digest: str, _catalog: Catalog, today: date) -> LoggedValue | str:
+@cached(8, "Weighing what was explored")
+def worth(key: LogKey, catalog: Catalog) -> LoggedValue | str:
     """A catalog's estimated quality on the log, or why the log cannot say.
 
     Raises:
         HydraError: The catalog cannot be replayed.
     """
-    del digest
     try:
-        return logged_value(traffic(key), _catalog, today)
+        return logged_value(traffic(key), catalog, date.today())
     except NoOverlapError as error:
         return str(error)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
-def drifted(key: LogKey, digest: str, _catalog: Catalog, _entry: SetEntry) -> tuple[Drift, ...]:
-    """The log's requirements against an eval set; `digest` of both.
+@cached(8)
+def drifted(key: LogKey, catalog: Catalog, entry: SetEntry) -> tuple[Drift, ...]:
+    """The log's requirements against an eval set.
 
     Raises:
         HydraError: The set is not scored by the catalog's predictor.
     """
     from hydra_core.live.drift import drift
 
-    del digest
-    scored = scored_by(traffic(key), _catalog)
-    reference = catalog_scores(cache.evalset(_entry.info.path, _entry.info.digest), _catalog)
-    return drift(scored, reference, _catalog.dimensions)
+    scored = scored_by(traffic(key), catalog)
+    return drift(scored, requirements(entry, catalog), catalog.dimensions)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
-def bursts(key: LogKey, digest: str, _catalog: Catalog) -> tuple[Burst, ...]:
-    """Windows of the log that ask for something else than the rest; `digest` of the catalog.
+@cached(8)
+def bursts(key: LogKey, catalog: Catalog) -> tuple[Burst, ...]:
+    """Windows of the log that ask for something else than the rest.
 
     Raises:
         HydraError: No decision was scored by its predictor.
     """
     from hydra_core.live.drift import bursts_of
 
-    del digest
-    return bursts_of(scored_by(traffic(key), _catalog), _catalog.dimensions)
+    return bursts_of(scored_by(traffic(key), catalog), catalog.dimensions)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Grouping requests")
-def clusters(
-    key: LogKey, digest: str, _catalog: Catalog, _entry: SetEntry | None
-) -> tuple[Region, ...]:
-    """Group the requests of the log, with what is known about each group; `digest` of both."""
+@cached(8, "Grouping requests")
+def clusters(key: LogKey, catalog: Catalog, entry: SetEntry | None) -> tuple[Region, ...]:
+    """Group the requests of the log, with what is known about each group."""
     from hydra_core.live.regions import regions
 
-    del digest
-    reference = None
-    if _entry is not None:
-        reference = catalog_scores(cache.evalset(_entry.info.path, _entry.info.digest), _catalog)
-    return regions(scored_by(traffic(key), _catalog), reference)
+    reference = None if entry is None else requirements(entry, catalog)
+    return regions(scored_by(traffic(key), catalog), reference)
 
 
 def scored_by(found: Traffic, catalog: Catalog) -> Traffic:
@@ -190,13 +177,13 @@ def flights() -> tuple[FlightFolder, ...]:
     return list_flights(session.folder() / "flights", SAMPLE_DATA)
 
 
-@st.cache_resource(max_entries=4, show_spinner="Reading the table")
+@cached(4, "Reading the table")
 def opened(folder: FlightFolder) -> tuple[Flight, Rows]:
     """Load a flight's settings and table."""
     return load(folder)
 
 
-@st.cache_resource(max_entries=16, show_spinner="Comparing the arms")
+@cached(16, "Comparing the arms")
 def report(folder: FlightFolder, reading: Reading, adjust: bool) -> FlightReport:
     """Compute a flight's figures."""
     from hydra_core.live.flight.analysis import analyse
@@ -205,7 +192,7 @@ def report(folder: FlightFolder, reading: Reading, adjust: bool) -> FlightReport
     return analyse(rows, flight, reading=reading, adjust=adjust)
 
 
-@st.cache_resource(max_entries=16, show_spinner="Comparing the arms in each team")
+@cached(16, "Comparing the arms in each team")
 def teams(folder: FlightFolder, reading: Reading, adjust: bool) -> TeamParts | None:
     """Compute a flight's figures inside each team; None where it names no teams."""
     from hydra_core.live.flight.analysis import by_team
@@ -214,7 +201,7 @@ def teams(folder: FlightFolder, reading: Reading, adjust: bool) -> TeamParts | N
     return by_team(rows, flight, reading=reading, adjust=adjust)
 
 
-@st.cache_resource(max_entries=64, show_spinner="Looking at every day")
+@cached(64, "Looking at every day")
 def path(folder: FlightFolder, metric: Metric, arm: str, reading: Reading, adjust: bool) -> Effect:
     """Compute one metric's effect after each day."""
     from hydra_core.live.flight.analysis import looks

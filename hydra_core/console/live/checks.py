@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from pathlib import Path
 
 import pandas as pd
@@ -44,7 +43,7 @@ def shadowing(look: LogView) -> None:
         st.info("Publish a second catalog to see how it would route this traffic.")
         return
     other = others[key]
-    found = cache_live.shadowed(look.key, other.digest, other, date.today())
+    found = cache_live.shadowed(look.key, other)
     change = "–" if found.cost is None else found.cost.change.scaled(100.0).text("%")
     then = found.billed
     billed = None if then is None else f"{signed(100 * then.change.value)} % against the bill"
@@ -109,7 +108,7 @@ def _others(catalog: Catalog) -> dict[str, Catalog]:
 
 def _worth(look: LogView, other: Catalog, key: str) -> None:
     """The second catalog's quality, only where the log can say."""
-    found = cache_live.worth(look.key, other.digest, other, date.today())
+    found = cache_live.worth(look.key, other)
     if isinstance(found, str):
         st.info(literal(f"Its quality cannot be estimated: {found}."), icon=":material/block:")
         return
@@ -156,8 +155,7 @@ def _changed(look: LogView) -> tuple[str, ...]:
     if entry is None:
         return ()
     try:
-        digest = catalog.digest + entry.info.digest
-        found = cache_live.drifted(look.key, digest, catalog, entry)
+        found = cache_live.drifted(look.key, catalog, entry)
     except HydraError:
         return ()  # nothing was scored by its predictor: the view Drift says so
     return tuple(one.dimension for one in found if one.verdict == "changed")
@@ -195,8 +193,7 @@ def drifting(look: LogView) -> None:
     _bursts(look, catalog)
     found: tuple[Drift, ...] = ()
     if entry is not None:
-        digest = catalog.digest + entry.info.digest
-        found = cache_live.drifted(look.key, digest, catalog, entry)
+        found = cache_live.drifted(look.key, catalog, entry)
         widgets.toned(*drift_text(found))
         with st.container(border=True):
             widgets.figure(
@@ -228,7 +225,7 @@ def drifting(look: LogView) -> None:
 
 def _bursts(look: LogView, catalog: Catalog) -> None:
     """Windows whose requests are of another kind than the rest, and what to do."""
-    found = cache_live.bursts(look.key, catalog.digest, catalog)
+    found = cache_live.bursts(look.key, catalog)
     if not found:
         return
     widgets.toned(*burst_text(found))
@@ -251,8 +248,7 @@ def _bursts(look: LogView, catalog: Catalog) -> None:
 def unknown(look: LogView) -> None:
     """Show groups of requests that no evidence covers."""
     catalog, entry = look.catalog, _evalset(look.catalog)
-    digest = catalog.digest + (entry.info.digest if entry else "")
-    found = cache_live.clusters(look.key, digest, catalog, entry)
+    found = cache_live.clusters(look.key, catalog, entry)
     widgets.toned(*region_text(found))
     column = st.column_config
     tables.kept(

@@ -23,7 +23,7 @@ from hydra_core.console import (
     widgets,
 )
 from hydra_core.console.access import identity
-from hydra_core.console.cache import CatalogEntry, ReplayKey, SetEntry
+from hydra_core.console.cache import CatalogEntry, SetEntry
 from hydra_core.console.catalog import models as catalog_models
 from hydra_core.console.catalog import what_if as what_if_tables
 from hydra_core.console.drafts import Working
@@ -37,8 +37,6 @@ from hydra_core.console.widgets import literal
 from hydra_core.export import provenance as release_facts
 from hydra_core.export.release import with_policy
 from hydra_core.outcome_model.find import catalog_outcome_model
-from hydra_core.replay.evaluation import Evaluation, evaluate
-from hydra_core.replay.sweep import Sweep
 from hydra_core.replay.what_if import what_if
 from hydra_core.store.merge import Choice, MergeResult, Path, three_way
 from hydra_core.store.records import NewerRevisionError
@@ -168,13 +166,7 @@ def _side(chosen: SetEntry, catalog: Catalog) -> Side:
     policy = catalog.policy
     rule = Rule.SHORTFALL if policy.value_usd is None else policy.rule
     sweep = learned_models.ruled_sweep(chosen, catalog, rule, policy.weights)
-    return Side(replayed, _evaluated(replays.sweep_key(chosen, sweep), policy.knob, sweep))
-
-
-@st.cache_resource(max_entries=32, show_spinner="Comparing with the best fixed mix")
-def _evaluated(key: ReplayKey, knob: float, _sweep: Sweep) -> Evaluation:
-    del key
-    return evaluate(_sweep, knob)
+    return Side(replayed, replays.evaluated(sweep, policy.knob))
 
 
 def _before_and_after(chosen: SetEntry | None, before: Side | None, after: Side) -> None:

@@ -35,7 +35,7 @@ def tune(entry: SetEntry, catalog: Catalog) -> None:
     if sweep.rule is Rule.VALUE and tuning.value_usd is None:
         state.turn(Rule.VALUE, knob)  # so that every page speaks of the same V
     axes = Axes(tuning.x, tuning.y, tuning.baseline_on(sweep.data))
-    imported = replays.imported(entry, sweep, axes.baseline)
+    imported = replays.imported(sweep, axes.baseline)
     top = st.container()
     wide, narrow = st.columns([7, 2.6], gap="small")
     with wide.container(border=True):
@@ -52,10 +52,10 @@ def tune(entry: SetEntry, catalog: Catalog) -> None:
     with top:
         replays.band(sweep)
         evaluation = evaluate(sweep, knob, axes.baseline)
-        held_out = tune_knob.held_out(entry, evaluation)
+        held_out = tune_knob.held_out(evaluation)
         tune_knob.live(evaluation)  # above all that changes its height, so that it never slips away
         with st.container(key=tune_knob.VERDICT):
-            tune_knob.result(evaluation, entry, held_out)
+            tune_knob.result(evaluation, held_out)
     widgets.paint()
     with narrow:
         tune_details.controls(evaluation, pinned, held_out, entry)
@@ -110,9 +110,7 @@ def _refused(error: HydraError, entry: SetEntry, catalog: Catalog) -> None:
     """Why this rule cannot be replayed here, and what to do; the other rule stays in reach."""
     if catalog.success_source is not None:
         tune_knob.rule(catalog)
-    if isinstance(error, EvalSetError) and not scoring.vectors_now(
-        cache.evalset(entry.info.path, entry.info.digest)
-    ):
+    if isinstance(error, EvalSetError) and not scoring.vectors_now(cache.evalset(entry)):
         return
     if isinstance(error, MismatchError) and state.get().rule_for(catalog) is Rule.SHORTFALL:
         st.warning(widgets.literal(str(error)), icon=":material/link_off:")

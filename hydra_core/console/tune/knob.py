@@ -12,7 +12,6 @@ from hydra_core.base.spelling import signed, usd
 from hydra_core.base.types import Catalog, Rule
 from hydra_core.choosing.aims import Aim, aim_at
 from hydra_core.console import replays, state, widgets
-from hydra_core.console.cache import SetEntry
 from hydra_core.console.components.live_knob import Bar, LiveKnob, Point, live_knob
 from hydra_core.console.figures.theme import model_colors
 from hydra_core.console.frame import LEARNED, link
@@ -34,7 +33,7 @@ def _where(sweep: Sweep, knob: float) -> Where:
     return tuning.evalset, tuning.catalog, sweep.rule, knob, sweep.weights
 
 
-def held_out(entry: SetEntry, evaluation: Evaluation) -> CrossFit | None:
+def held_out(evaluation: Evaluation) -> CrossFit | None:
     """What the aim in force comes to on queries its setting was not chosen on.
 
     None where no aim was set, or the knob is not where the aim puts it.
@@ -46,7 +45,7 @@ def held_out(entry: SetEntry, evaluation: Evaluation) -> CrossFit | None:
         serves = setting(sweep, aim) == evaluation.knob
     except InfeasibleError:
         return None
-    return replays.held_out(entry, sweep, aim) if serves else None
+    return replays.held_out(sweep, aim) if serves else None
 
 
 def setting(sweep: Sweep, aim: Aim) -> float:
@@ -59,7 +58,7 @@ def setting(sweep: Sweep, aim: Aim) -> float:
     return sweep.curve.tidy(at.knob)
 
 
-def result(evaluation: Evaluation, entry: SetEntry, held_out: CrossFit | None) -> None:
+def result(evaluation: Evaluation, held_out: CrossFit | None) -> None:
     """The result at the point, what its interval does not cover, and the check that covers it."""
     widgets.verdict_box(evaluation.verdict)
     if held_out is not None and not evaluation.weights_edited:
@@ -83,7 +82,7 @@ def result(evaluation: Evaluation, entry: SetEntry, held_out: CrossFit | None) -
         on_click=lambda: st.session_state.__setitem__(_CHECKED, here),
     )
     if st.session_state.get(_CHECKED) == here:
-        _checked(evaluation, entry)
+        _checked(evaluation)
 
 
 def _on_other_queries(held_out: CrossFit, rule: Rule) -> None:
@@ -101,9 +100,9 @@ def _on_other_queries(held_out: CrossFit, rule: Rule) -> None:
     )
 
 
-def _checked(evaluation: Evaluation, entry: SetEntry) -> None:
+def _checked(evaluation: Evaluation) -> None:
     try:
-        found = replays.cross_fitted_check(entry, evaluation)
+        found = replays.cross_fitted_check(evaluation.sweep, round(evaluation.router.qr.value, 4))
     except (HydraError, ValueError) as error:
         st.warning(literal(str(error)), icon=":material/error:")
         return

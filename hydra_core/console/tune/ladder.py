@@ -6,22 +6,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-import numpy as np
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.spelling import signed
 from hydra_core.base.types import LEVEL_DIMENSION, Catalog, Rule, SuccessSource
 from hydra_core.catalog.schema import parse_catalog
-from hydra_core.choosing.lift import ends
 from hydra_core.choosing.sources.catalog_blocks import start_of, unfitted, with_source
 from hydra_core.choosing.sources.ladder import Ladder, ladder_of_replay
 from hydra_core.choosing.sources.rungs import COUPLING, NAMES, NEEDS, Kind, Rung
 from hydra_core.console import cache, drafts, learned_models, replays, selectors, widgets
 from hydra_core.console.cache import SetEntry
-from hydra_core.console.figures.intervals import IntervalsView, Series, intervals_figure
+from hydra_core.console.figures.intervals import IntervalsView, intervals_figure, ranged
 from hydra_core.console.frame import PUBLISH, link
 from hydra_core.console.tasks import Task
+from hydra_core.console.tune import view_learned
 from hydra_core.console.widgets import colors, figure, literal
 from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.outcome_model.raw import Predicted
@@ -90,13 +89,13 @@ def _compared(entry: SetEntry, catalog: Catalog, model: OutcomeModel | None, tra
         HydraError: The set cannot be replayed under the catalog.
     """
     bare = _unfitted(catalog)
-    sweep = learned_models.shortfall_sweep(entry, bare)
+    sweep = cache.sweep(entry, bare, bare.policy.weights)
     data, evalset, start = sweep.data, sweep.evalset, start_of(bare, sweep.data)
     predicted: Predicted | None = None
     learned = "" if model is None else model.digest
     if model is not None:
         predicted = learned_models.value_sweep(entry, bare, model).data.with_outcomes.predicted
-    key = ("ladder", replays.sweep_key(entry, sweep), data.pool.ids, learned, traffic)
+    key = ("ladder", cache.sweep_key(sweep), learned, traffic)
 
     def work(task: Task) -> Ladder:
         return ladder_of_replay(
@@ -172,7 +171,7 @@ def _take(entry: SetEntry, rung: Rung) -> None:
     pair = selectors.current()
     if pair is None:
         return
-    evalset = cache.evalset(entry.info.path, entry.info.digest)
+    evalset = cache.evalset(entry)
     outcomes, source = rung.cross_fitted.ranked.outcomes, pair[1].key
 
     def taken(text: str) -> str:
@@ -243,23 +242,9 @@ def headline(found: Ladder) -> tuple[bool, str, str]:
 
 def lifts_view(found: Ladder) -> IntervalsView:
     """The mean lift of every source with its interval."""
-    known = [one for one in found.rungs if one.lift is not None]
-    low, high = (np.array(values) for values in zip(*map(_ends, known), strict=True))
-    value = np.array([0.0 if one.lift is None else 100 * one.lift.mean.value for one in known])
-    return IntervalsView(
-        tuple(NAMES[one.kind] for one in known),
-        (Series("Lift", value, low, high),),
-        "Quality above fixed mixes at equal cost, percentage points",
-        format="+.1f",
-        unit=" pp",
-        lines=((0.0, "as a fixed mix"),),
+    return view_learned.lifts_view(
+        [ranged(NAMES[one.kind], one.lift.mean) for one in found.rungs if one.lift is not None]
     )
-
-
-def _ends(rung: Rung) -> tuple[float, float]:
-    assert rung.lift is not None
-    low, high = (np.nan if end is None else 100.0 * end for end in ends(rung.lift.mean))
-    return low, high
 
 
 def in_force(catalog: Catalog) -> Kind:

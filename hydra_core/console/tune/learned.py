@@ -75,7 +75,7 @@ def start(
     record = audit_recorder(me, store, folder)
     require_free_folder(folder, force=False)
     require_bundle(catalog, cache.bundle().fingerprint)
-    evalset = cache.evalset(entry.info.path, entry.info.digest)
+    evalset = cache.evalset(entry)
     predictor = cache.predictor()
     bundle = predictor.bundle
     specs = [catalog.model(name) for name in (*models, *rates)]
@@ -350,7 +350,7 @@ def choose(entry: SetEntry, catalog: Catalog) -> tuple[str, ...]:
 
 def groups_are_traffic(entry: SetEntry) -> bool:
     """Ask, where a set has groups, whether they are real kinds of traffic."""
-    queries = cache.evalset(entry.info.path, entry.info.digest).queries
+    queries = cache.evalset(entry).queries
     if "group" not in queries.columns or queries["group"].nunique() < 2:
         return False
     return st.checkbox(
@@ -428,7 +428,7 @@ def run(entry: SetEntry, catalog: Catalog) -> None:
 
 def nothing_yet(entry: SetEntry) -> None:
     """What learning will do, before it did."""
-    if cache.evalset(entry.info.path, entry.info.digest).is_log:
+    if cache.evalset(entry).is_log:
         widgets.empty(
             "Each query has the outcome of one model",
             "An outcome model can be learned from that, but nobody can say whether it is better "
@@ -458,7 +458,7 @@ def result(entry: SetEntry, cut: Catalog, model: OutcomeModel) -> None:
         cut: The catalog with the learned models alone.
     """
     sweep = learned_models.value_sweep(entry, cut, model)
-    shortfall = learned_models.shortfall_sweep(entry, cut)
+    shortfall = cache.sweep(entry, cut, cut.policy.weights)
     st.subheader("Success heads", anchor=False)
     answer(model)
     with st.container(border=True):

@@ -10,8 +10,8 @@ from hydra_core.base.errors import HydraError
 from hydra_core.base.types import Rule, Selection
 from hydra_core.catalog.promised import with_promise
 from hydra_core.choosing.sources.promise import Promise, promise_on
-from hydra_core.console import chosen_on, drafts, replays, selectors, state, widgets
-from hydra_core.console.cache import ReplayKey, SetEntry
+from hydra_core.console import chosen_on, drafts, selectors, state, widgets
+from hydra_core.console.cache import SetEntry, cached
 from hydra_core.console.widgets import literal
 from hydra_core.replay.sweep import Sweep
 
@@ -41,27 +41,27 @@ def control(sweep: Sweep, entry: SetEntry, *, weights_edited: bool) -> None:
     asked = (entry.key, sweep.catalog.digest, sweep.rule, points / 100, confidence)
     st.button(
         "Find what can be promised", icon=":material/verified:", key="tune.promise_find",
-        width="stretch", on_click=_find, args=(asked, entry, sweep), disabled=weights_edited,
+        width="stretch", on_click=_find, args=(asked, sweep), disabled=weights_edited,
         help="Go back to the catalog's weights first: weights tried on these queries cannot be "
         "tested on them." if weights_edited else None,
     )  # fmt: skip
     if st.session_state.get(_ASKED) != asked or weights_edited:
         return
     try:
-        made = _made(entry, sweep, points / 100, confidence)
+        made = _made(sweep, points / 100, confidence)
     except (HydraError, ValueError) as error:
         st.warning(literal(str(error)), icon=":material/block:")
         return
     _answer(made, sweep, entry)
 
 
-def _find(asked: tuple[object, ...], entry: SetEntry, sweep: Sweep) -> None:
+def _find(asked: tuple[object, ...], sweep: Sweep) -> None:
     st.session_state[_ASKED] = asked
     within, confidence = asked[-2:]
     assert isinstance(within, float)
     assert isinstance(confidence, float)
     try:
-        made = _made(entry, sweep, within, confidence)
+        made = _made(sweep, within, confidence)
     except (HydraError, ValueError):
         return  # said where it is shown
     knob = made.knob(sweep.rule)
@@ -69,14 +69,9 @@ def _find(asked: tuple[object, ...], entry: SetEntry, sweep: Sweep) -> None:
         state.turn(sweep.rule, knob)
 
 
-def _made(entry: SetEntry, sweep: Sweep, within: float, confidence: float) -> Promise:
-    return _cached(replays.sweep_key(entry, sweep), within, confidence, sweep)
-
-
-@st.cache_resource(max_entries=24, show_spinner="Testing settings")
-def _cached(key: ReplayKey, within: float, confidence: float, _sweep: Sweep) -> Promise:
-    del key
-    return promise_on(_sweep, within=within, confidence=confidence)
+@cached(24, "Testing settings")
+def _made(sweep: Sweep, within: float, confidence: float) -> Promise:
+    return promise_on(sweep, within=within, confidence=confidence)
 
 
 def _answer(made: Promise, sweep: Sweep, entry: SetEntry) -> None:

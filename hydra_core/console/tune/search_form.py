@@ -18,7 +18,7 @@ from hydra_core.choosing.space import Cell, Space, cells_around
 from hydra_core.console import replays, state, tables, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.access.identity import stop_button
-from hydra_core.console.cache import SetEntry
+from hydra_core.console.cache import SetEntry, sweep_key
 from hydra_core.console.demo import session
 from hydra_core.console.frame import BY_HAND
 from hydra_core.console.tasks import Task
@@ -256,7 +256,7 @@ def search(entry: SetEntry, sweep: Sweep, want: Wanted) -> Task | None:
 
 
 def _key(entry: SetEntry, sweep: Sweep, want: Wanted) -> Hashable:
-    return ("tuner", replays.sweep_key(entry, sweep), want)
+    return ("tuner", sweep_key(sweep), want)
 
 
 def without_cells(entry: SetEntry, sweep: Sweep, want: Wanted) -> SearchedPolicy | None:
