@@ -17,7 +17,7 @@ from hydra_core.base.types import Catalog, Chosen
 from hydra_core.catalog.diff import Change, semantic_diff
 from hydra_core.catalog.editing.chosen_on import record_choice
 from hydra_core.catalog.schema import read_catalog_text
-from hydra_core.console import cache, chosen_on
+from hydra_core.console import cache, chosen_on, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.cache import CatalogEntry, SetEntry
 from hydra_core.console.widgets import literal
@@ -161,7 +161,11 @@ def edit(
             seen_on = None if shown is None else chosen_on.in_view(shown)
             text = chosen_on.looked_at(before, text, seen_on)
         if text != working.text:
-            _save(working, text)
+            me, kept = identity.actor(), cache.store().drafts
+            draft = working.draft or kept.start(
+                working.key, working.published_text, actor=me, base_revision=working.revision
+            )
+            kept.save(draft, text, actor=me, unfinished=True)
     except HydraError as error:
         keep_error(error)
         renew()
@@ -196,33 +200,6 @@ def record_looked(working: Working, entry: SetEntry | None) -> str:
     if working.draft is not None and text != working.text:
         cache.store().drafts.save(working.draft, text, actor=identity.actor())
     return text
-
-
-def _save(working: Working, text: str) -> None:
-    me, drafts = identity.actor(), cache.store().drafts
-    draft = working.draft or drafts.start(
-        working.key, working.published_text, actor=me, base_revision=working.revision
-    )
-    drafts.save(draft, text, actor=me, unfinished=True)
-
-
-def undo(working: Working) -> None:
-    """One step back."""
-    _walk(working, lambda draft: cache.store().drafts.undo(draft, actor=identity.actor()))
-
-
-def redo(working: Working) -> None:
-    """One step forward again."""
-    _walk(working, lambda draft: cache.store().drafts.redo(draft, actor=identity.actor()))
-
-
-def discard(working: Working) -> None:
-    """Back to what is published: one more state that undo goes back from, if it began there."""
-    me, kept = identity.actor(), cache.store().drafts
-    if working.behind:
-        _walk(working, lambda draft: kept.discard(draft, actor=me))
-    else:
-        _walk(working, lambda draft: kept.save(draft, working.published_text, actor=me))
 
 
 def _walk(working: Working, step: Callable[[Draft], object]) -> None:
@@ -281,10 +258,11 @@ def keep_error(error: HydraError) -> None:
     st.session_state[_ERROR] = error
 
 
-def kept_error() -> HydraError | None:
-    """What went wrong, once."""
+def show_error() -> None:
+    """Say what went wrong in a callback, once."""
     error: HydraError | None = st.session_state.pop(_ERROR, None)
-    return error
+    if error is not None:
+        widgets.problem(error)
 
 
 def may_edit() -> bool:
@@ -299,22 +277,24 @@ def status_line(working: Working, *, tools: bool = True) -> None:
         if not tools:
             return
         st.space("stretch")
-        draft = working.draft
-        st.button(
-            "Undo", icon=":material/undo:", disabled=not (draft and draft.can_undo),
-            on_click=undo, args=(working,), key="catalog.undo",
+        draft, me, kept = working.draft, identity.actor(), cache.store().drafts
+        # Discard is one more state that undo goes back from, if the draft began there
+        published = working.published_text
+        steps: tuple[tuple[str, str, bool, Callable[[Draft], object]], ...] = (
+            ("Undo", "undo", bool(draft and draft.can_undo), lambda d: kept.undo(d, actor=me)),
+            ("Redo", "redo", bool(draft and draft.can_redo), lambda d: kept.redo(d, actor=me)),
+            ("Discard", "delete_sweep", working.edited, lambda d: kept.discard(d, actor=me)
+             if working.behind else kept.save(d, published, actor=me)),
         )  # fmt: skip
-        st.button(
-            "Redo", icon=":material/redo:", disabled=not (draft and draft.can_redo),
-            on_click=redo, args=(working,), key="catalog.redo",
-        )  # fmt: skip
-        back = "This cannot be undone: a newer revision is published."
-        st.button(
-            "Discard", icon=":material/delete_sweep:", disabled=not working.edited,
-            on_click=discard, args=(working,), key="catalog.discard",
-            help="Go back to what is published. "
-            + (back if working.behind else "Undo brings the draft back."),
-        )  # fmt: skip
+        undone = "Undo brings the draft back."
+        if working.behind:
+            undone = "This cannot be undone: a newer revision is published."
+        for label, icon, possible, step in steps:
+            st.button(
+                label, icon=f":material/{icon}:", disabled=not possible, on_click=_walk,
+                args=(working, step), key=f"catalog.{label.lower()}",
+                help=f"Go back to what is published. {undone}" if label == "Discard" else None,
+            )  # fmt: skip
 
 
 def _badges(working: Working) -> None:

@@ -8,10 +8,11 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.base.errors import HydraError
-from hydra_core.base.types import Catalog
+from hydra_core.base.types import Catalog, Chosen
 from hydra_core.console import cache, chosen_on, drafts, state, widgets
 from hydra_core.console.cache import CatalogEntry, SetEntry
 from hydra_core.console.demo import address
+from hydra_core.console.drafts import Working
 from hydra_core.console.frame import Head
 
 #: What the solver remembers makes sense on one eval set and catalog only.
@@ -71,6 +72,28 @@ def current_catalog() -> CatalogEntry | None:
     return None if chosen is None else drafts.with_predictions(chosen)
 
 
+def working() -> Working | None:
+    """The catalog in use with the actor's draft; None where there is no catalog.
+
+    Raises:
+        HydraError: The store or the file cannot be read.
+    """
+    entry = current_catalog()
+    return None if entry is None else drafts.load(entry)
+
+
+def edit(change: Callable[[str, str], str], chosen: Chosen | None = None) -> bool:
+    """Change the draft of the catalog in use; see `drafts.edit`.
+
+    Args:
+        change: From the text and the catalog's key to the new text.
+    """
+    entry = current_catalog()
+    return entry is not None and drafts.edit(
+        entry, lambda text: change(text, entry.key), chosen=chosen
+    )
+
+
 def on_data(
     head: Head,
     body: Callable[[SetEntry, Catalog], None],
@@ -92,7 +115,8 @@ def on_data(
     if chosen is None:
         return
     with head.left:
-        widgets.provenance(chosen[0].info)
+        if chosen[0].info.synthetic:  # what the figures here are computed from
+            widgets.synthetic_badge()
     if link is not None:
         write(link)
     try:
@@ -140,23 +164,23 @@ def choose_data(*, baseline: bool = True) -> tuple[SetEntry, Catalog] | None:
     sets, catalogs = cache.evalsets(), cache.catalogs()
     names = {s.key: s.info.name for s in sets}
     places = st.columns([7, 4.2, 3.8] if baseline else [6, 4])
-    options = [s.key for s in sets]
-    _select(places[0], "Eval set", "evalset", options, entry.key, names, _set_changed)
+    _select(places[0], "Eval set", "evalset", names, entry.key, use_set)
     labels = {
         c.key: c.key if fits(entry, c) else f"{c.key} (no fit)"
         for c in sorted(catalogs, key=lambda c: not fits(entry, c))
     }
-    _select(places[1], "Catalog", "catalog", list(labels), catalog.key, labels, _catalog_changed)
+    _select(places[1], "Catalog", "catalog", labels, catalog.key, use_catalog)
     if catalog.catalog is None:
         st.error(widgets.literal(catalog.problem), icon=":material/error:")
         return None
     if not baseline:
         return entry, catalog.catalog
     ids = [m.id for m in catalog.catalog.models if m.id in entry.info.models]
-    baselines = ["", *ids]
     chosen = state.get().baseline if state.get().baseline in ids else ""
     shown = {"": "the costliest", **{model: model for model in ids}}
-    _select(places[2], "Savings against", "baseline", baselines, chosen, shown, _baseline_changed)
+    _select(
+        places[2], "Savings against", "baseline", shown, chosen, lambda one: state.put(baseline=one)
+    )
     return entry, catalog.catalog
 
 
@@ -172,7 +196,7 @@ def choose_catalog(
     if chosen is None:
         return None
     labels = {c.key: named(c) for c in cache.catalogs()}
-    _select(place, "Catalog", "catalog", list(labels), chosen.key, labels, _catalog_alone_changed)
+    _select(place, "Catalog", "catalog", labels, chosen.key, _use_catalog_alone)
     return next(c for c in cache.catalogs() if c.key == chosen.key)
 
 
@@ -204,7 +228,7 @@ def choose_evalset(place: DeltaGenerator, catalog: Catalog) -> SetEntry | None:
     chosen = chosen_on.in_view(catalog)
     if chosen is not None:
         names = {one.key: one.info.name for one in cache.evalsets() if one.fits(catalog)}
-        _select(place, "Eval set", "evalset", list(names), chosen.key, names, _set_changed)
+        _select(place, "Eval set", "evalset", names, chosen.key, use_set)
     return chosen
 
 
@@ -212,33 +236,20 @@ def _select(
     place: DeltaGenerator,
     label: str,
     field: str,
-    options: Sequence[str],
+    names: Mapping[str, str],
     value: str,
-    names: dict[str, str],
-    changed: Callable[[], None],
+    changed: Callable[[str], None],
 ) -> None:
     key = f"data.{field}"
     st.session_state[key] = value
     place.selectbox(
-        label,
-        options,
-        format_func=lambda option: names.get(option, option),
-        key=key,
-        on_change=changed,
-    )
+        label, tuple(names), format_func=lambda option: names.get(option, option), key=key,
+        on_change=lambda: changed(st.session_state[key]),
+    )  # fmt: skip
 
 
-def _set_changed() -> None:
-    use_set(st.session_state["data.evalset"])
-
-
-def _catalog_changed() -> None:
-    use_catalog(st.session_state["data.catalog"])
-
-
-def _catalog_alone_changed() -> None:
+def _use_catalog_alone(key: str) -> None:
     """Where no eval set is shown beside the catalog, it follows the catalog."""
-    key = st.session_state["data.catalog"]
     use_catalog(key)
     sets = cache.evalsets()
     chosen = next((c for c in cache.catalogs() if c.key == key), None)
@@ -252,10 +263,6 @@ def use_catalog(key: str) -> None:
     """Another catalog brings its own policy: tau and weights live on its own score bands."""
     state.put(catalog=key, tau=None, weights=None, rule=None, value_usd=None, pin=None, aim=None)
     widgets.forget(*_OF_THE_SET)
-
-
-def _baseline_changed() -> None:
-    state.put(baseline=st.session_state["data.baseline"])
 
 
 def _first_fitting(entry: SetEntry, catalogs: Sequence[CatalogEntry]) -> CatalogEntry:

@@ -22,7 +22,6 @@ from hydra_core.console.frame import SETS, Place, link
 from hydra_core.console.inspect.view_words import block, escaped
 from hydra_core.console.tasks import Task
 from hydra_core.console.view_result import TONES, tiles
-from hydra_core.evalsets.folders import EvalSetInfo
 from hydra_core.replay.evaluation import Evaluation
 from hydra_core.replay.metrics import PolicyMetrics
 from hydra_core.replay.pricing import RECORDED_COSTS
@@ -124,13 +123,17 @@ def paint() -> None:
         time.sleep(_PAINT_S)
 
 
+def bullets(lines: Sequence[object], most: int = 20) -> str:
+    """A list in Markdown of so many of the lines as they stand, and how many more there are."""
+    shown = [f"- {literal(str(one))}" for one in lines[:most]]
+    return "\n".join([*shown, *[f"- and {len(lines) - most} more"] * (len(lines) > most)])
+
+
 def problem(error: HydraError | OSError) -> None:
     """Show an error as a list of what to repair."""
     if isinstance(error, ProblemsError) and len(error.problems) > 1:
-        lines = "\n".join(f"- {literal(str(one))}" for one in error.problems[:20])
-        more = len(error.problems) - 20
-        tail = f"\n- and {more} more" if more > 0 else ""
-        st.error(f"{lines}{tail}", title=literal(error.source), icon=":material/error:")
+        lines = bullets(error.problems)
+        st.error(lines, title=literal(error.source), icon=":material/error:")
     else:
         st.error(literal(str(error)), icon=":material/error:")
 
@@ -143,12 +146,6 @@ def synthetic_badge() -> None:
         color="orange",
         help="Outcomes and costs of this eval set were simulated; they were not measured.",
     )
-
-
-def provenance(info: EvalSetInfo) -> None:
-    """What the figures on this page are computed from: invented outcomes are marked."""
-    if info.synthetic:
-        synthetic_badge()
 
 
 def notes(sweep: Sweep, further: Sequence[str] = ()) -> None:
@@ -219,7 +216,7 @@ def verdict_box(verdict: Verdict) -> None:
     toned(tone, verdict.text, verdict.title, icon)
     if verdict.details:
         with st.popover("Details", type="tertiary", icon=":material/info:"):
-            st.markdown("\n".join(f"- {literal(one)}" for one in verdict.details))
+            st.markdown(bullets(verdict.details))
 
 
 def toned(tone: str, text: str, title: str = "", icon: str = "") -> None:

@@ -5,9 +5,10 @@ import pytest
 from hydra_core.base.types import Rule, SuccessSource
 from hydra_core.base.workspace import workspace_folder
 from hydra_core.catalog.schema import parse_catalog
+from hydra_core.choosing.sources import rungs
 from hydra_core.console import cache, replays
 from hydra_core.console.access import identity
-from hydra_core.console.tune.ladder import in_force, rows
+from hydra_core.console.tune.ladder import in_force
 from tests.console.valued import LINK, valued
 from tests.pages.finishing import finished
 
@@ -34,12 +35,11 @@ def draft():
 def test_the_table_has_every_source_as_it_was_judged(app):
     assert not app.exception
     shown = "\n".join(one.value.replace("\\", "") for one in app.markdown)
-    found = rows(ladder())
-    assert [row.name for row in found] == list(NAMES)
-    for row in found:
-        assert f"**{row.name}**" in shown
-        assert row.lift in shown
-        assert row.lift != "–"
+    found = {rungs.NAMES[one.kind]: one.lift for one in ladder().rungs}
+    assert tuple(found) == NAMES
+    for name, lift in found.items():
+        assert f"**{name}**" in shown
+        assert lift.mean.scaled(100.0).text("pp") in shown
 
 
 def test_each_source_is_one_click_from_the_draft(app):

@@ -243,10 +243,8 @@ def _try(entry: CatalogEntry, working: Working, model: Mapping[str, Any]) -> Non
         return
     _, problems = cache.parsed(text, entry.key)
     if problems:
-        lines = "\n".join(
-            f"- {literal(one.in_form_of(str(model['id'])))}" for one in cell_problems(problems)[:12]
-        )
-        st.error(lines, title="Not added yet", icon=":material/error:")
+        found = [one.in_form_of(str(model["id"])) for one in cell_problems(problems)]
+        st.error(widgets.bullets(found, 12), title="Not added yet", icon=":material/error:")
         return
     if drafts.edit(entry, lambda before: add_model(before, model), seen=working.text):
         st.rerun()

@@ -76,7 +76,7 @@ def paste(entry: CatalogEntry, working: Working) -> None:
         return
     after, found = cache.parsed(changed, entry.key)
     if after is None:
-        lines = "\n".join(f"- {literal(str(one))}" for one in cell_problems(found)[:12])
+        lines = widgets.bullets(cell_problems(found), 12)
         st.error(lines, title="These rows do not make a valid catalog", icon=":material/error:")
         return
     _preview(working, catalog, after)

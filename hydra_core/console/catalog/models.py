@@ -43,16 +43,14 @@ _DATES = ("retire_on", "price_date")
 
 def problems(working: Working) -> None:
     """What a callback refused, and what keeps the draft from being a catalog, by cell."""
-    error = drafts.kept_error()
-    if error is not None:
-        widgets.problem(error)
+    drafts.show_error()
     if not working.problems:
         return
     found = cell_problems(working.problems)
-    lines = "\n".join(f"- {_problem_text(one)}" for one in found[:20])
-    more = f"\n- and {len(found) - 20} more" if len(found) > 20 else ""
+    lines = [f"- {_problem_text(one)}" for one in found[:20]]
+    lines += [f"- and {len(found) - 20} more"] * (len(found) > 20)
     st.error(
-        f"{lines}{more}",
+        "\n".join(lines),
         title=f"{len(found)} cell{'s' * (len(found) != 1)} to correct before this can be published",
         icon=":material/error:",
     )

@@ -94,8 +94,7 @@ def add_dimension_dialog(entry: CatalogEntry, working: Working) -> None:
 def _valid(entry: CatalogEntry, text: str) -> bool:
     _, problems = cache.parsed(text, entry.key)
     if problems:
-        lines = "\n".join(f"- {literal(str(problem))}" for problem in problems[:10])
-        st.error(lines, title="Not added yet", icon=":material/error:")
+        st.error(widgets.bullets(problems, 10), title="Not added yet", icon=":material/error:")
     return not problems
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -48,7 +49,8 @@ def shares_figure(view: SharesView, colors: Palette) -> go.Figure:
     """Stacked areas of traffic by model over the knob, with a line where the policy stands."""
     by_model = model_colors(view.models, colors)
     grouped = len(set(view.bases)) < len(view.bases)
-    at, name, axis = view.selected, f"τ {view.selected:.4g}", {"range": [0, view.knob[-1]]}
+    at, name = view.selected, f"τ {view.selected:.4g}"
+    axis: dict[str, Any] = {"range": [0, view.knob[-1]]}
     title = "τ, largest acceptable shortfall"
     if view.value:
         at, name = float(np.log10(view.selected)), f"V ${view.selected:.4g}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -238,13 +238,13 @@ def _details(evaluation: Evaluation, learned: Evaluation | None) -> None:
     """What the result rests on; and the result of the learned rule, where that is another one."""
     if learned is not None:
         st.markdown(_named(evaluation))
-    _bullets(evaluation.verdict.details)
+    st.markdown(widgets.bullets(evaluation.verdict.details))
     if learned is None:
         return
     st.markdown(_named(learned))
     tone, icon = view_result.TONES[learned.verdict.label]
     widgets.toned(tone, learned.verdict.text, learned.verdict.title, icon)
-    _bullets(learned.verdict.details)
+    st.markdown(widgets.bullets(learned.verdict.details))
 
 
 def _named(evaluation: Evaluation) -> str:
@@ -261,10 +261,6 @@ def _named(evaluation: Evaluation) -> str:
 def _learner(learned: Evaluation) -> str:
     by_heads = learned.sweep.source is SuccessSource.OUTCOME_MODEL
     return "Success heads reach" if by_heads else "Success profiles reach"
-
-
-def _bullets(lines: Sequence[str]) -> None:
-    st.markdown("\n".join(f"- {literal(line)}" for line in lines))
 
 
 def _next(used: InUse | None) -> None:

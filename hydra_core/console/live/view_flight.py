@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
 from hydra_core.base.spelling import signed
-from hydra_core.base.types import FloatArray
 from hydra_core.console.figures.intervals import EffectByDayView, IntervalsView, one_series
 from hydra_core.live.flight.analysis import Alarm, FlightReport, MetricResult, TeamParts
 from hydra_core.live.flight.effects import Effect, Reading
@@ -58,10 +58,7 @@ def changes_view(report: FlightReport, arm: str) -> IntervalsView:
 
 
 def _changes(named: Sequence[tuple[str, MetricResult]], arm: str, title: str) -> IntervalsView:
-    rows = [
-        (name, *(100.0 * float(end) for end in (of.relative, of.relative_lo, of.relative_hi)))
-        for name, of in ((name, one.effect) for name, one in named)
-    ]
+    rows = [(name, *_relative(one.effect)) for name, one in named]
     return one_series(arm, rows, title, " %", "+.1f", ((0.0, "no change"),))
 
 
@@ -73,7 +70,7 @@ def results_frame(report: FlightReport, arm: str) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                "metric": _named(one.metric.name, one.metric.unit),
+                "metric": ", ".join(filter(None, (one.metric.name, one.metric.unit))),
                 "wanted": one.metric.better.value,
                 "control": float(one.effect.control),
                 "arm": float(one.effect.treatment),
@@ -87,10 +84,10 @@ def results_frame(report: FlightReport, arm: str) -> pd.DataFrame:
 
 def _change(one: MetricResult) -> dict[str, object]:
     """Change and interval in %, p after Holm, verdict."""
+    change, low, high = _relative(one.effect)
     return {
-        "change": 100.0 * float(one.effect.relative),
-        "interval": f"{_signed(one.effect.relative)} % "
-        f"[{_signed(one.effect.relative_lo)}, {_signed(one.effect.relative_hi)}]",
+        "change": change,
+        "interval": f"{signed(change)} % [{signed(low)}, {signed(high)}]",
         "p": p_text(one.p_holm),
         "verdict": _SHORT.get(one.verdict(), one.verdict()),
     }
@@ -99,7 +96,7 @@ def _change(one: MetricResult) -> dict[str, object]:
 def teams_view(teams: TeamParts, metric: str, arm: str, control: str) -> IntervalsView:
     """One metric's relative change in percent, one row a team that is large enough."""
     named = [
-        (_team(part.team), one)
+        (part.team or "No team", one)
         for part in teams.parts
         if part.report is not None
         for one in arm_results(part.report, arm)
@@ -113,28 +110,20 @@ def teams_frame(teams: TeamParts, metric: str, arm: str, control: str) -> pd.Dat
     rows = []
     for part in teams.parts:
         row: dict[str, object] = {
-            "team": _team(part.team),
+            "team": part.team or "No team",
             "control": part.units[control],
             "arm": part.units[arm],
         }
         results = () if part.report is None else arm_results(part.report, arm)
-        guards = [
-            _SHORT.get(one.verdict(), one.verdict())
-            for one in results
-            if one.metric.guard is not None
-        ]
-        counts = [f"{guards.count(word)} {word}" for word in dict.fromkeys(guards)]
-        row["guardrails"] = ", ".join(counts)
+        guards = [one.verdict() for one in results if one.metric.guard is not None]
+        counts = Counter(_SHORT.get(word, word) for word in guards)
+        row["guardrails"] = ", ".join(f"{count} {word}" for word, count in counts.items())
         row |= next((_change(one) for one in results if one.metric.name == metric), _TOO_FEW)
         rows.append(row)
     return pd.DataFrame(rows)
 
 
 _TOO_FEW = {"change": np.nan, "interval": "too few users", "p": "", "verdict": ""}
-
-
-def _team(name: str) -> str:
-    return name or "No team"
 
 
 def all_teams_frame(teams: TeamParts, arm: str) -> pd.DataFrame:
@@ -159,12 +148,11 @@ _SHORT = {
 }
 
 
-def _named(metric: str, unit: str) -> str:
-    return f"{metric}, {unit}" if unit else metric
-
-
-def _signed(change: FloatArray) -> str:
-    return signed(100 * float(change))
+def _relative(effect: Effect) -> tuple[float, float, float]:
+    """A change that is read once, and its bounds, in percent."""
+    ends = effect.relative, effect.relative_lo, effect.relative_hi
+    change, low, high = (100.0 * float(end) for end in ends)
+    return change, low, high
 
 
 def effect_by_day_view(
@@ -183,7 +171,7 @@ def plan_frame(plans: Sequence[MetricPlan]) -> pd.DataFrame:
     """One row a metric: its value now, and the users and days needed to show the change."""
     return pd.DataFrame(
         {
-            "metric": [_named(one.metric, one.unit) for one in plans],
+            "metric": [", ".join(filter(None, (one.metric, one.unit))) for one in plans],
             "value": [one.value for one in plans],
             "units": [one.need.units for one in plans],
             "days": [one.need.days for one in plans],

@@ -116,23 +116,23 @@ def _litellm(entry: CatalogEntry, catalog: Catalog, name: str) -> None:
             ).strip()
         if not all(providers.values()):
             return
+
+        def keep() -> None:
+            drafts.edit(entry, provided)
+
+        def provided(text: str) -> str:
+            document = CatalogDocument.parse(text, entry.key)
+            for model, provider in providers.items():
+                document.set("models", model, "provider", provider)
+            return document.text()
+
         st.button(
             "Keep the providers in my draft", icon=":material/edit_note:", key="ship.providers",
-            disabled=not drafts.may_edit(), on_click=_keep_providers, args=(entry, providers),
+            disabled=not drafts.may_edit(), on_click=keep,
         )  # fmt: skip
     made = litellm_config(catalog, providers)
     run = f"HYDRA_CATALOG={quote(name + '.yaml')} \\\n  litellm --config {quote(name)}.litellm.yaml"
     _foreign(made, f"{name}.litellm.yaml", run)
-
-
-def _keep_providers(entry: CatalogEntry, providers: dict[str, str]) -> None:
-    def change(text: str) -> str:
-        document = CatalogDocument.parse(text, entry.key)
-        for model, provider in providers.items():
-            document.set("models", model, "provider", provider)
-        return document.text()
-
-    drafts.edit(entry, change)
 
 
 def _foreign(made: Export, name: str, run: str = "") -> None:
@@ -147,7 +147,7 @@ def _foreign(made: Export, name: str, run: str = "") -> None:
             st.caption("Run it beside the HyDRA release, with `hydra-console[litellm]` installed:")
             widgets.commands(run)
         st.markdown("**Not in this file**")
-        st.markdown("\n".join(f"- {literal(note)}" for note in made.not_expressed))
+        st.markdown(widgets.bullets(made.not_expressed))
     with left:
         st.code(made.text, language="yaml", height=520)
 
@@ -165,9 +165,7 @@ def _tables(catalog: Catalog, name: str) -> None:
 
 def adopt(entry: CatalogEntry, working: Working) -> None:
     """Validate and compare a catalog from elsewhere, then take it as a draft or a new one."""
-    error = drafts.kept_error()
-    if error is not None:
-        widgets.problem(error)
+    drafts.show_error()
     upload = st.file_uploader("Catalog or release, YAML", type=["yaml", "yml"], key="ship.upload")
     if upload is None:
         st.caption("You see every difference before anything changes.")
@@ -178,31 +176,24 @@ def adopt(entry: CatalogEntry, working: Working) -> None:
         line = upload.getvalue().count(b"\n", 0, fault.start) + 1
         st.error(f"Line {line} is not UTF-8 text. Save the file as UTF-8.", icon=":material/error:")
         return
-    _integrity(text)
+    checked = check_release(text)
+    if checked is not None and checked.intact:
+        st.success("A release, unchanged since it was written.", icon=":material/verified:")
+    elif checked is not None:
+        st.warning(
+            "A release that was edited since: its provenance no longer describes it.",
+            icon=":material/warning:",
+        )
     body = _bound(without_header(text))
     catalog, problems = cache.parsed(body, upload.name)
     if catalog is None:
-        lines = "\n".join(f"- {literal(str(one))}" for one in problems[:20])
-        st.error(lines, title="Not a valid catalog", icon=":material/error:")
+        st.error(widgets.bullets(problems), title="Not a valid catalog", icon=":material/error:")
         return
     left, right = st.columns([7, 4], gap="medium")
     with left:
         _differences(entry, working, catalog)
     with right.container(border=True):
         _take(entry, working, body, catalog)
-
-
-def _integrity(text: str) -> None:
-    checked = check_release(text)
-    if checked is None:
-        return
-    if checked.intact:
-        st.success("A release, unchanged since it was written.", icon=":material/verified:")
-    else:
-        st.warning(
-            "A release that was edited since: its provenance no longer describes it.",
-            icon=":material/warning:",
-        )
 
 
 def _bound(text: str) -> str:
@@ -239,10 +230,13 @@ def _differences(entry: CatalogEntry, working: Working, catalog: Catalog) -> Non
 
 
 def _take(entry: CatalogEntry, working: Working, text: str, catalog: Catalog) -> None:
+    def put() -> None:
+        drafts.edit(entry, lambda _: text, seen=working.text)
+
     st.button(
         literal(f"Put into the draft of {entry.key}"), icon=":material/edit:", width="stretch",
         disabled=not drafts.may_edit(), key="ship.adopt",
-        on_click=_adopt, args=(entry, working, text),
+        on_click=put,
     )  # fmt: skip
     st.divider()
     name = st.text_input("Or as a catalog of its own, named", value=folder_name(catalog.name))
@@ -257,10 +251,6 @@ def _take(entry: CatalogEntry, working: Working, text: str, catalog: Catalog) ->
         disabled=not identity.may(Action.PUBLISH) or twin is not None or wrong is not None,
         on_click=_adopt_new, args=(name, text), key="ship.adopt_new",
     )  # fmt: skip
-
-
-def _adopt(entry: CatalogEntry, working: Working, text: str) -> None:
-    drafts.edit(entry, lambda _: text, seen=working.text)
 
 
 def _adopt_new(name: str, text: str) -> None:

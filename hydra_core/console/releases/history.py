@@ -12,7 +12,6 @@ from hydra_core.console.access import identity
 from hydra_core.console.cache import CatalogEntry
 from hydra_core.console.drafts import Working
 from hydra_core.console.releases import publish as ship_publish
-from hydra_core.console.widgets import literal
 from hydra_core.export import provenance as release_facts
 from hydra_core.store.records import Revision
 from hydra_core.store.roles import Action
@@ -22,9 +21,7 @@ _DONE = "ship.rolled_back"
 
 def show(entry: CatalogEntry, working: Working) -> None:
     """Draw the revisions, newest first, and the picked one below."""
-    error = drafts.kept_error()
-    if error is not None:
-        widgets.problem(error)
+    drafts.show_error()
     done = st.session_state.pop(_DONE, "")
     if done:
         st.success(done, icon=":material/verified:")
@@ -36,7 +33,16 @@ def show(entry: CatalogEntry, working: Working) -> None:
         )
         return
     chosen = _table(history)
-    _detail(entry, working, chosen)
+    left, right = st.columns([7, 4], gap="medium")
+    with left:
+        st.subheader(f"Revision {chosen.number}", anchor=False)
+        _changes(entry, chosen)
+    with right.container(border=True):
+        if chosen.number == working.revision:
+            st.markdown("**This is what is published.**")
+            st.caption("Pick an earlier revision in the table to see it or bring it back.")
+        else:
+            _roll_back(entry, working, chosen)
     if st.toggle("Audit trail: every write, by whom and why", key="ship.audit"):
         _audit(entry)
 
@@ -69,20 +75,6 @@ def _table(history: tuple[Revision, ...]) -> Revision:
     return history[rows[0]] if rows and rows[0] < len(history) else history[0]
 
 
-def _detail(entry: CatalogEntry, working: Working, chosen: Revision) -> None:
-    newest = working.revision
-    left, right = st.columns([7, 4], gap="medium")
-    with left:
-        st.subheader(f"Revision {chosen.number}", anchor=False)
-        _changes(entry, chosen)
-    with right.container(border=True):
-        if chosen.number == newest:
-            st.markdown("**This is what is published.**")
-            st.caption("Pick an earlier revision in the table to see it or bring it back.")
-            return
-        _roll_back(entry, working, chosen)
-
-
 def _changes(entry: CatalogEntry, chosen: Revision) -> None:
     if chosen.parent is None:
         st.caption("The first revision.")
@@ -98,10 +90,8 @@ def _roll_back(entry: CatalogEntry, working: Working, chosen: Revision) -> None:
     now, then = working.published, cache.parsed(chosen.yaml, entry.key)[0]
     st.markdown(f"**Bring back revision {chosen.number}**")
     if now is not None and then is not None:
-        undone = semantic_diff(now, then)
-        lines = "\n".join(f"- {literal(str(one).replace('->', '→'))}" for one in undone[:6])
-        more = f"\n- and {len(undone) - 6} more" if len(undone) > 6 else ""
-        st.markdown(f"{lines}{more}")
+        undone = [str(one).replace("->", "→") for one in semantic_diff(now, then)]
+        st.markdown(widgets.bullets(undone, 6))
     st.text_input("Why", key="ship.rollback.note", placeholder="The new price was a typo")
     st.button(
         f"Publish it again as revision {working.revision + 1}",

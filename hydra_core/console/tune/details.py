@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
-import numpy as np
 import pandas as pd
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.spelling import signed, titled, usd
 from hydra_core.base.types import Policy, Rule, Team, TeamBudget, WhenSpent
 from hydra_core.choosing.aims import Aim, AimKind
-from hydra_core.console import cache, drafts, selectors, state, tables, widgets
+from hydra_core.console import cache, drafts, selectors, state, tables
 from hydra_core.console.access import identity
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.compare.view_tables import group_table
@@ -91,11 +90,6 @@ def conversations(evaluation: Evaluation) -> None:
     st.caption(literal(text))
 
 
-_AIMS = {
-    AimKind.CHEAPEST_WITH_QR: "QR ≥",
-    AimKind.BEST_WITH_COST: "Cost ≤",
-    AimKind.HYPERVOLUME: "Knee",
-}
 #: The aim that the widgets were last seeded with.
 _SEEDED = "tune.aim_shown"
 
@@ -105,20 +99,18 @@ def solver(sweep: Sweep, held_out: CrossFit | None) -> None:
     aim = state.get().aim
     if aim is not None and st.session_state.get(_SEEDED) != aim:
         _seed(aim)
-    st.session_state.setdefault("tune.aim", AimKind.CHEAPEST_WITH_QR)
-    chosen = st.segmented_control(
-        "Find an operating point",
-        list(_AIMS),
-        format_func=_AIMS.__getitem__,
-        key="tune.aim",
-        required=True,
-        persist_state="session",
+    kind = search_form.aim_kind(
+        st.container(), "Find an operating point", "tune.aim", "Knee",
         help="The cheapest point that keeps QR, the best one within a cost, or the knee of the "
         "curve.",
-    )
+    )  # fmt: skip
     left, right = st.columns([3, 2], vertical_alignment="bottom")
-    kind = chosen or AimKind.CHEAPEST_WITH_QR
-    asked = Aim(kind, _goal(sweep, kind, left))
+    costs = sweep.curve.mean_cost_usd
+    asked = search_form.goal(
+        sweep, kind, left, qr=("tune.goal_qr", 97 * sweep.best_qr),
+        cost=("tune.goal_cost", (costs[0] + costs[-1]) / 2),
+        otherwise="farthest above the straight line", label_visibility="collapsed",
+    )  # fmt: skip
     right.button(
         f"Find {SYMBOLS[sweep.rule]}", on_click=_find, args=(sweep, asked), width="stretch",
         key="tune.find",
@@ -137,33 +129,10 @@ def _seed(aim: Aim) -> None:
         st.session_state["tune.goal_cost"] = aim.value
 
 
-def _goal(sweep: Sweep, kind: AimKind, place: DeltaGenerator) -> float:
-    if kind is AimKind.CHEAPEST_WITH_QR:
-        st.session_state.setdefault("tune.goal_qr", float(np.floor(97 * sweep.best_qr)))
-        percent = place.number_input(
-            "QR in %", 0.0, 100.0, step=0.5, format="%.1f", key="tune.goal_qr",
-            persist_state="session", label_visibility="collapsed",
-        )  # fmt: skip
-        return percent / 100
-    if kind is AimKind.BEST_WITH_COST:
-        costs = sweep.curve.mean_cost_usd
-        st.session_state.setdefault("tune.goal_cost", float((costs[0] + costs[-1]) / 2))
-        return place.number_input(
-            "USD per query", 0.0, step=float(costs.max() / 50), format="%.4f",
-            key="tune.goal_cost", persist_state="session", label_visibility="collapsed",
-        )  # fmt: skip
-    place.caption("farthest above the straight line")
-    return 0.0
-
-
 def _find(sweep: Sweep, aim: Aim) -> None:
     st.session_state[_SEEDED] = aim
-    try:
-        knob = tune_knob.setting(sweep, aim)
-    except InfeasibleError:
-        state.put(aim=aim)  # why not is said beside it
-        return
-    state.turn(sweep.rule, knob)
+    with suppress(InfeasibleError):  # why not is said beside it
+        state.turn(sweep.rule, tune_knob.setting(sweep, aim))
     state.put(aim=aim)
 
 
@@ -211,7 +180,7 @@ def toggle(
     now: _Option,
     changed: Callable[[_Option], None],
 ) -> None:
-    """One of two ways to look at the figures.
+    """One of several ways to look at the figures.
 
     Args:
         labels: Option -> what it is called.
@@ -259,12 +228,18 @@ def _weights(sweep: Sweep) -> None:
             f"{'Changed from the catalog. ' * changed}A larger weight makes a deficit on that "
             "dimension count more."
         )
-        for k, dimension in enumerate(sweep.catalog.dimensions):
-            key = f"tune.w.{dimension}"
-            st.session_state[key] = sweep.weights[k]
+        keys = [f"tune.w.{name}" for name in sweep.catalog.dimensions]
+
+        def weigh() -> None:
+            state.put(weights=tuple(float(st.session_state[key]) for key in keys))
+
+        for dimension, key, weight in zip(
+            sweep.catalog.dimensions, keys, sweep.weights, strict=True
+        ):
+            st.session_state[key] = weight
             st.number_input(
                 titled(dimension), 0.05, 10.0, step=0.05, key=key,
-                on_change=_weigh, args=(sweep.catalog.dimensions,),
+                on_change=weigh,
             )  # fmt: skip
         text = zip(sweep.catalog.dimensions, sweep.compensated, strict=True)
         each = " · ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in text)
@@ -277,25 +252,18 @@ def _weights(sweep: Sweep) -> None:
         )
 
 
-def _weigh(dimensions: tuple[str, ...]) -> None:
-    state.put(weights=tuple(float(st.session_state[f"tune.w.{name}"]) for name in dimensions))
-
-
 def _keep(evaluation: Evaluation) -> None:
     """The policy as it stands under a name, for Compare."""
     sweep, now = evaluation.sweep, evaluation.router
+    here = replace(sweep.catalog.policy, rule=sweep.rule)
     if sweep.rule is Rule.VALUE:
-        here = replace(sweep.catalog.policy, rule=sweep.rule, value_usd=evaluation.knob)
+        here = replace(here, value_usd=evaluation.knob)
     else:
-        here = replace(
-            sweep.catalog.policy, rule=sweep.rule, tau=evaluation.knob, weights=sweep.weights
-        )
+        here = replace(here, tau=evaluation.knob, weights=sweep.weights)
     metrics = {"qr": now.qr.value, "mean_cost_usd": now.mean_cost_usd.value}
     keep_under_name(here, sweep.evalset.digest, metrics, "tune")
-    problem, text = drafts.kept_error(), kept_message()
-    if problem is not None:
-        widgets.problem(problem)
-    if text:
+    drafts.show_error()
+    if text := kept_message():
         st.caption(f":material/check: {literal(text)}")
 
 
@@ -333,12 +301,8 @@ def details(evaluation: Evaluation, imported: ImportedPolicies) -> None:
     part = state.get().view
     shown = part if part in _DETAILS else _DETAILS[0]
     with st.container(horizontal=True, horizontal_alignment="distribute", gap="small"):
-        st.session_state["tune.details"] = shown
-        st.segmented_control(
-            "Details", _DETAILS, key="tune.details", required=True,
-            label_visibility="collapsed",
-            on_change=lambda: state.put(view=st.session_state["tune.details"]),
-        )  # fmt: skip
+        names = {name: name for name in _DETAILS}
+        toggle("tune.details", "Details", names, shown, lambda name: state.put(view=name))
         if set(evaluation.sweep.data.recorded) < set(evaluation.sweep.data.pool.ids):
             toggle(
                 "tune.costs", "Costs", _COSTS, state.get().costs,
@@ -411,36 +375,31 @@ def keep_under_name(policy: Policy, digest: str, metrics: Mapping[str, Any], key
         digest: Of the eval set that `metrics` were measured on.
         key: Of the widgets, unique on the page.
     """
-    pair = selectors.current()
-    if pair is None or not pair[1].revision or not identity.may(Action.PIN):
+    entry = selectors.current_catalog()
+    if entry is None or not entry.revision or not identity.may(Action.PIN):
         return
+
+    def keep() -> None:
+        name = str(st.session_state.get(f"{key}.name") or "")
+        try:
+            point = cache.store().points.pin(
+                entry.key, name, actor=identity.actor(), revision=entry.revision,
+                evalset_digest=digest, tau=policy.tau, weights=policy.weights, rule=policy.rule,
+                value_usd=policy.value_usd, metrics=metrics,
+            )  # fmt: skip
+        except HydraError as error:
+            drafts.keep_error(error)
+        else:
+            st.session_state[_KEPT] = f"Kept as “{point.name}”; Compare offers it."
+
     with st.popover("Keep under a name", icon=":material/bookmark:", width="stretch"):
         st.text_input("Name", key=f"{key}.name", placeholder="nightly batch, cheap")
-        st.button(
-            "Keep", key=f"{key}.keep", width="stretch", on_click=_keep_point,
-            args=(policy, digest, metrics, key, pair[1].key, pair[1].revision),
-        )  # fmt: skip
+        st.button("Keep", key=f"{key}.keep", width="stretch", on_click=keep)
 
 
 def kept_message() -> str:
     """What was kept by the last click, once; ''."""
     return str(st.session_state.pop(_KEPT, ""))
-
-
-def _keep_point(
-    policy: Policy, digest: str, metrics: Mapping[str, Any], key: str, catalog: str, revision: int
-) -> None:
-    name = str(st.session_state.get(f"{key}.name") or "")
-    try:
-        point = cache.store().points.pin(
-            catalog, name, actor=identity.actor(), revision=revision, evalset_digest=digest,
-            tau=policy.tau, weights=policy.weights, rule=policy.rule, value_usd=policy.value_usd,
-            metrics=metrics,
-        )  # fmt: skip
-    except HydraError as error:
-        drafts.keep_error(error)
-        return
-    st.session_state[_KEPT] = f"Kept as “{point.name}”; Compare offers it."
 
 
 def budget_frame(sweep: Sweep, knob: float, team: Team, budget: TeamBudget) -> pd.DataFrame:

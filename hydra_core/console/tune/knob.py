@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 import streamlit as st
@@ -24,13 +23,6 @@ from hydra_core.replay.operating_point import CrossFit, InfeasibleError
 from hydra_core.replay.sweep import Sweep
 
 _CHECKED = "tune.checked"
-#: Eval set, catalog, rule, knob and weights.
-Where = tuple[str, str, Rule, float, tuple[float, ...]]
-
-
-def _where(sweep: Sweep, knob: float) -> Where:
-    tuning = state.get()
-    return tuning.evalset, tuning.catalog, sweep.rule, knob, sweep.weights
 
 
 def held_out(evaluation: Evaluation) -> CrossFit | None:
@@ -69,7 +61,8 @@ def result(evaluation: Evaluation, held_out: CrossFit | None) -> None:
         st.caption(literal(evaluation.caution))
         link(LEARNED, "See the cross-fitted gain", ":material/school:")
         return
-    here = _where(evaluation.sweep, evaluation.knob)
+    sweep, tuning = evaluation.sweep, state.get()
+    here = tuning.evalset, tuning.catalog, sweep.rule, evaluation.knob, sweep.weights
     left, right = st.columns([8, 2], vertical_alignment="center", gap="small")
     left.caption("This interval does not cover weights, profiles or a pool tuned on this set.")
     right.button(
@@ -116,34 +109,6 @@ PLOT, VERDICT = "tune.plot", "tune.verdict"
 PLACE = "tune.place"
 
 
-@dataclass(frozen=True, slots=True)
-class _Words:
-    """How the knob of one rule is asked for."""
-
-    label: str
-    help: str
-    least: float
-    step: float | None
-
-
-_WORDS = {
-    Rule.SHORTFALL: _Words(
-        "Threshold τ",
-        "Largest weighted shortfall a model may have and still be eligible. The cheapest "
-        "eligible model gets the query.",
-        0.0,
-        0.005,
-    ),
-    Rule.VALUE: _Words(
-        "V: one more resolved query is worth, USD",
-        "What you would pay for one more resolved query. The model with the largest predicted "
-        "success minus predicted cost / V gets the query.",
-        1e-9,
-        None,
-    ),
-}
-
-
 def rule(catalog: Catalog) -> None:
     """The toggle between both rules; where there is only one, the way to the other."""
     if catalog.success_source is None:
@@ -161,29 +126,29 @@ def rule(catalog: Catalog) -> None:
         help="Shortfall: the cheapest model whose profile falls short of the requirements by at "
         "most τ. Value: the largest predicted success minus predicted cost / V, by success "
         "profiles or by the outcome model that was learned.",
-        on_change=_rule_changed,
+        on_change=lambda: state.put(rule=Rule(st.session_state["tune.rule"]), aim=None),
     )
-
-
-def _rule_changed() -> None:
-    state.put(rule=Rule(st.session_state["tune.rule"]), aim=None)
 
 
 def knob(sweep: Sweep, at: float) -> None:
     """The setting as a number."""
-    words = _WORDS[sweep.rule]
-    key = "tune.value" if sweep.rule is Rule.VALUE else "tune.tau"
+    key, label, least, step = "tune.tau", "Threshold τ", 0.0, 0.005
+    text = (
+        "Largest weighted shortfall a model may have and still be eligible. The cheapest "
+        "eligible model gets the query."
+    )
+    if sweep.rule is Rule.VALUE:
+        key, label = "tune.value", "V: one more resolved query is worth, USD"
+        least, step = 1e-9, float(f"{at / 10:.1g}")
+        text = (
+            "What you would pay for one more resolved query. The model with the largest predicted "
+            "success minus predicted cost / V gets the query."
+        )
     st.session_state[key] = at
     st.number_input(
-        words.label,
-        min_value=words.least,
-        max_value=max(sweep.steps[-1], at, 0.01),
-        step=words.step or float(f"{at / 10:.1g}"),
-        format="%.6g",
-        key=key,
-        help=words.help,
+        label, least, max(sweep.steps[-1], at, 0.01), step=step, format="%.6g", key=key, help=text,
         on_change=lambda: state.turn(sweep.rule, float(st.session_state[key])),
-    )
+    )  # fmt: skip
 
 
 def live(evaluation: Evaluation) -> None:

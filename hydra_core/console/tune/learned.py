@@ -22,7 +22,6 @@ from hydra_core.choosing.write import audit_recorder, require_free_folder, write
 from hydra_core.console import (
     cache,
     chosen_on,
-    drafts,
     learned_models,
     replays,
     selectors,
@@ -45,14 +44,9 @@ from hydra_core.console.widgets import colors, figure, literal
 from hydra_core.evalsets.changes import EvalSetChanges
 from hydra_core.evalsets.score_files import messages_of
 from hydra_core.outcome_model.model import OutcomeModel
-from hydra_core.replay.evaluation import Evaluation, evaluate
+from hydra_core.replay.metrics import costliest
 from hydra_core.replay.sweep import Sweep
 from hydra_core.store import Action
-
-
-def learning(folder: Path) -> Task | None:
-    """The newest run that learns into this folder."""
-    return replays.tasks().get(("learn", folder))
 
 
 def start(
@@ -114,15 +108,6 @@ def find_rivals(key: Hashable, sweeps: tuple[Sweep, ...], model: OutcomeModel) -
     return tasks.get(("rivals", key)) or tasks.start(("rivals", key), work)
 
 
-def _draft(model: OutcomeModel, value_usd: float, entry: SetEntry) -> None:
-    pair = selectors.current()
-    if pair is None:
-        return
-    learned_on = chosen_on.chosen(entry, Selection.CROSS_FITTED, knob_alone=True)
-    key = pair[1].key
-    drafts.edit(pair[1], lambda text: drafted(text, key, model, value_usd), chosen=learned_on)
-
-
 def drafted(text: str, source: str, model: OutcomeModel, value_usd: float) -> str:
     """The catalog text with the value rule, V, and the outcome model it predicts with.
 
@@ -160,23 +145,8 @@ def answer(model: OutcomeModel) -> None:
             "the same cost, on queries its heads had not seen. Below: 95 % interval; those of "
             "the three points hold at once.",
         )  # fmt: skip
-    sentence = views.logged_sentence(model)
-    if sentence:
+    for sentence in views.cautions(model):
         st.caption(f":material/info: {literal(sentence)}")
-    risk = views.rate_risk(model)
-    if risk:
-        st.caption(f":material/info: {literal(risk)}")
-
-
-def curves(evaluation: Evaluation, shortfall: Sweep) -> None:
-    """Both rules' curves over the hull of fixed models."""
-    axes = Axes(XAxis.COST, YAxis.RESOLVED, evaluation.baseline)
-    view = frontier_view(evaluation.sweep, evaluation.knob, axes, beside=shortfall)
-    figure(
-        frontier_figure(view, colors(), height=400),
-        "learn.curves",
-        alt="Quality against cost of the value rule and the shortfall rule, with single models",
-    )
 
 
 def questions(model: OutcomeModel, sweep: Sweep, shortfall: Sweep) -> None:
@@ -277,7 +247,15 @@ def _more(model: OutcomeModel) -> None:
 
 
 def _slices(model: OutcomeModel) -> None:
-    _check(model)
+    found = views.check_view(model)
+    if found is not None:
+        for column, (name, value, ends) in zip(st.columns(3), found.parts, strict=False):
+            column.metric(
+                name, value, delta=ends, delta_color="off", delta_arrow="off", border=True
+            )
+        if found.findings:
+            st.markdown("**Outcomes that look wrong**")
+            st.markdown(widgets.bullets(found.findings))
     drawn = 0
     for kind, title in (("group", "By group"), ("language", "By language")):
         view = views.slices_view(model, kind)
@@ -294,18 +272,6 @@ def _slices(model: OutcomeModel) -> None:
         st.caption("In brackets the number of queries; those with fewer than 50 are left out.")
     else:
         st.info("This set has one group and one language, or too few queries in each.")
-
-
-def _check(model: OutcomeModel) -> None:
-    """Where the gain comes from, and outcomes that look wrong."""
-    found = views.check_view(model)
-    if found is None:
-        return
-    for column, (name, value, ends) in zip(st.columns(3), found.parts, strict=False):
-        column.metric(name, value, delta=ends, delta_color="off", delta_arrow="off", border=True)
-    if found.findings:
-        st.markdown("**Outcomes that look wrong**")
-        st.markdown("\n".join(f"- {literal(text)}" for text in found.findings))
 
 
 def _rivals(model: OutcomeModel, sweep: Sweep, shortfall: Sweep) -> None:
@@ -398,7 +364,7 @@ def run(entry: SetEntry, catalog: Catalog) -> None:
         folder = learned_models.folder_of(
             entry, catalog, models, groups_are_traffic=real, rates=rates
         )
-        found, task = learned_models.learned(folder), learning(folder)
+        found, task = learned_models.learned(folder), replays.tasks().get(("learn", folder))
         for find in (learned_models.named, learned_models.of_set):
             found = found or find(entry, catalog, (*models, *rates))
         running = task is not None and task.running
@@ -448,7 +414,9 @@ def nothing_yet(entry: SetEntry) -> None:
 def _take(entry: SetEntry, cut: Catalog, model: OutcomeModel | None) -> None:
     """Put heads into the draft, with the V in the middle of the cost range."""
     if model is not None:
-        _draft(model, learned_models.value_sweep(entry, cut, model).middle, entry)
+        middle = learned_models.value_sweep(entry, cut, model).middle
+        learned_on = chosen_on.chosen(entry, Selection.CROSS_FITTED, knob_alone=True)
+        selectors.edit(lambda text, source: drafted(text, source, model, middle), learned_on)
 
 
 def result(entry: SetEntry, cut: Catalog, model: OutcomeModel) -> None:
@@ -461,8 +429,15 @@ def result(entry: SetEntry, cut: Catalog, model: OutcomeModel) -> None:
     shortfall = cache.sweep(entry, cut, cut.policy.weights)
     st.subheader("Success heads", anchor=False)
     answer(model)
+    axes = Axes(XAxis.COST, YAxis.RESOLVED, costliest(sweep.data))
     with st.container(border=True):
-        curves(evaluate(sweep, sweep.middle), shortfall)
+        figure(
+            frontier_figure(
+                frontier_view(sweep, sweep.middle, axes, beside=shortfall), colors(), height=400
+            ),
+            "learn.curves",
+            alt="Quality against cost of the value rule and the shortfall rule, with single models",
+        )
     st.caption(
         f"The point is V in the middle of the cost range, {literal(usd(sweep.middle))} for one "
         "more resolved query; taking success heads sets it."

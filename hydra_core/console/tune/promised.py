@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final
 
 import streamlit as st
@@ -38,35 +39,30 @@ def control(sweep: Sweep, entry: SetEntry, *, weights_edited: bool) -> None:
         "Confidence", _CONFIDENCES, format_func=lambda p: f"{100 * p:g} %",
         key="tune.promise_confidence", persist_state="session",
     )  # fmt: skip
-    asked = (entry.key, sweep.catalog.digest, sweep.rule, points / 100, confidence)
+    wanted = points / 100, confidence
+    asked = (entry.key, sweep.catalog.digest, sweep.rule, *wanted)
+
+    def find() -> None:
+        st.session_state[_ASKED] = asked
+        with suppress(HydraError, ValueError):  # said where it is shown
+            knob = _made(sweep, *wanted).knob(sweep.rule)
+            if knob is not None:
+                state.turn(sweep.rule, knob)
+
     st.button(
         "Find what can be promised", icon=":material/verified:", key="tune.promise_find",
-        width="stretch", on_click=_find, args=(asked, sweep), disabled=weights_edited,
+        width="stretch", on_click=find, disabled=weights_edited,
         help="Go back to the catalog's weights first: weights tried on these queries cannot be "
         "tested on them." if weights_edited else None,
     )  # fmt: skip
     if st.session_state.get(_ASKED) != asked or weights_edited:
         return
     try:
-        made = _made(sweep, points / 100, confidence)
+        made = _made(sweep, *wanted)
     except (HydraError, ValueError) as error:
         st.warning(literal(str(error)), icon=":material/block:")
         return
     _answer(made, sweep, entry)
-
-
-def _find(asked: tuple[object, ...], sweep: Sweep) -> None:
-    st.session_state[_ASKED] = asked
-    within, confidence = asked[-2:]
-    assert isinstance(within, float)
-    assert isinstance(confidence, float)
-    try:
-        made = _made(sweep, within, confidence)
-    except (HydraError, ValueError):
-        return  # said where it is shown
-    knob = made.knob(sweep.rule)
-    if knob is not None:
-        state.turn(sweep.rule, knob)
 
 
 @cached(24, "Testing settings")
@@ -94,27 +90,18 @@ def _answer(made: Promise, sweep: Sweep, entry: SetEntry) -> None:
             width="stretch", on_click=_draft, args=(made, sweep, entry, knob),
             help="Sets the knob and writes the promise into the policy; nothing is published.",
         )  # fmt: skip
-    if _in_draft(made):
+    working = selectors.working()
+    kept = None if working is None or working.catalog is None else working.catalog.policy.promise
+    if kept is not None and (kept.claim, kept.saving) == (made.claim, made.promised.saving):
         st.caption(":material/check: Your draft makes this promise.")
 
 
 def _draft(made: Promise, sweep: Sweep, entry: SetEntry, knob: float) -> None:
-    pair = selectors.current()
-    if pair is None:
-        return
-    key = "value_usd" if sweep.rule is Rule.VALUE else "tau"
-    drafts.edit(
-        pair[1],
-        lambda text: with_promise(text, pair[1].key, made.promised, (key, knob)),
-        chosen=chosen_on.chosen(entry, Selection.LOOKED, knob_alone=True),
+    turned = "value_usd" if sweep.rule is Rule.VALUE else "tau", knob
+    selectors.edit(
+        lambda text, source: with_promise(text, source, made.promised, turned),
+        chosen_on.chosen(entry, Selection.LOOKED, knob_alone=True),
     )
-
-
-def _in_draft(made: Promise) -> bool:
-    pair = selectors.current()
-    working = None if pair is None or pair[1].catalog is None else drafts.load(pair[1])
-    kept = None if working is None or working.catalog is None else working.catalog.policy.promise
-    return kept is not None and (kept.claim, kept.saving) == (made.claim, made.promised.saving)
 
 
 def promise_text(made: Promise, rule: Rule) -> tuple[str, str]:

@@ -39,23 +39,22 @@ _NEXT = (
 
 def basis() -> None:
     """Which state of the catalog is searched on, and that an unpublished draft is not."""
-    pair = selectors.current()
-    if pair is None:
-        return
     try:
-        working = drafts.load(pair[1])
+        working = selectors.working()
     except HydraError as error:
         widgets.problem(error)
         return
+    if working is None:
+        return
     searched = f"revision {working.revision}" if working.revision else "the catalog file"
+    searched = f"Searches on {searched} of {literal(working.key)}."
     if not working.edited:
-        st.caption(f":material/history: Searches on {searched} of {literal(pair[1].key)}.")
+        st.caption(f":material/history: {searched}")
         return
     n = len(working.changes)
     what = f"{n} change{'s' * (n != 1)}" if n else "edits"
     st.warning(
-        f"Searches on {searched} of {literal(pair[1].key)}. Your draft has {what} that "
-        "count only once they are published.",
+        f"{searched} Your draft has {what} that count only once they are published.",
         icon=":material/edit_note:",
     )
 
@@ -71,7 +70,7 @@ def take(result: SearchedPolicy, entry: SetEntry, sweep: Sweep) -> None:
     text = st.session_state.pop("tuner.message", "") or kept
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         if not setting.cells:
-            _onward(result, entry, sweep)
+            _onward(result, sweep)
         if drafts.may_edit():
             st.button(
                 "To the catalog draft", icon=":material/edit_note:", key="tuner.draft",
@@ -89,9 +88,7 @@ def take(result: SearchedPolicy, entry: SetEntry, sweep: Sweep) -> None:
             st.caption(f":material/check: {literal(text)}", width="content")
             for place, label in _NEXT:
                 link(place, label)
-    problem = drafts.kept_error()
-    if problem is not None:
-        widgets.problem(problem)
+    drafts.show_error()
 
 
 def _pin(setting: Setting) -> None:
@@ -99,26 +96,7 @@ def _pin(setting: Setting) -> None:
     st.session_state["tuner.message"] = f"Pinned: τ {setting.tau:.4g} with the tuned weights."
 
 
-def _keep(result: SearchedPolicy, entry: SetEntry) -> None:
-    """Keep it under a name in the store, where the catalog has a published revision."""
-    pair = selectors.current()
-    if pair is None or pair[1].catalog is None:
-        return
-    found = result.setting
-    policy = replace(
-        pair[1].catalog.policy, rule=Rule.SHORTFALL, tau=found.tau, weights=found.weights
-    )
-    metrics = {
-        "how": Selection.CROSS_FITTED.value,
-        "qr": result.metrics.qr.value,
-        "mean_cost_usd": result.metrics.mean_cost_usd.value,
-        "optimism_qr": result.optimism_qr,
-        "aim": str(result.aim),
-    }
-    keep_under_name(policy, entry.info.digest, metrics, "tuner")
-
-
-def _onward(result: SearchedPolicy, entry: SetEntry, sweep: Sweep) -> None:
+def _onward(result: SearchedPolicy, sweep: Sweep) -> None:
     setting, plain = result.setting, result.tau_alone_better
     if plain and st.button(
         "Use τ alone", type="primary", icon=":material/tune:", key="tuner.tau_alone",
@@ -137,7 +115,17 @@ def _onward(result: SearchedPolicy, entry: SetEntry, sweep: Sweep) -> None:
         "Pin to compare", icon=":material/keep:", key="tuner.pin", on_click=_pin,
         args=(setting,), help="Keeps it on the plot of Tune and offers it on Compare.",
     )  # fmt: skip
-    _keep(result, entry)
+    policy = replace(
+        sweep.catalog.policy, rule=Rule.SHORTFALL, tau=setting.tau, weights=setting.weights
+    )
+    metrics = {
+        "how": Selection.CROSS_FITTED.value,
+        "qr": result.metrics.qr.value,
+        "mean_cost_usd": result.metrics.mean_cost_usd.value,
+        "optimism_qr": result.optimism_qr,
+        "aim": str(result.aim),
+    }
+    keep_under_name(policy, sweep.evalset.digest, metrics, "tuner")
 
 
 def _parts(setting: Setting) -> str:
@@ -148,12 +136,8 @@ def _parts(setting: Setting) -> str:
 
 
 def _draft(result: SearchedPolicy, sweep: Sweep, entry: SetEntry) -> None:
-    pair = selectors.current()
-    if pair is None:
-        return
     tuned_on = chosen_on.chosen(entry, Selection.CROSS_FITTED, knob_alone=False)
-    key = pair[1].key
-    if drafts.edit(pair[1], lambda text: _drafted(text, key, result, sweep), chosen=tuned_on):
+    if selectors.edit(lambda text, source: _drafted(text, source, result, sweep), tuned_on):
         parts = _parts(result.setting)
         st.session_state["tuner.message"] = f"Your draft of the catalog has the tuned {parts}."
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -164,11 +165,6 @@ def _agreement(frame: pd.DataFrame) -> str:
     return f"{text} Both halves bear out {sure} of {len(used)} moves; the rest is likely chance."
 
 
-_AIMS = {
-    AimKind.CHEAPEST_WITH_QR: "QR ≥",
-    AimKind.BEST_WITH_COST: "Cost ≤",
-    AimKind.HYPERVOLUME: "Whole curve",
-}
 _BUDGETS = {300: "300", 1_000: "1,000", 2_000: "2,000"}
 
 
@@ -196,14 +192,18 @@ class Wanted:
 
 def wanted(sweep: Sweep, places: Sequence[DeltaGenerator]) -> Wanted:
     """The controls of a search: aim, goal, budget, each in its own place."""
-    st.session_state.setdefault("tuner.aim", AimKind.CHEAPEST_WITH_QR)
-    kind = places[0].segmented_control(
-        "Aim", list(_AIMS), format_func=_AIMS.__getitem__, key="tuner.aim", required=True,
-        persist_state="session", width="stretch",
+    kind = aim_kind(
+        places[0], "Aim", "tuner.aim", "Whole curve", width="stretch",
         help="The cheapest policy that keeps QR, the best quality within a cost, or the largest "
         "area under the frontier with τ at its knee.",
-    ) or AimKind.CHEAPEST_WITH_QR  # fmt: skip
-    aim = Aim(kind, _goal(sweep, kind, places[1]))
+    )  # fmt: skip
+    best, costs = 100 * sweep.best_qr, sweep.curve.mean_cost_usd
+    middle = (costs.min() + costs.max()) / 2
+    aim = goal(
+        sweep, kind, places[1], qr=("tuner.qr", 0.98 * best), cost=("tuner.cost", middle),
+        otherwise="τ at the knee of the best curve",
+        help=f"At most {best:.1f} % with the weights as they are.",
+    )  # fmt: skip
     st.session_state.setdefault("tuner.trials", 1_000)
     trials = places[2].segmented_control(
         "Settings to try", list(_BUDGETS), format_func=_BUDGETS.__getitem__, key="tuner.trials",
@@ -213,24 +213,61 @@ def wanted(sweep: Sweep, places: Sequence[DeltaGenerator]) -> Wanted:
     return Wanted(aim, int(trials), 0)
 
 
-def _goal(sweep: Sweep, kind: AimKind, place: DeltaGenerator) -> float:
+def aim_kind(place: DeltaGenerator, label: str, key: str, knee: str, **shown: Any) -> AimKind:  # noqa: ANN401
+    """Ask for the kind of an aim.
+
+    Args:
+        knee: What the aim without a number is called.
+        shown: Further options of the control.
+    """
+    names = {
+        AimKind.CHEAPEST_WITH_QR: "QR ≥",
+        AimKind.BEST_WITH_COST: "Cost ≤",
+        AimKind.HYPERVOLUME: knee,
+    }
+    st.session_state.setdefault(key, AimKind.CHEAPEST_WITH_QR)
+    kind: AimKind | None = place.segmented_control(
+        label, list(names), format_func=names.__getitem__, key=key, required=True,
+        persist_state="session", **shown,
+    )  # fmt: skip
+    return kind or AimKind.CHEAPEST_WITH_QR
+
+
+def goal(
+    sweep: Sweep,
+    kind: AimKind,
+    place: DeltaGenerator,
+    *,
+    qr: tuple[str, float],
+    cost: tuple[str, float],
+    otherwise: str,
+    help: str | None = None,
+    label_visibility: Literal["visible", "collapsed"] = "visible",
+) -> Aim:
+    """Ask for the number that an aim keeps.
+
+    Args:
+        qr, cost: Keys of what is asked for, and their first values, in percent and in USD.
+        otherwise: Said where the aim has no number.
+        help: On the QR.
+    """
     if kind is AimKind.CHEAPEST_WITH_QR:
-        best = 100 * sweep.best_qr
-        st.session_state.setdefault("tuner.qr", float(np.floor(0.98 * best)))
+        st.session_state.setdefault(qr[0], float(np.floor(qr[1])))
         percent = place.number_input(
-            "QR in %", 0.0, 100.0, step=0.5, format="%.1f", key="tuner.qr",
-            persist_state="session", help=f"At most {best:.1f} % with the weights as they are.",
+            "QR in %", 0.0, 100.0, step=0.5, format="%.1f", key=qr[0], persist_state="session",
+            help=help, label_visibility=label_visibility,
         )  # fmt: skip
-        return percent / 100
+        return Aim(kind, percent / 100)
     if kind is AimKind.BEST_WITH_COST:
-        costs = sweep.curve.mean_cost_usd
-        st.session_state.setdefault("tuner.cost", float((costs.min() + costs.max()) / 2))
-        return place.number_input(
-            "USD per query", 0.0, step=float(costs.max() / 50), format="%.4f", key="tuner.cost",
-            persist_state="session",
+        st.session_state.setdefault(cost[0], float(cost[1]))
+        step = float(sweep.curve.mean_cost_usd.max() / 50)
+        usd = place.number_input(
+            "USD per query", 0.0, step=step, format="%.4f", key=cost[0], persist_state="session",
+            label_visibility=label_visibility,
         )  # fmt: skip
-    place.caption("τ at the knee of the best curve")
-    return 0.0
+        return Aim(kind, usd)
+    place.caption(otherwise)
+    return Aim(kind, 0.0)
 
 
 def search(entry: SetEntry, sweep: Sweep, want: Wanted) -> Task | None:
@@ -268,7 +305,6 @@ def without_cells(entry: SetEntry, sweep: Sweep, want: Wanted) -> SearchedPolicy
 def _start(key: Hashable, sweep: Sweep, want: Wanted) -> Task:
     storage = session.folder() / "tuner.sqlite"
     storage.parent.mkdir(parents=True, exist_ok=True)
-
     cells = cells_around(sweep.data.pool, want.cells, want.reach) if want.cells else {}
 
     def work(task: Task) -> SearchedPolicy:

@@ -139,12 +139,6 @@ def more_outcomes(model: OutcomeModel) -> str:
     return f"Along this curve expect {text}."
 
 
-def logged_sentence(model: OutcomeModel) -> str:
-    """What queries with outcomes of some models only added; '' where there were none."""
-    logged: Any = model.figures.get("logged")
-    return str(logged["sentence"]) if logged else ""
-
-
 def slices_view(model: OutcomeModel, kind: str, most: int = 20) -> IntervalsView | None:
     """Lift within each group or language, the largest first; None where the set has none."""
     found: Any = model.figures["slices"]
@@ -159,10 +153,10 @@ def slices_view(model: OutcomeModel, kind: str, most: int = 20) -> IntervalsView
     )
 
 
-def rate_risk(model: OutcomeModel) -> str:
-    """What rates are worth here and what more outcomes would bring; '' where no model has one."""
-    found: Any = model.figures.get("rehearsal")
-    return str(found["sentence"]) if found else ""
+def cautions(model: OutcomeModel) -> list[str]:
+    """What queries with outcomes of some models only added, and what rates are worth here."""
+    found: list[Any] = [model.figures.get(name) for name in ("logged", "rehearsal")]
+    return [str(one["sentence"]) for one in found if one]
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,14 +177,18 @@ def check_view(model: OutcomeModel) -> CheckView | None:
         "within": "Gain within groups",
         "total": "Together",
     }
-    parts = []
-    for key, name in names.items():
-        if check[key] is not None:
-            one = _lifted(name, check[key]["value"], check[key]["interval"])
-            parts.append(
-                (name, f"{signed(one.pp)} pp", f"{signed(one.low)} to {signed(one.high)} pp")
-            )
-    return CheckView(tuple(parts), tuple(one["text"] for one in check["findings"][:6]))
+    parts = [
+        _lifted(name, check[key]["value"], check[key]["interval"])
+        for key, name in names.items()
+        if check[key] is not None
+    ]
+    return CheckView(
+        tuple(
+            (one.name, f"{signed(one.pp)} pp", f"{signed(one.low)} to {signed(one.high)} pp")
+            for one in parts
+        ),
+        tuple(one["text"] for one in check["findings"][:6]),
+    )
 
 
 def rivals_view(rivals: Sequence[Rival]) -> IntervalsView:
