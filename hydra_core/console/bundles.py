@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -45,7 +46,7 @@ def choose() -> None:
     if wanted == now:
         return
     try:
-        load_bundle(Path(wanted) if wanted else None)
+        _opened(wanted)
     except HydraError as error:
         widgets.problem(error)
         return
@@ -69,7 +70,10 @@ def on_this_bundle(entry: CatalogEntry) -> Catalog | None:
 
 
 def _offer(entry: CatalogEntry, catalog: Catalog, bundle: Bundle) -> None:
-    known = any(_fits(folder, catalog) for folder in _SHIPPED.values())
+    known = False
+    for folder in _SHIPPED.values():
+        with suppress(HydraError):
+            known |= _opened(folder).fingerprint == catalog.predictor_fingerprint
     missing = "" if known else " No bundle here has its fingerprint."
     st.warning(
         f"The score bands of {literal(entry.key)} belong to predictor "
@@ -80,7 +84,8 @@ def _offer(entry: CatalogEntry, catalog: Catalog, bundle: Bundle) -> None:
     )
     st.button(
         f"Rebind it to {bundle.name}", type="primary", icon=":material/link:", key="bundle.rebind",
-        on_click=_rebind, args=(entry, bundle),
+        on_click=st.session_state.__setitem__,
+        args=(_REBOUND, (entry.key, bundle.fingerprint)),
         help="For this page only; nothing is saved. Evidence and values set by hand are placed on "
         "the other score bands. Tune τ and the weights again.",
     )  # fmt: skip
@@ -88,31 +93,19 @@ def _offer(entry: CatalogEntry, catalog: Catalog, bundle: Bundle) -> None:
         st.caption("Or choose its own bundle on Home.")
 
 
-def _fits(folder: str, catalog: Catalog) -> bool:
-    try:
-        bundle = load_bundle(Path(folder) if folder else None)
-    except HydraError:
-        return False
-    return bundle.fingerprint == catalog.predictor_fingerprint
-
-
-def _rebind(entry: CatalogEntry, bundle: Bundle) -> None:
-    st.session_state[_REBOUND] = (entry.key, bundle.fingerprint)
-
-
-def _keep(entry: CatalogEntry, bundle: Bundle) -> None:
-    drafts.edit(entry, lambda text: _text(text, bundle))
-
-
-def _text(text: str, bundle: Bundle) -> str:
-    bands = dict(zip(bundle.dimensions, bundle.bands, strict=True))
-    return rebind(text, bundle.name, bundle.fingerprint, bands, keep_places=True)
+def _opened(folder: str) -> Bundle:
+    return load_bundle(Path(folder) if folder else None)
 
 
 def _rebound(entry: CatalogEntry, bundle: Bundle) -> Catalog | None:
     """The catalog on the bundle's score bands, with a button to keep it."""
+
+    def rebound(text: str) -> str:
+        bands = dict(zip(bundle.dimensions, bundle.bands, strict=True))
+        return rebind(text, bundle.name, bundle.fingerprint, bands, keep_places=True)
+
     try:
-        catalog = parse_catalog(_text(drafts.load(entry).published_text, bundle), entry.key)
+        catalog = parse_catalog(rebound(drafts.load(entry).published_text), entry.key)
     except HydraError as error:
         widgets.problem(error)
         return None
@@ -121,6 +114,6 @@ def _rebound(entry: CatalogEntry, bundle: Bundle) -> Catalog | None:
         if drafts.may_edit():
             st.button(
                 "Keep it in my draft", icon=":material/edit_note:", key="bundle.keep",
-                on_click=_keep, args=(entry, bundle),
+                on_click=drafts.editing(entry, rebound),
             )  # fmt: skip
     return catalog

@@ -175,6 +175,17 @@ def edit(
     return True
 
 
+def editing(
+    entry: CatalogEntry, change: Callable[[str], str], seen: str | None = None
+) -> Callable[[], None]:
+    """What changes the draft on a click; see `edit`."""
+
+    def clicked() -> None:
+        edit(entry, change, seen=seen)
+
+    return clicked
+
+
 def refuse(entry: CatalogEntry) -> None:
     """Change nothing, and say on the next run that the draft was changed in another window."""
     keep_error(_changed_elsewhere(entry))
@@ -211,25 +222,38 @@ def _walk(working: Working, step: Callable[[Draft], object]) -> None:
     renew()
 
 
+Cells = dict[int, dict[str, Any]]
+
+
 def table(
     frame: pd.DataFrame,
-    key: str,
+    name: str,
     *,
     fixed: list[str],
     columns: dict[str, Any],
-    on_change: Callable[..., None],
-    args: tuple[object, ...],
+    edited: Callable[[Cells], None],
     **shown: Any,  # noqa: ANN401 (Streamlit's own)
-) -> None:
+) -> list[int]:
     """A table that edits the draft; no row comes or goes, and without the role no cell changes.
 
     Args:
-        key: With `generation` in it, so that `renew` draws it anew.
+        name: Of the table, unique on the page; `renew` draws it anew.
         fixed: Columns that nobody edits.
         columns: How each is shown.
-        on_change, args: Called after an edit, which is then in `st.session_state[key]`.
+        edited: Called after an edit with all cells that are not ticks, by row; not where none is.
         shown: Further options of `st.data_editor`.
+
+    Returns:
+        The rows that are ticked.
     """
+    key = table_key(name)
+
+    def changed() -> None:
+        rows = edited_rows(key).items()
+        cells = {row: {k: v for k, v in edits.items() if k != "tick"} for row, edits in rows}
+        if any(cells.values()):
+            edited(cells)
+
     st.data_editor(
         frame,
         key=key,
@@ -237,10 +261,21 @@ def table(
         num_rows="fixed",
         disabled=fixed if may_edit() else list(frame.columns),
         column_config=columns,
-        on_change=on_change,
-        args=args,
+        on_change=changed,
         **{"height": "content", "placeholder": "–"} | shown,
     )
+    return [row for row, cells in edited_rows(key).items() if cells.get("tick")]
+
+
+def table_key(name: str) -> str:
+    """The key of a table that edits the draft, until it is drawn anew."""
+    return f"{name}.{generation()}"
+
+
+def edited_rows(key: str) -> Cells:
+    """The cells that were edited in a table since it was drawn anew, by row."""
+    rows = (st.session_state.get(key) or {}).get("edited_rows", {})
+    return {int(row): cells for row, cells in rows.items()}
 
 
 def renew() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
@@ -23,7 +24,7 @@ from hydra_core.catalog.profiles import mean_tokens
 from hydra_core.choosing.by_rate import Rehearsal, rehearse_profiles
 from hydra_core.choosing.sources.outcomes import outcomes_of_replay
 from hydra_core.console import cache, chosen_on, drafts, widgets
-from hydra_core.console.cache import CatalogEntry, SetEntry
+from hydra_core.console.cache import CatalogEntry
 from hydra_core.console.drafts import Working
 from hydra_core.console.widgets import literal
 from hydra_core.replay.sweep import Sweep
@@ -113,7 +114,8 @@ def _facts() -> dict[str, Any]:
 def _evidence(catalog: Catalog) -> dict[str, Any]:
     """What its capabilities come from, in the fields of a model; `missing` names what is not."""
     known, queries = _success_rates(catalog)
-    offered = [one for one in Place if _possible(one, catalog, known)]
+    needs = {Place.RATE: known, Place.BENCHMARKS: catalog.benchmarks}
+    offered = [one for one in Place if needs.get(one, True)]
     place = st.segmented_control(
         "What is known of it", offered, default=offered[0], required=True, key="catalog.new_place",
         help="Decides which queries it gets until outcomes replace it. Nothing is filled in for "
@@ -136,18 +138,20 @@ def _evidence(catalog: Catalog) -> dict[str, Any]:
     if place == Place.BENCHMARKS:
         return _benchmark_rates(catalog)
     if place == Place.BY_HAND:
-        return {"capabilities": _by_hand(catalog)}
+        places = st.columns(len(catalog.dimensions))
+        known_bands = zip(places, catalog.dimensions, catalog.bands, strict=True)
+        return {"capabilities": {
+            name: column.number_input(
+                titled(name), 0.0, 1.0, None, 0.01, format="%.4f", placeholder=f"{band.lo:g}",
+                help=f"The predictor's score band is {band.lo:g} to {band.hi:g}.",
+            )
+            for column, name, band in known_bands
+        }}  # fmt: skip
     st.caption(
         "Added as disabled: it gets no traffic. Give it rates or capabilities, then set its status "
         "to active."
     )
     return {"status": "disabled", "capabilities": "derived"}
-
-
-def _possible(place: Place, catalog: Catalog, known: Mapping[str, float]) -> bool:
-    if place is Place.RATE:
-        return bool(known)
-    return place is not Place.BENCHMARKS or bool(catalog.benchmarks)
 
 
 def _success_rates(catalog: Catalog) -> tuple[dict[str, float], str]:
@@ -167,8 +171,10 @@ def _success_rates(catalog: Catalog) -> tuple[dict[str, float], str]:
 
 def _risk(catalog: Catalog) -> str:
     """What a rate is worth on the set in view, and what more outcomes would bring."""
-    entry = chosen_on.in_view(catalog)
-    found = None if entry is None else _rehearsed(entry, catalog)
+    entry, found = chosen_on.in_view(catalog), None
+    if entry is not None:
+        with suppress(HydraError):  # not scored yet: nothing can be rehearsed
+            found = _rehearsed(cache.sweep(entry, catalog, catalog.policy.weights))
     if found is None:
         return (
             "A rate alone says how strong it is, not on which queries. A wrong rate sends it the "
@@ -177,16 +183,8 @@ def _risk(catalog: Catalog) -> str:
     return found.sentence
 
 
-def _rehearsed(entry: SetEntry, catalog: Catalog) -> Rehearsal | None:
-    try:
-        sweep = cache.sweep(entry, catalog, catalog.policy.weights)
-    except HydraError:
-        return None  # not scored yet: nothing can be rehearsed
-    return _cached_rehearsal(sweep)
-
-
 @cache.cached(8, "Rehearsing the rate on your models")
-def _cached_rehearsal(sweep: Sweep) -> Rehearsal | None:
+def _rehearsed(sweep: Sweep) -> Rehearsal | None:
     return rehearse_profiles(outcomes_of_replay(sweep.data, sweep.evalset))
 
 
@@ -205,18 +203,6 @@ def _benchmark_rates(catalog: Catalog) -> dict[str, Any]:
     known = rates.dropna(subset="rate")
     scores = {str(b): float(r) for b, r in zip(known["benchmark"], known["rate"], strict=True)}
     return {"scores": scores, "capabilities": "derived"}
-
-
-def _by_hand(catalog: Catalog) -> dict[str, float | None]:
-    return {
-        name: place.number_input(
-            titled(name), 0.0, 1.0, None, 0.01, format="%.4f", placeholder=f"{band.lo:g}",
-            help=f"The predictor's score band is {band.lo:g} to {band.hi:g}.",
-        )
-        for place, name, band in zip(
-            st.columns(len(catalog.dimensions)), catalog.dimensions, catalog.bands, strict=True
-        )
-    }  # fmt: skip
 
 
 def _estimated_cost(catalog: Catalog, values: Mapping[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date
-from functools import partial
+from functools import partial, reduce
 from typing import Any, Literal
 
 import numpy as np
@@ -75,20 +75,23 @@ def table(entry: CatalogEntry, working: Working) -> list[int]:
         frame[name] = pd.to_datetime(frame[name], errors="coerce")
     for name in [n for n in FIELDS if n.endswith("per_mtok") or n in _MEASURED]:
         frame[name] = pd.to_numeric(frame[name], errors="coerce").astype("float64")
-    key = _table_key(entry)
     faulty = bool(working.problems)
-    drafts.table(
-        frame, key, fixed=["check"], columns=_columns(faulty), on_change=_edited,
-        args=(entry, key, places), column_order=_order(faulty, rows), row_height=36,
+
+    def edited(cells: drafts.Cells) -> None:
+        now = drafts.load(entry)
+        models = now.catalog.models if now.catalog else model_rows(CatalogDocument.parse(now.text))
+        if len(models) != len(places):
+            drafts.refuse(entry)
+            return
+        edits = {places[row]: changed for row, changed in cells.items()}
+        drafts.edit(entry, lambda text: edit_cells(text, edits), restart=False)
+
+    ticked = drafts.table(
+        frame, f"catalog.table.{entry.key}", fixed=["check"], columns=_columns(faulty),
+        edited=edited, column_order=_order(faulty, rows), row_height=36,
     )  # fmt: skip
     tables.offer_downloads(frame[[*FIELDS, "check"]], "catalog.models")
-    state = st.session_state.get(key) or {}
-    edited: dict[int, dict[str, Any]] = state.get("edited_rows", {})
-    return [places[int(i)] for i, cells in edited.items() if cells.get("tick")]
-
-
-def _table_key(entry: CatalogEntry) -> str:
-    return f"catalog.table.{entry.key}.{drafts.generation()}"
+    return [places[row] for row in ticked]
 
 
 def _unmoved(entry: CatalogEntry, rows: list[dict[str, Data]]) -> list[dict[str, Data]]:
@@ -100,8 +103,8 @@ def _unmoved(entry: CatalogEntry, rows: list[dict[str, Data]]) -> list[dict[str,
     held = f"catalog.began.{entry.key}"
     generation, began = st.session_state.get(held, (-1, []))
     if generation == drafts.generation():
-        edits = (st.session_state.get(_table_key(entry)) or {}).get("edited_rows", {})
-        if rows_after(began, {int(row): cells for row, cells in edits.items()}) == rows:
+        edits = drafts.edited_rows(drafts.table_key(f"catalog.table.{entry.key}"))
+        if rows_after(began, edits) == rows:
             return list(began)
         drafts.renew()
     st.session_state[held] = (drafts.generation(), rows)
@@ -145,31 +148,6 @@ def _checks(rows: list[dict[str, Data]], places: list[int], working: Working) ->
 def price_age(days: int) -> str:
     """How old a price is, in words."""
     return f"Price is {days} days old" if days >= 0 else "Price date lies in the future"
-
-
-def _edited(entry: CatalogEntry, key: str, places: list[int]) -> None:
-    """Write the table's edits into the draft; writing the same values again changes nothing."""
-    cells: dict[int, dict[str, Any]] = st.session_state[key].get("edited_rows", {})
-    edits = {
-        places[int(row)]: {name: value for name, value in changed.items() if name in FIELDS}
-        for row, changed in cells.items()
-    }
-    if not any(edits.values()):
-        return
-
-    def change(text: str) -> str:
-        return edit_cells(text, edits)
-
-    if _model_count(drafts.load(entry)) == len(places):
-        drafts.edit(entry, change, restart=False)
-    else:
-        drafts.refuse(entry)
-
-
-def _model_count(working: Working) -> int:
-    if working.catalog is not None:
-        return len(working.catalog.models)
-    return len(model_rows(CatalogDocument.parse(working.text)))
 
 
 def _columns(faulty: bool) -> dict[str, Any]:
@@ -231,19 +209,12 @@ def row_tools(entry: CatalogEntry, working: Working, ticked: list[int]) -> None:
     def run(change: Callable[[str], str]) -> None:
         drafts.edit(entry, change, seen=working.text)
 
-    def duplicate(text: str) -> str:
-        for row in ticked:
-            text = duplicate_model(text, row)
-        return text
-
-    def efforts(text: str) -> str:
-        for row in ticked:
-            text = add_variant(text, row)
-        return text
+    def each(change: Callable[[str, int], str]) -> Callable[[str], str]:
+        return lambda text: reduce(change, ticked, text)
 
     tools = (
-        ("Effort level", ":material/add:", efforts),
-        ("Duplicate", ":material/content_copy:", duplicate),
+        ("Effort level", ":material/add:", each(add_variant)),
+        ("Duplicate", ":material/content_copy:", each(duplicate_model)),
         ("Disable", ":material/pause:", lambda t: set_status(t, ticked, ModelStatus.DISABLED)),
         ("Activate", ":material/play_arrow:", lambda t: set_status(t, ticked, ModelStatus.ACTIVE)),
         ("Remove", ":material/delete:", lambda text: remove_models(text, ticked)),
@@ -312,26 +283,21 @@ def capability_map(catalog: Catalog) -> None:
     lo = np.array([band.lo for band in catalog.bands])
     width = np.array([band.width for band in catalog.bands])
     names = tuple(titled(d) for d in catalog.dimensions)
-    rows = range(len(models))
-    texts = tuple(
-        tuple(
-            f"{values[i, k]:.3f}" + (" ✎" if d in models[i].overrides else "")
-            for k, d in enumerate(catalog.dimensions)
-        )
-        for i in rows
-    )
-    hover = tuple(
-        tuple(
-            f"<b>{models[i].id}</b><br>{names[k]} {values[i, k]:.4f}<br>"
-            f"{'set by hand' if d in models[i].overrides else 'derived from evidence'}<br>"
-            f"band {catalog.bands[k].lo:g} – {catalog.bands[k].hi:g}"
-            for k, d in enumerate(catalog.dimensions)
-        )
-        for i in rows
-    )
+    texts, hover = [], []
+    for model, row in zip(models, values, strict=True):
+        hand = [name in model.overrides for name in catalog.dimensions]
+        cells = list(zip(names, row, hand, catalog.bands, strict=True))
+        texts.append(tuple(f"{value:.3f}" + " ✎" * by for _, value, by, _ in cells))
+        hover.append(tuple(
+            f"<b>{model.id}</b><br>{name} {value:.4f}<br>"
+            f"{'set by hand' if by else 'derived from evidence'}<br>"
+            f"band {band.lo:g} – {band.hi:g}"
+            for name, value, by, band in cells
+        ))  # fmt: skip
     view = HeatView(
-        tuple(model.id for model in models), names, (values - lo) / width, texts, hover, (0.0, 1.0)
-    )
+        tuple(model.id for model in models), names, (values - lo) / width, tuple(texts),
+        tuple(hover), (0.0, 1.0),
+    )  # fmt: skip
     widgets.figure(
         heat_figure(view, widgets.colors()),
         "catalog.capabilities",

@@ -160,13 +160,21 @@ def policy(entry: CatalogEntry, working: Working) -> None:
         return
     place, _ = st.columns([4, 7])
     chosen = selectors.choose_evalset(place, working.published)
+
+    def row(setting: _Setting) -> None:
+        """A setting, and beside it what it alone does."""
+        left, right = st.columns([4, 7], vertical_alignment="bottom", gap="medium")
+        with left:
+            _control(entry, working, catalog, setting)
+        right.caption(_effect(setting, working, catalog, chosen))
+
     with st.container(border=True):
         for setting in _settings(catalog):
-            _row(entry, working, catalog, setting, chosen)
+            row(setting)
     with st.expander("Defences", icon=":material/shield:", key="catalog.defences"):
         st.caption(f"Switched on: {literal(defences_text(catalog.policy))}.")
         for setting in (*map(_cap, catalog.dimensions), _BUDGET):
-            _row(entry, working, catalog, setting, chosen)
+            row(setting)
     with st.expander("Teams", icon=":material/groups:", key="catalog.teams"):
         teams(entry, catalog)
     with st.expander("Agent stalls", icon=":material/smart_toy:", key="catalog.stall"):
@@ -175,23 +183,12 @@ def policy(entry: CatalogEntry, working: Working) -> None:
             "say after how many failures."
         )
         for setting in _stall(catalog.policy):
-            _row(entry, working, catalog, setting, chosen)
+            row(setting)
     if chosen is not None:
-        _together(working, catalog, chosen)
-
-
-def _row(
-    entry: CatalogEntry,
-    working: Working,
-    catalog: Catalog,
-    setting: _Setting,
-    chosen: SetEntry | None,
-) -> None:
-    """A setting, and beside it what it alone does."""
-    left, right = st.columns([4, 7], vertical_alignment="bottom", gap="medium")
-    with left:
-        _control(entry, working, catalog, setting)
-    right.caption(_effect(setting, working, catalog, chosen))
+        st.subheader("All edits together", anchor=False)
+        found = what_if_view.compared(chosen, working.published, catalog)
+        if found is not None:
+            what_if_view.deltas(found)
 
 
 def _settings(catalog: Catalog) -> tuple[_Setting, ...]:
@@ -220,7 +217,9 @@ def _control(entry: CatalogEntry, working: Working, catalog: Catalog, setting: _
         "on_change": _edited, "args": (entry, key, setting.name),
     }  # fmt: skip
     if setting.options:
-        options = [one for one in setting.options if _possible(one, catalog)]
+        # the value rule needs something to predict with and a V: Tune, Learned sets both
+        by_value = catalog.success_source is not None
+        options = [one for one in setting.options if by_value or one is not Rule.VALUE]
         names = {one: setting.options[one] for one in options}
         st.selectbox(
             setting.label, options, options.index(now), format_func=names.__getitem__, **given
@@ -239,24 +238,17 @@ def _control(entry: CatalogEntry, working: Working, catalog: Catalog, setting: _
     )  # fmt: skip
 
 
-def _possible(option: StrEnum, catalog: Catalog) -> bool:
-    """The value rule needs something to predict with and a V: Tune, Learned sets both."""
-    return option is not Rule.VALUE or catalog.success_source is not None
-
-
 def _edited(entry: CatalogEntry, key: str, name: str) -> None:
-    value = st.session_state[key]
-    plain = _plain(value)
-    drafts.edit(entry, lambda text: with_field(text, name, plain))
-
-
-def _plain(value: StrEnum | str | float | None) -> Value:
-    """An entered value as the policy keeps it; words between commas become a list."""
+    """Write an entered value as the policy keeps it; words between commas become a list."""
+    value: StrEnum | str | float | None = st.session_state[key]
+    plain: Value = None
     if isinstance(value, StrEnum):
-        return value.value
-    if isinstance(value, str):
-        return [word.strip() for word in value.split(",") if word.strip()] or None
-    return None if value is None else float(value)
+        plain = value.value
+    elif isinstance(value, str):
+        plain = [word.strip() for word in value.split(",") if word.strip()] or None
+    elif value is not None:
+        plain = float(value)
+    drafts.edit(entry, lambda text: with_field(text, name, plain))
 
 
 def _effect(setting: _Setting, working: Working, catalog: Catalog, chosen: SetEntry | None) -> str:
@@ -289,16 +281,6 @@ def _effect(setting: _Setting, working: Working, catalog: Catalog, chosen: SetEn
     return before + literal(what_if_view.alone(found))
 
 
-def _together(working: Working, catalog: Catalog, chosen: SetEntry) -> None:
-    """The effect of the whole draft."""
-    if working.published is None:
-        return
-    st.subheader("All edits together", anchor=False)
-    found = what_if_view.compared(chosen, working.published, catalog)
-    if found is not None:
-        what_if_view.deltas(found)
-
-
 def teams(entry: CatalogEntry, catalog: Catalog) -> None:
     """Every team in a line, and a form for one."""
     now = catalog.policy.teams
@@ -311,10 +293,6 @@ def teams(entry: CatalogEntry, catalog: Catalog) -> None:
     names = [_NEW, *now]
     chosen = st.selectbox("Edit", names, key="catalog.teams.which", width=260)
     _form(entry, catalog, chosen if chosen in now else "")
-
-
-def _removed(entry: CatalogEntry, name: str) -> None:
-    drafts.edit(entry, lambda text: with_field(text, f"teams.{name}", None))
 
 
 def _form(entry: CatalogEntry, catalog: Catalog, name: str) -> None:
@@ -352,9 +330,10 @@ def _form(entry: CatalogEntry, catalog: Catalog, name: str) -> None:
         )
         saved = st.form_submit_button("Save team", disabled=not drafts.may_edit())
     if name:
+        removed = drafts.editing(entry, lambda text: with_field(text, f"teams.{name}", None))
         st.button(
             "Remove team", icon=":material/delete:", disabled=not drafts.may_edit(),
-            on_click=_removed, args=(entry, name),
+            on_click=removed,
         )  # fmt: skip
     if not saved:
         return

@@ -66,7 +66,10 @@ def add_benchmark_dialog(entry: CatalogEntry, working: Working) -> None:
     }
     if st.button("Add to the draft", type="primary", icon=":material/add:", disabled=not name):
         text = add_benchmark(working.text, name, importance, weights, scores)
-        if _valid(entry, text) and drafts.edit(entry, lambda _: text, seen=working.text):
+        _, problems = cache.parsed(text, entry.key)
+        if problems:
+            st.error(widgets.bullets(problems, 10), title="Not added yet", icon=":material/error:")
+        elif drafts.edit(entry, lambda _: text, seen=working.text):
             st.rerun()
 
 
@@ -91,13 +94,6 @@ def add_dimension_dialog(entry: CatalogEntry, working: Working) -> None:
             st.rerun()
 
 
-def _valid(entry: CatalogEntry, text: str) -> bool:
-    _, problems = cache.parsed(text, entry.key)
-    if problems:
-        st.error(widgets.bullets(problems, 10), title="Not added yet", icon=":material/error:")
-    return not problems
-
-
 #: Pixels of a table in a window 1,280 pixels wide.
 _ROOM_PX = 885
 #: What is looked at where both do not fit, and the columns that wait.
@@ -117,14 +113,13 @@ def evidence(entry: CatalogEntry, working: Working) -> None:
     frame.insert(0, "tick", False)
     columns = _evidence_columns(frame)
     order = _evidence_order(list(frame.columns), columns)
-    key = _key("evidence" if order is None else f"evidence.{order[-1][0]}", entry)
-    drafts.table(
-        frame, key, fixed=["id"], columns=columns, on_change=_edited, column_order=order,
-        args=(entry, key, edit_evidence), height="content" if len(frame) <= 12 else 460,
+    shown = "" if order is None else f".{order[-1][0]}"
+    ticked = drafts.table(
+        frame, f"profiles.evidence{shown}.{entry.key}", fixed=["id"], columns=columns,
+        edited=_edits(entry, edit_evidence), column_order=order,
+        height="content" if len(frame) <= 12 else 460,
     )  # fmt: skip
     tables.offer_downloads(frame.drop(columns="tick"), "profiles.evidence")
-    edited = (st.session_state.get(key) or {}).get("edited_rows", {})
-    ticked = [int(row) for row, cells in edited.items() if cells.get("tick")]
     with tools:
         _evidence_tools(entry, working, ticked)
 
@@ -172,23 +167,16 @@ def _wide(names: Iterable[str], least: int, most: int) -> int:
 
 def _evidence_tools(entry: CatalogEntry, working: Working, ticked: list[int]) -> None:
     may = drafts.may_edit()
-    if st.button(
-        "Add benchmark", icon=":material/add:", disabled=not may, key="profiles.add_benchmark"
-    ):
-        add_benchmark_dialog(entry, working)
-    if st.button(
-        "Add dimension", icon=":material/add:", disabled=not may, key="profiles.add_dimension"
-    ):
-        add_dimension_dialog(entry, working)
+    for kind, dialog in (("benchmark", add_benchmark_dialog), ("dimension", add_dimension_dialog)):
+        if st.button(
+            f"Add {kind}", icon=":material/add:", disabled=not may, key=f"profiles.add_{kind}"
+        ):
+            dialog(entry, working)
     st.button(
-        "Remove",
-        icon=":material/delete:",
-        disabled=not (may and ticked),
-        on_click=_remove,
-        args=(entry, working, ticked),
-        key="profiles.remove",
+        "Remove", icon=":material/delete:", disabled=not (may and ticked), key="profiles.remove",
+        on_click=drafts.editing(entry, lambda t: remove_benchmarks(t, ticked), working.text),
         help=None if ticked else "Tick benchmarks in the table first.",
-    )
+    )  # fmt: skip
     st.space("stretch")
     with st.popover("From rates to capabilities", icon=":material/function:"):
         _formula()
@@ -209,10 +197,6 @@ def _formula() -> None:
         "capability. Minimum and maximum are taken over the active and retiring models, so "
         "capabilities are relative to the pool."
     )
-
-
-def _remove(entry: CatalogEntry, working: Working, ticked: list[int]) -> None:
-    drafts.edit(entry, lambda text: remove_benchmarks(text, ticked), seen=working.text)
 
 
 def capability_table(entry: CatalogEntry, catalog: Catalog) -> None:
@@ -238,10 +222,9 @@ def capability_table(entry: CatalogEntry, catalog: Catalog) -> None:
     frame = pd.DataFrame(columns)
     fixed = ["model", "hand", *(name for name in frame.columns if name.startswith("raw."))]
     order = ["model"] + (["hand"] if any(columns["hand"]) else [])
-    key = _key("capabilities", entry)
     drafts.table(
-        frame, key, fixed=fixed, columns=config, on_change=_edited,
-        args=(entry, key, edit_capabilities),
+        frame, f"profiles.capabilities.{entry.key}", fixed=fixed, columns=config,
+        edited=_edits(entry, edit_capabilities),
         column_order=[*order, *(n for n in frame.columns if n not in ("model", "hand"))],
     )  # fmt: skip
     tables.offer_downloads(frame, "profiles.capabilities")
@@ -281,10 +264,9 @@ def success_table(entry: CatalogEntry, catalog: Catalog) -> None:
                 f"{shown} {at:g}", format="%.3f", width=8 * len(f"{shown} {at:g}") + 45
             )
     order = [name for name in frame.columns if frame[name].notna().any()]
-    key = _key("success", entry)
     drafts.table(
-        frame, key, fixed=["model"], columns=config, on_change=_edited,
-        args=(entry, key, edit_success), column_order=order,
+        frame, f"profiles.success.{entry.key}", fixed=["model"], columns=config,
+        edited=_edits(entry, edit_success), column_order=order,
     )  # fmt: skip
     tables.offer_downloads(frame, "profiles.success")
 
@@ -332,10 +314,14 @@ def scales(entry: CatalogEntry, catalog: Catalog) -> None:
         }
     )
     column = st.column_config
-    key = _key("scales", entry)
+
+    def edited(cells: drafts.Cells) -> None:
+        edits = {catalog.dimensions[row]: changed for row, changed in cells.items()}
+        drafts.edit(entry, lambda text: edit_scales(text, edits), restart=False)
+
     drafts.table(
         frame,
-        key,
+        f"profiles.scales.{entry.key}",
         fixed=["dimension", "tilde"],
         columns={
             "dimension": column.TextColumn("Dimension", width=170),
@@ -347,8 +333,7 @@ def scales(entry: CatalogEntry, catalog: Catalog) -> None:
                 help="A narrow band weighs more: w divided by the band's width, their sum kept.",
             ),
         },
-        on_change=_scales_edited,
-        args=(entry, key, catalog.dimensions),
+        edited=edited,
     )  # fmt: skip
     tables.offer_downloads(frame, "profiles.scales")
     st.caption(
@@ -358,26 +343,14 @@ def scales(entry: CatalogEntry, catalog: Catalog) -> None:
     link(POLICY, "τ, cost basis and price ratio: Policy")
 
 
-def _scales_edited(entry: CatalogEntry, key: str, dimensions: tuple[str, ...]) -> None:
-    rows = st.session_state[key].get("edited_rows", {})
-    edits = {dimensions[int(row)]: cells for row, cells in rows.items()}
-    drafts.edit(entry, lambda text: edit_scales(text, edits), restart=False)
+def _edits(
+    entry: CatalogEntry, change: Callable[[str, drafts.Cells], str]
+) -> Callable[[drafts.Cells], None]:
+    """What writes a table's edits into the draft; the same values again change nothing."""
 
+    def edited(cells: drafts.Cells) -> None:
+        # a cleared capability shows its derived value: draw it anew
+        cleared = any(value is None for edits in cells.values() for value in edits.values())
+        drafts.edit(entry, lambda text: change(text, cells), restart=cleared)
 
-_Change = Callable[[str, dict[int, dict[str, Any]]], str]
-
-
-def _edited(entry: CatalogEntry, key: str, change: _Change) -> None:
-    """Write a table's edits into the draft; writing the same values again changes nothing."""
-    rows = st.session_state[key].get("edited_rows", {})
-    edits = {
-        int(row): {name: value for name, value in cells.items() if name != "tick"}
-        for row, cells in rows.items()
-    }
-    cleared = any(value is None for cells in edits.values() for value in cells.values())
-    if any(edits.values()):  # a cleared capability shows its derived value: draw it anew
-        drafts.edit(entry, lambda text: change(text, edits), restart=cleared)
-
-
-def _key(table: str, entry: CatalogEntry) -> str:
-    return f"profiles.{table}.{entry.key}.{drafts.generation()}"
+    return edited

@@ -78,7 +78,8 @@ def from_evalset(entry: CatalogEntry, working: Working, catalog: Catalog) -> Non
         left.caption(text)
         right.button(
             "Put into the draft", icon=":material/straighten:", key="profiles.bands",
-            on_click=_take, args=(entry, working, catalog, bands), width="stretch",
+            on_click=drafts.editing(entry, lambda t: _rebound(t, catalog, bands), working.text),
+            width="stretch",
             disabled=not drafts.may_edit() or bands == catalog.bands,
             help="Writes them into the table above, where they can be edited.",
         )  # fmt: skip
@@ -97,8 +98,9 @@ def _preview(chosen: SetEntry, catalog: Catalog, text: str) -> tuple[tuple[Band,
     if after is None:
         return bands, ""
     before_share, share = (
-        100 * fails_open(learned_models.replayed(chosen, one).data, one.policy.tau)
+        100 * float((replayed.data.shortfalls().min(axis=1) > one.policy.tau).mean())
         for one in (catalog, after)
+        for replayed in (learned_models.replayed(chosen, one),)
     )
     by_hand = any(model.overrides for model in catalog.models)
     kept = " Capabilities set by hand keep their place on the score band." * by_hand
@@ -130,10 +132,6 @@ def _rebound(text: str, catalog: Catalog, bands: tuple[Band, ...]) -> str:
     """The text on other bands; capabilities set by hand keep their place on them."""
     predictor = catalog.predictor, catalog.predictor_fingerprint
     return rebind(text, *predictor, bands, keep_places=True)
-
-
-def _take(entry: CatalogEntry, working: Working, catalog: Catalog, bands: tuple[Band, ...]) -> None:
-    drafts.edit(entry, lambda text: _rebound(text, catalog, bands), seen=working.text)
 
 
 _STEPS = Steps()
@@ -261,27 +259,25 @@ def show(entry: CatalogEntry, working: Working, view: str) -> None:
     """One view of the profiles."""
     if view == "Evidence":
         profiles_view.evidence(entry, working)
-        models_view.problems(working)
-        what_if_view.draft_effect(working, knob=True)
-        return
     models_view.problems(working)
     catalog = working.catalog
     if catalog is None:
-        st.caption("Undo the last edit, or correct it here or under Models.")
+        if view != "Evidence":
+            st.caption("Undo the last edit, or correct it here or under Models.")
         return
     if view == "Sensitivity":
         show_sensitivity(catalog)
         return
-    if view == "Success profiles":
-        profiles_view.success_table(entry, catalog)
-        what_if_view.draft_effect(working, knob=True)
-        return
+    tables_of = {
+        "Success profiles": profiles_view.success_table,
+        "Capabilities": profiles_view.capability_table,
+        "Score bands, weights": profiles_view.scales,
+    }
+    if view in tables_of:
+        tables_of[view](entry, catalog)
+    what_if_view.draft_effect(working, knob=True)
     if view == "Capabilities":
-        profiles_view.capability_table(entry, catalog)
-        what_if_view.draft_effect(working, knob=True)
         with st.container(border=True):
             profiles_view.contribution_plot(catalog)
-        return
-    profiles_view.scales(entry, catalog)
-    what_if_view.draft_effect(working, knob=True)
-    from_evalset(entry, working, catalog)
+    elif view == "Score bands, weights":
+        from_evalset(entry, working, catalog)

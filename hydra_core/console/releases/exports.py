@@ -117,9 +117,6 @@ def _litellm(entry: CatalogEntry, catalog: Catalog, name: str) -> None:
         if not all(providers.values()):
             return
 
-        def keep() -> None:
-            drafts.edit(entry, provided)
-
         def provided(text: str) -> str:
             document = CatalogDocument.parse(text, entry.key)
             for model, provider in providers.items():
@@ -128,7 +125,7 @@ def _litellm(entry: CatalogEntry, catalog: Catalog, name: str) -> None:
 
         st.button(
             "Keep the providers in my draft", icon=":material/edit_note:", key="ship.providers",
-            disabled=not drafts.may_edit(), on_click=keep,
+            disabled=not drafts.may_edit(), on_click=drafts.editing(entry, provided),
         )  # fmt: skip
     made = litellm_config(catalog, providers)
     run = f"HYDRA_CATALOG={quote(name + '.yaml')} \\\n  litellm --config {quote(name)}.litellm.yaml"
@@ -230,13 +227,10 @@ def _differences(entry: CatalogEntry, working: Working, catalog: Catalog) -> Non
 
 
 def _take(entry: CatalogEntry, working: Working, text: str, catalog: Catalog) -> None:
-    def put() -> None:
-        drafts.edit(entry, lambda _: text, seen=working.text)
-
     st.button(
         literal(f"Put into the draft of {entry.key}"), icon=":material/edit:", width="stretch",
         disabled=not drafts.may_edit(), key="ship.adopt",
-        on_click=put,
+        on_click=drafts.editing(entry, lambda _: text, working.text),
     )  # fmt: skip
     st.divider()
     name = st.text_input("Or as a catalog of its own, named", value=folder_name(catalog.name))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
-from hydra_core.base.types import Catalog, Policy, Rule
+from hydra_core.base.types import Catalog, Rule
+from hydra_core.catalog.diff import Change
 from hydra_core.console import (
     cache,
     chosen_on,
@@ -92,14 +94,9 @@ def _tuned(entry: CatalogEntry, catalog: Catalog) -> None:
         )
         st.button(
             "Take it into the draft", icon=":material/tune:", key="ship.take_tuned",
-            disabled=not drafts.may_edit(), on_click=_take,
-            args=(entry, found),
+            disabled=not drafts.may_edit(),
+            on_click=drafts.editing(entry, lambda text: with_policy(text, found)),
         )  # fmt: skip
-
-
-def _take(entry: CatalogEntry, found: Policy) -> None:
-    """Take the policy into the draft, which records the eval set it was chosen on."""
-    drafts.edit(entry, lambda text: with_policy(text, found))
 
 
 def _what_changes(working: Working) -> None:
@@ -118,10 +115,12 @@ def _what_changes(working: Working) -> None:
     if not n:
         st.caption("Only comments or spelling differ.")
     if st.toggle("Show the lines of YAML", key="ship.lines"):
-        st.code(_lines(working.published_text, working.text), language="diff")
+        both = working.published_text.splitlines(), working.text.splitlines()
+        lines = difflib.unified_diff(*both, "published", "draft", lineterm="", n=2)
+        st.code("\n".join(islice(lines, 400)), language="diff")
 
 
-def changes_list(changes: Any) -> None:  # noqa: ANN401
+def changes_list(changes: Iterable[Change]) -> None:
     """Draw changes in words, old and new side by side."""
     frame = release_facts.change_table(tuple(changes))
     if frame.empty:
@@ -138,13 +137,6 @@ def changes_list(changes: Any) -> None:  # noqa: ANN401
             "draft": column.TextColumn("New", width=145),
         },
     )
-
-
-def _lines(before: str, after: str) -> str:
-    lines = difflib.unified_diff(
-        before.splitlines(), after.splitlines(), "published", "draft", lineterm="", n=2
-    )
-    return "\n".join(list(lines)[:400])
 
 
 def _measured(working: Working, chosen: SetEntry) -> tuple[Side | None, Side] | None:
@@ -275,7 +267,8 @@ def _publish(entry: CatalogEntry, working: Working, chosen: SetEntry | None) -> 
         )  # fmt: skip
     except NewerRevisionError as error:
         drafts.keep_error(error)
-        _keep_as_draft(entry, working)
+        if working.draft is None:  # a first revision becomes a draft: there is something to merge
+            drafts.edit(entry, lambda _: working.text)
         return
     except HydraError as error:
         drafts.keep_error(error)
@@ -285,12 +278,6 @@ def _publish(entry: CatalogEntry, working: Working, chosen: SetEntry | None) -> 
         f"Revision {revision.number} is published. Every page routes with it from now on."
     )
     drafts.renew()
-
-
-def _keep_as_draft(entry: CatalogEntry, working: Working) -> None:
-    """Keep a first revision as a draft, so that there is something to merge."""
-    if working.draft is None:
-        drafts.edit(entry, lambda _: working.text)
 
 
 def _merge(entry: CatalogEntry, working: Working) -> None:
@@ -306,10 +293,11 @@ def _merge(entry: CatalogEntry, working: Working) -> None:
         title="Merge before you publish",
         icon=":material/merge:",
     )
-    base = _base_text(entry, working)
+    base = working.draft.texts[0]
+    if working.base_revision:
+        base = cache.store().revision(entry.key, working.base_revision).yaml
     try:
-        open_ = three_way(base, working.text, newest.yaml)
-        choices = _choices(open_)
+        choices = _choices(three_way(base, working.text, newest.yaml))
         merged = three_way(base, working.text, newest.yaml, choices=choices)
     except HydraError as error:
         widgets.problem(error)
@@ -325,13 +313,6 @@ def _merge(entry: CatalogEntry, working: Working) -> None:
         "Merge into my draft", type="primary", icon=":material/merge:", key="ship.merge",
         disabled=not merged.clean, on_click=_rebase, args=(working, merged),
     )  # fmt: skip
-
-
-def _base_text(entry: CatalogEntry, working: Working) -> str:
-    if working.base_revision == 0:
-        assert working.draft is not None
-        return working.draft.texts[0]
-    return cache.store().revision(entry.key, working.base_revision).yaml
 
 
 def _choices(result: MergeResult) -> dict[Path, Choice]:
