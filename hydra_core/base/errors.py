@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 _LONGEST_PART: Final = 2_000
 
@@ -64,6 +64,11 @@ class ProblemsError(HydraError):
         self.source = source
         self.problems = tuple(problems)
         super().__init__(source, self.problems)
+
+    @classmethod
+    def of(cls, source: str, message: str, remedy: str = "", *, place: str = "") -> Self:
+        """The error for one problem."""
+        return cls(source, [Problem(place, message, remedy)])
 
     def __str__(self) -> str:
         if len(self.problems) == 1:

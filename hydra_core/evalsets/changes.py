@@ -226,7 +226,7 @@ def _sha256(file: Path) -> str:
 def _existing_digest(path: Path) -> str:
     found = _digest(path)
     if not found:
-        raise EvalSetError(str(path), [Problem("", "is no eval set", "reload the page")])
+        raise EvalSetError.of(str(path), "is no eval set", "reload the page")
     return found
 
 

@@ -323,7 +323,7 @@ def save_evalset(
     try:
         replace_folder(path, fill, replace=force)
     except OSError as error:
-        raise EvalSetError(
-            str(path), [Problem("", f"cannot be written: {error}", "nothing was changed")]
+        raise EvalSetError.of(
+            str(path), f"cannot be written: {error}", "nothing was changed"
         ) from error
     return replace(written[0], path=path)

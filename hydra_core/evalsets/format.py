@@ -93,14 +93,12 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
     file = folder / MANIFEST
     if not file.is_file():
         found = "has no evalset.yaml" if folder.is_dir() else "is not a folder"
-        raise EvalSetError(
-            str(folder), [Problem("", found, "give the folder that an import has written")]
-        )
+        raise EvalSetError.of(str(folder), found, "give the folder that an import has written")
     try:
         with file.open("rb") as stream:
             raw = stream.read(_MANIFEST_BYTES + 1)
     except OSError as error:
-        raise EvalSetError(str(file), [Problem("", f"cannot be read: {error}")]) from error
+        raise EvalSetError.of(str(file), f"cannot be read: {error}") from error
     return parse_manifest(raw, str(file)), hashlib.sha256(raw).hexdigest()
 
 
@@ -129,16 +127,16 @@ def parse_manifest(raw: bytes, source: str) -> Manifest:
 
 def _yaml(raw: bytes, source: str) -> dict[str, Any]:
     if len(raw) > _MANIFEST_BYTES:
-        raise EvalSetError(source, [Problem("", "is over 1 MiB, the limit of an evalset.yaml")])
+        raise EvalSetError.of(source, "is over 1 MiB, the limit of an evalset.yaml")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise EvalSetError(source, [Problem("", f"is not valid YAML: {error}")]) from error
+        raise EvalSetError.of(source, f"is not valid YAML: {error}") from error
     content, problem = read_plain_yaml(text, _MANIFEST_VALUES)
     if problem is not None:
         raise EvalSetError(source, [problem])
     if not isinstance(content, dict):
-        raise EvalSetError(source, [Problem("", "is not a mapping", f"begin: schema: {SCHEMA}")])
+        raise EvalSetError.of(source, "is not a mapping", f"begin: schema: {SCHEMA}")
     return content
 
 
@@ -217,8 +215,8 @@ def load_part(path: Path) -> pd.DataFrame:
     try:
         frame: pd.DataFrame = read_arrow(path, _PART_BYTES).to_pandas()
     except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
-        raise EvalSetError(
-            str(path), [Problem("", f"cannot be read: {error}", "import the set again")]
+        raise EvalSetError.of(
+            str(path), f"cannot be read: {error}", "import the set again"
         ) from error
     return frame
 
@@ -273,11 +271,8 @@ def require_free(path: Path, *, force: bool) -> None:
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
         return
     if not (path / MANIFEST).is_file():
-        raise EvalSetError(
-            str(path), [Problem("", "exists and is not an eval set", "choose another folder")]
-        )
+        raise EvalSetError.of(str(path), "exists and is not an eval set", "choose another folder")
     if not force:
-        raise EvalSetError(
-            str(path),
-            [Problem("", "exists already", "choose another folder, or replace it with --force")],
+        raise EvalSetError.of(
+            str(path), "exists already", "choose another folder, or replace it with --force"
         )

@@ -22,7 +22,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.errors import EvalSetError
 from hydra_core.base.types import FloatArray
 from hydra_core.base.whole_file import whole_file
 from hydra_core.evalsets.evalset import EvalSet
@@ -62,7 +62,7 @@ def score_path(folder: Path, fingerprint: str) -> Path:
         EvalSetError: The fingerprint is no plain name.
     """
     if not _FINGERPRINT.fullmatch(fingerprint):
-        raise EvalSetError(str(folder), [Problem("fingerprint", f"{fingerprint!r} is not valid")])
+        raise EvalSetError.of(str(folder), f"{fingerprint!r} is not valid", place="fingerprint")
     return folder / "scores" / f"{fingerprint}.parquet"
 
 
@@ -120,7 +120,7 @@ def load_scores(evalset: EvalSet, fingerprint: str) -> FloatArray | None:
         raise _unreadable(path, error) from error
     bad = ~((scores >= 0) & (scores <= 1))  # true for NaN as well
     if bad.any() or scores.shape[0] != evalset.n:
-        raise EvalSetError(str(path), [Problem("", "holds scores outside [0, 1]", _REMEDY)])
+        raise EvalSetError.of(str(path), "holds scores outside [0, 1]", _REMEDY)
     scores.setflags(write=False)
     return scores
 
@@ -148,7 +148,7 @@ def load_text_facts(evalset: EvalSet, fingerprint: str) -> TextFacts | None:
     except (OSError, ValueError, KeyError, OverflowError, pa.ArrowException) as error:
         raise _unreadable(path, error) from error
     if len(vectors) != evalset.n or not np.isfinite(vectors).all() or (counts < 0).any():
-        raise EvalSetError(str(path), [Problem("", "holds vectors that are not finite", _REMEDY)])
+        raise EvalSetError.of(str(path), "holds vectors that are not finite", _REMEDY)
     for array in (vectors, counts):
         array.setflags(write=False)
     return TextFacts(vectors, counts.astype(np.int32))
@@ -170,7 +170,7 @@ def messages_of(evalset: EvalSet, fingerprint: str, width: int) -> Messages:
         if evalset.texts is None:
             remedy = "this set has no texts: use the bundle that its vectors came from"
         message = f"has no text vectors of the bundle {fingerprint[:12]}"
-        raise EvalSetError(evalset.name, [Problem("scores", message, remedy)])
+        raise EvalSetError.of(evalset.name, message, remedy, place="scores")
     return Messages(scores, facts.vectors, facts.counts)
 
 
@@ -202,7 +202,7 @@ def save_scores(
     expected = (evalset.n, len(dimensions))
     if values.shape != expected or not ((values >= 0) & (values <= 1)).all():
         message = f"must be {expected} numbers in [0, 1], got shape {values.shape}"
-        raise EvalSetError(str(path), [Problem("scores", message)])
+        raise EvalSetError.of(str(path), message, place="scores")
     frame = pd.DataFrame(values, columns=list(dimensions))
     frame.insert(0, "query_id", evalset.queries["query_id"].to_numpy())
     metadata = {_DIGEST_KEY: texts_digest(evalset).encode()}
@@ -224,9 +224,7 @@ def save_scores(
 def unwritable(path: Path, error: OSError) -> EvalSetError:
     """The error for a score file that cannot be written."""
     reason = error.strerror or str(error)
-    return EvalSetError(
-        str(path), [Problem("", f"cannot be written: {reason}", "check space and permissions")]
-    )
+    return EvalSetError.of(str(path), f"cannot be written: {reason}", "check space and permissions")
 
 
 def _with_facts(table: pa.Table, facts: TextFacts | None) -> pa.Table:
@@ -262,9 +260,9 @@ def _whole(kept: HalfArray, directions: HalfArray) -> HalfArray:
 def _read(evalset: EvalSet, path: Path, names: list[str]) -> pa.Table:
     table = read_arrow(path, _MAX_BYTES, names)
     if (table.schema.metadata or {}).get(_DIGEST_KEY, b"").decode() != texts_digest(evalset):
-        raise EvalSetError(str(path), [Problem("", "holds scores of other texts", _REMEDY)])
+        raise EvalSetError.of(str(path), "holds scores of other texts", _REMEDY)
     return table
 
 
 def _unreadable(path: Path, error: Exception) -> EvalSetError:
-    return EvalSetError(str(path), [Problem("", f"cannot be read: {error}", _REMEDY)])
+    return EvalSetError.of(str(path), f"cannot be read: {error}", _REMEDY)

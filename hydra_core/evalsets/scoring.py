@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.errors import EvalSetError
 from hydra_core.base.types import Float32Array, FloatArray, Progress
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.evalsets.score_files import (
@@ -144,8 +144,8 @@ def score_evalset(
         return frame
     if evalset.texts is None:
         remedy = "use the bundle that its scores were made with, or import it with texts"
-        raise EvalSetError(
-            str(evalset.path), [Problem("queries: text", "this set has no texts to score", remedy)]
+        raise EvalSetError.of(
+            str(evalset.path), "this set has no texts to score", remedy, place="queries: text"
         )
     path = score_path(evalset.path, facts.fingerprint)
     try:
@@ -225,7 +225,7 @@ def _partial(
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             message = "another process is scoring this set with this bundle"
-            raise EvalSetError(str(evalset.path), [Problem("", message, "wait for it")]) from error
+            raise EvalSetError.of(str(evalset.path), message, "wait for it") from error
         stream.seek(0)
         body = stream.read() if stream.readline() == first else None
         # a torn row is redone

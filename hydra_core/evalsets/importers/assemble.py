@@ -103,7 +103,7 @@ def assemble(
     known = known.loc[known["query_id"].isin(queries["query_id"])]
     if known.empty:
         reasons = "; ".join(str(entry) for entry in dropped if entry.count) or "the files are empty"
-        raise EvalSetError(source, [Problem("", f"no rows are left: {reasons}")])
+        raise EvalSetError.of(source, f"no rows are left: {reasons}")
     queries, warnings = _with_languages(queries)
     return _draft(queries, known, dropped, [*rows.warnings, *uncounted, *warnings])
 
@@ -226,8 +226,7 @@ def _check_pairs(raw: pd.DataFrame, parsed: pd.DataFrame, issues: Issues) -> Non
     ]
     more = ", ..." if len(twice) > len(shown) else ""
     text = f"query and model occur before with other values: {', '.join(places)}{more}"
-    remedy = "keep one row for each pair"
-    issues.problem(Problem(f"{len(twice)} row(s)", text, remedy))
+    issues.problem(Problem(f"{len(twice)} row(s)", text, "keep one row for each pair"))
 
 
 def _check_ids(raw: pd.DataFrame, issues: Issues) -> None:

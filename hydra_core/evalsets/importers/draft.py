@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.errors import EvalSetError
 from hydra_core.base.list_price import ListPrice
 from hydra_core.base.types import FloatArray
 from hydra_core.evalsets.evalset import EvalSet, save_evalset
@@ -204,7 +204,7 @@ def join_sets(sets: Sequence[EvalSet]) -> Draft:
         EvalSetError: One set only, or an id with another text in another set.
     """
     if len(sets) < 2:
-        raise EvalSetError("join", [Problem("", "one set is nothing to join", "name two or more")])
+        raise EvalSetError.of("join", "one set is nothing to join", "name two or more")
     _check_texts(sets)
     queries = _queries(sets)
     models = tuple(dict.fromkeys(model for one in sets for model in one.models))
@@ -251,7 +251,7 @@ def _check_texts(sets: Sequence[EvalSet]) -> None:
     if twice.size:
         shown = ", ".join(map(repr, twice[:_SHOWN])) + (", ..." if twice.size > _SHOWN else "")
         message = f"{twice.size} id(s) stand for different texts: {shown}"
-        raise EvalSetError("join", [Problem("query_id", message, "give the queries ids apart")])
+        raise EvalSetError.of("join", message, "give the queries ids apart", place="query_id")
 
 
 def _queries(sets: Sequence[EvalSet]) -> pd.DataFrame:
@@ -261,7 +261,7 @@ def _queries(sets: Sequence[EvalSet]) -> pd.DataFrame:
     if rows.get("text") is not None and rows["text"].isna().any():
         names = ", ".join(one.name for one in sets if one.texts is None)
         message = f"{names} has no texts and others have"
-        raise EvalSetError("join", [Problem("queries: text", message, "join sets alike")])
+        raise EvalSetError.of("join", message, "join sets alike", place="queries: text")
     for name in ("conversation_id", "context", "group", "cluster"):
         if name in rows.columns:
             rows[name] = rows[name].where(rows[name].notna(), None)

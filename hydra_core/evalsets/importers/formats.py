@@ -14,7 +14,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.errors import EvalSetError
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.harness.adapters import adapter_of, is_helm_stats, read_harness
 from hydra_core.evalsets.importers.livecodebench import read_livecodebench
@@ -196,7 +196,7 @@ def read(kind: Kind, files: Sequence[TableFile], given: Given) -> Draft:
         case Kind.LIVECODEBENCH:
             if not given.more:
                 remedy = "give a submission's evaluation file with question_content"
-                raise EvalSetError("LiveCodeBench", [Problem("", "has no problem texts", remedy)])
+                raise EvalSetError.of("LiveCodeBench", "has no problem texts", remedy)
             return read_livecodebench(files[0], given.more[0], models, prices)
         case Kind.LLMROUTERBENCH:
             return read_llmrouterbench(files, models, prices)

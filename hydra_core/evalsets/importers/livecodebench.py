@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.errors import EvalSetError
 from hydra_core.base.tokens import text_tokens
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.price_card import PriceCard
@@ -69,7 +69,7 @@ def _performances(file: TableFile) -> list[dict[str, Any]]:
     found = content.get("performances") if isinstance(content, dict) else None
     if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
         remedy = "give the leaderboard's performances_generation.json"
-        raise EvalSetError(file.name, [Problem("", 'has no "performances" list', remedy)])
+        raise EvalSetError.of(file.name, 'has no "performances" list', remedy)
     return found
 
 
@@ -82,7 +82,7 @@ def _texts(file: TableFile, records: Records) -> dict[str, float]:
     content = read_json(file)
     if not isinstance(content, list) or not all(isinstance(entry, dict) for entry in content):
         remedy = "give a submission's evaluation file (*_eval_all.json)"
-        raise EvalSetError(file.name, [Problem("", "is not a list of problems", remedy)])
+        raise EvalSetError.of(file.name, "is not a list of problems", remedy)
     lengths = {}
     for number, entry in enumerate(content):
         query_id, text = str(entry.get("question_id", "")), str(entry.get("question_content") or "")

@@ -34,8 +34,7 @@ def result_files(path: Path) -> list[Path]:
     found = sorted(path.rglob("*.json")) if path.is_dir() else [path]
     if not 0 < len(found) <= _MAX_FILES:
         message = f"holds {len(found)} .json files"
-        remedy = f"give a folder with 1 to {_MAX_FILES} results"
-        raise EvalSetError(str(path), [Problem("", message, remedy)])
+        raise EvalSetError.of(str(path), message, f"give a folder with 1 to {_MAX_FILES} results")
     return found
 
 
@@ -86,7 +85,7 @@ def _slim(file: TableFile, budget: Budget) -> dict[str, Any]:
     content = read_json(file, budget)
     rows = content.get("records") if isinstance(content, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise EvalSetError(file.name, [Problem("", 'has no "records" list')])
+        raise EvalSetError.of(file.name, 'has no "records" list')
     missing = [name for name in ("model_name", "dataset_name") if not content.get(name)]
     if missing:
         raise EvalSetError(file.name, [Problem(name, "is missing") for name in missing])

@@ -105,7 +105,7 @@ def read_swebench(
         reasons = "; ".join(str(entry) for entry in dropped if entry.count)
         also = "" if problems is None else "a text and "
         message = f"no instance has {also}an outcome in every run: {reasons}"
-        raise EvalSetError(leaderboards.name, [Problem("", message)])
+        raise EvalSetError.of(leaderboards.name, message)
     queries = texts.loc[ids].rename_axis("query_id").reset_index()
     quality, cost_usd = _matrix(ids, runs, 0), _matrix(ids, runs, 1)
     if free := int((cost_usd == 0).sum()):
@@ -206,15 +206,15 @@ def list_runs(leaderboards: TableFile) -> tuple[Run, ...]:
     boards = content.get("leaderboards") if isinstance(content, dict) else None
     if not isinstance(boards, list) or not boards:
         message = 'has no "leaderboards" list'
-        raise EvalSetError(
-            leaderboards.name, [Problem("", message, "give the leaderboard's leaderboards.json")]
+        raise EvalSetError.of(
+            leaderboards.name, message, "give the leaderboard's leaderboards.json"
         )
     runs = []
     for number, board in enumerate(boards):
         results = board.get("results") if isinstance(board, dict) else None
         if not isinstance(results, list):
             message = 'has no "results" list'
-            raise EvalSetError(leaderboards.name, [Problem(f"leaderboards[{number}]", message)])
+            raise EvalSetError.of(leaderboards.name, message, place=f"leaderboards[{number}]")
         runs += [_run(str(board.get("name", number)), r) for r in results if isinstance(r, dict)]
     return tuple(runs)
 

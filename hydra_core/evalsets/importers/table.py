@@ -106,7 +106,7 @@ def read_table(
     """
     source = ", ".join(file.name for file in files[:3]) + (", ..." if len(files) > 3 else "")
     if not files:
-        raise EvalSetError("import", [Problem("", "there are no files", "name at least one")])
+        raise EvalSetError.of("import", "there are no files", "name at least one")
     budget = Budget()
     budget.check_sizes(list(files))
     columns = {i: columns_of(file) for i, file in enumerate(files)}
@@ -219,7 +219,7 @@ def _read(
     wanted = [column for column in dict.fromkeys(chosen) if column in columns]
     raw, warnings = read_columns(file, wanted, budget)
     if raw.empty:
-        raise EvalSetError(file.name, [Problem("", "has no rows", "give a table with rows")])
+        raise EvalSetError.of(file.name, "has no rows", "give a table with rows")
     raw[FILE] = file.name
     raw, summed = _without_sums(raw, mapping)
     warnings = (*warnings, *summed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.errors import EvalSetError
 from hydra_core.evalsets.importers.harness.scored import Adapter, Reading, Scored, key_of
 from hydra_core.evalsets.importers.reading.bounded import TableFile
 from hydra_core.evalsets.importers.reading.json_document import objects, read_json
@@ -19,10 +19,10 @@ def _read(file: TableFile, reading: Reading) -> Iterator[Scored]:
     document = read_json(file, reading.budget)
     tasks = document.get("eval") if isinstance(document, Mapping) else None
     if not isinstance(tasks, Mapping):
-        raise EvalSetError(file.name, [Problem("", 'has no "eval"', "give *_eval_results.json")])
+        raise EvalSetError.of(file.name, 'has no "eval"', "give *_eval_results.json")
     if not reading.problems:
         remedy = "give the problems with --problems, such as HumanEvalPlus.jsonl"
-        raise EvalSetError(file.name, [Problem("", "holds no messages", remedy)])
+        raise EvalSetError.of(file.name, "holds no messages", remedy)
     model = reading.file_models[key_of(file)]
     for line, (task, solutions) in enumerate(tasks.items(), 1):
         asked = asked_in(reading.problems.get(task))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.errors import EvalSetError
 from hydra_core.evalsets.importers.harness.scored import (
     Adapter,
     Reading,
@@ -63,7 +63,7 @@ def _stats_of(file: TableFile, reading: Reading) -> TableFile:
         return reading.beside[0]
     found = "stands without" if not reading.beside else "stands beside several of"
     remedy = f"give one run, its {STATE} and {_STATS}, or the folders on the command line"
-    raise EvalSetError(file.name, [Problem("", f"{found} {_STATS}", remedy)])
+    raise EvalSetError.of(file.name, f"{found} {_STATS}", remedy)
 
 
 def _stats(document: Any) -> dict[tuple[str, str], dict[str, float]]:  # noqa: ANN401 (JSON)

@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypeAlias, cast
 
-from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.errors import EvalSetError
 from hydra_core.base.types import Progress
 
 #: Data one import may read, over all its files and after decompression.
@@ -100,14 +100,12 @@ class Budget:
         self.rows_left -= count
         if self.rows_left < 0:
             message = f"the import has more than {self.max_rows:,} rows, the limit"
-            raise EvalSetError(
-                source, [Problem("", message, "split the queries over several sets")]
-            )
+            raise EvalSetError.of(source, message, "split the queries over several sets")
 
     def too_large(self, source: str) -> EvalSetError:
         """The error for more data than the limit."""
         message = f"the import holds more than {self.max_bytes >> 20} MiB of data, the limit"
-        return EvalSetError(source, [Problem("", message, _REMEDY)])
+        return EvalSetError.of(source, message, _REMEDY)
 
     def check_sizes(self, files: list[TableFile]) -> None:
         """Refuse plain files that are over the limit before any of them is read."""
@@ -208,7 +206,7 @@ def _cut_off(source: str, error: Exception) -> EvalSetError:
 
 
 def _problem(source: str, message: str, remedy: str) -> EvalSetError:
-    return EvalSetError(source, [Problem("", message, remedy)])
+    return EvalSetError.of(source, message, remedy)
 
 
 @contextmanager

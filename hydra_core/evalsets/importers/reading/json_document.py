@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
-from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.errors import EvalSetError
 from hydra_core.base.reading.json_keys import TwiceError, unique_keys
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile, open_plain
 
@@ -34,14 +34,12 @@ def read_json(file: TableFile, budget: Budget | None = None) -> Any:  # noqa: AN
     try:
         with open_plain(file, budget or Budget(MAX_JSON_BYTES)) as (kind, stream):
             if kind != "json":
-                raise EvalSetError(file.name, [Problem("", "must be a .json file")])
+                raise EvalSetError.of(file.name, "must be a .json file")
             text = cast(io.TextIOWrapper, stream).read()
         return parsed(text)
     except (ValueError, RecursionError) as error:
         remedy = "the file may be cut off; get it again"
-        raise EvalSetError(
-            file.name, [Problem("", f"is not valid JSON: {error}", remedy)]
-        ) from error
+        raise EvalSetError.of(file.name, f"is not valid JSON: {error}", remedy) from error
 
 
 def list_of_objects(text: str, source: str) -> list[dict[str, Any]]:
@@ -53,13 +51,13 @@ def list_of_objects(text: str, source: str) -> list[dict[str, Any]]:
     remedy = "give a list of objects, or save it as .jsonl, one object per line"
     if len(text) > MAX_JSON_BYTES:
         message = f"is a JSON document of more than {MAX_JSON_BYTES >> 20} MiB"
-        raise EvalSetError(source, [Problem("", message, remedy)])
+        raise EvalSetError.of(source, message, remedy)
     try:
         found = parsed(text)
     except TwiceError as error:
-        raise EvalSetError(source, [Problem("", str(error), "keep one of them")]) from error
+        raise EvalSetError.of(source, str(error), "keep one of them") from error
     except (ValueError, RecursionError) as error:
-        raise EvalSetError(source, [Problem("", f"is not valid JSON: {error}", remedy)]) from error
+        raise EvalSetError.of(source, f"is not valid JSON: {error}", remedy) from error
     return records_of(found, source)
 
 
@@ -74,7 +72,7 @@ def records_of(found: object, source: str) -> list[dict[str, Any]]:
         found = found.get("data", lists[0] if len(lists) == 1 else found)
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
         remedy = 'give [{...}, ...] or {"data": [...]}, or save it as .jsonl, one object per line'
-        raise EvalSetError(source, [Problem("", "is JSON, but no list of objects", remedy)])
+        raise EvalSetError.of(source, "is JSON, but no list of objects", remedy)
     return found
 
 

@@ -246,8 +246,7 @@ def parse_rates(pairs: Sequence[str]) -> dict[str, float]:
         if re.fullmatch(r"[A-Z]{3}", currency) and re.fullmatch(r"[0-9]*\.?[0-9]+", rate):
             rates[currency] = float(rate)
         else:
-            message = "is not CURRENCY=USD of one unit"
-            problems.append(Problem(repr(pair), message, "e.g. EUR=1.08"))
+            problems.append(Problem(repr(pair), "is not CURRENCY=USD of one unit", "e.g. EUR=1.08"))
     if problems:
         raise EvalSetError("--rate", problems)
     return rates

@@ -77,7 +77,7 @@ def columns_of(file: TableFile) -> list[str]:
             if len(named) < 2 <= len(columns):
                 found = f"has {len(named)} of {len(columns)} headings: {', '.join(named)}"
                 remedy = "delete the rows above the headings"
-                raise EvalSetError(file.name, [Problem(f"line {line}", found, remedy)])
+                raise EvalSetError.of(file.name, found, remedy, place=f"line {line}")
     return _checked(columns, file.name)
 
 
@@ -151,10 +151,10 @@ def _collect(
 
 def _checked(columns: list[str], source: str) -> list[str]:
     if not columns:
-        raise EvalSetError(source, [Problem("", "is empty", "give a table with a header and rows")])
+        raise EvalSetError.of(source, "is empty", "give a table with a header and rows")
     if len(columns) > _MAX_COLUMNS:
         message = f"has {len(columns)} columns, the limit is {_MAX_COLUMNS}"
-        raise EvalSetError(source, [Problem("", message, "use the long form")])
+        raise EvalSetError.of(source, message, "use the long form")
     twice = sorted({name for name in columns if name and columns.count(name) > 1})
     if twice:
         raise EvalSetError(
@@ -186,8 +186,8 @@ def _csv_reader(text: io.TextIOWrapper, kind: str, source: str) -> Iterator[list
             return
         except csv.Error as error:
             remedy = "the file may be cut off inside a quoted text; get it again"
-            raise EvalSetError(
-                source, [Problem(f"line {reader.line_num}", str(error), remedy)]
+            raise EvalSetError.of(
+                source, str(error), remedy, place=f"line {reader.line_num}"
             ) from error
 
 
@@ -208,7 +208,7 @@ def csv_records(file: TableFile, budget: Budget) -> Iterator[tuple[int, list[str
     """
     with open_plain(file, budget) as (kind, stream):
         if kind not in ("csv", "tsv"):
-            raise EvalSetError(file.name, [Problem("", f"is {kind}", "give it as .csv")])
+            raise EvalSetError.of(file.name, f"is {kind}", "give it as .csv")
         line = 0
         for row in _csv_reader(cast(io.TextIOWrapper, stream), kind, file.name):
             line += 1
@@ -256,7 +256,7 @@ def json_objects(
     """
     with open_plain(file, budget) as (kind, stream):
         if kind != "jsonl":
-            raise EvalSetError(file.name, [Problem("", f"is {kind}", "give it as .jsonl")])
+            raise EvalSetError.of(file.name, f"is {kind}", "give it as .jsonl")
         yield from _json_objects(cast(io.TextIOWrapper, stream), kind, file.name, issues)
 
 
@@ -271,7 +271,7 @@ def _json_objects(
     while line := text.readline(_CELL_CHARS):
         number += 1
         if not line.endswith("\n") and len(line) >= _CELL_CHARS:
-            raise EvalSetError(source, [Problem(f"line {number}", "is longer than 16 MiB")])
+            raise EvalSetError.of(source, "is longer than 16 MiB", place=f"line {number}")
         if not line.strip():
             continue
         try:
@@ -316,7 +316,7 @@ def _records_of(
     lists = sorted({name.partition(EACH)[0] for name in wanted if EACH in name})
     if len(lists) > 1:
         message, remedy = f"asks for objects of {' and '.join(lists)}", "map values of one list"
-        raise EvalSetError(source, [Problem("--map", message, remedy)])
+        raise EvalSetError.of(source, message, remedy, place="--map")
     for number, found in _json_objects(text, kind, source, issues):
         yield from ((number, one) for one in (each(found, lists[0]) if lists else [found]))
 
@@ -353,9 +353,7 @@ def parquet_columns(stream: BinaryIO, source: str) -> list[str]:
 
 def _damaged(source: str, error: Exception) -> EvalSetError:
     reason = str(error).splitlines()[0]
-    return EvalSetError(
-        source, [Problem("", f"is not a whole Parquet file: {reason}", "get the file again")]
-    )
+    return EvalSetError.of(source, f"is not a whole Parquet file: {reason}", "get the file again")
 
 
 def parquet_cells(
@@ -380,7 +378,7 @@ def parquet_cells(
             frame[name] = _texts(table[name])
         except (pa.ArrowException, UnicodeDecodeError) as error:
             message = f"cannot be read as text (type {table[name].type})"
-            raise EvalSetError(source, [Problem(f"column {name!r}", message)]) from error
+            raise EvalSetError.of(source, message, place=f"column {name!r}") from error
     return frame
 
 

@@ -130,7 +130,7 @@ def require_score(names: Sequence[str], wanted: str, source: str) -> None:
         raise EvalSetError(source, [problem])
     if not wanted and len(names) > 1:
         message, remedy = f"holds several scores: {listed}", "choose one with --score NAME"
-        raise EvalSetError(source, [Problem("", message, remedy)])
+        raise EvalSetError.of(source, message, remedy)
 
 
 def require_range(values: Sequence[float], scale: float, source: str) -> None:
@@ -152,7 +152,7 @@ def require_range(values: Sequence[float], scale: float, source: str) -> None:
         best = f"{max(out):g}"
         remedy = f"say which value means 1; where {best} is the best, --quality-scale {best}"
     message = f"{len(out):,} of {len(values):,} values are no quality from 0 to 1: {shown}"
-    raise EvalSetError(source, [Problem("feedback", message, remedy)])
+    raise EvalSetError.of(source, message, remedy, place="feedback")
 
 
 def parse_labels(pairs: Sequence[str]) -> dict[str, float]:

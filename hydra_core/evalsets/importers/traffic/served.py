@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.errors import EvalSetError
 from hydra_core.evalsets.importers.assemble import Rows, assemble
 from hydra_core.evalsets.importers.draft import Draft, Dropped
 from hydra_core.evalsets.importers.price_card import PriceCard
@@ -161,8 +161,7 @@ class Traffic:
         self.labels.require_used()
         if not self.rows:
             reasons = "; ".join(map(str, dropped)) or "there are no rows"
-            message = f"no outcome is left: {reasons}"
-            raise EvalSetError(source, [Problem("", message, self.labels.remedy())])
+            raise EvalSetError.of(source, f"no outcome is left: {reasons}", self.labels.remedy())
         names, problems = chosen_models(models, sorted({row.model for row in self.rows}))
         if problems:
             raise EvalSetError(source, problems)

@@ -152,7 +152,7 @@ def spend_log_rows(url: str) -> Iterator[Row]:
                 yield (_TABLE, line), row
     except psycopg.Error as error:
         reason = str(error).strip().splitlines()[0]
-        raise EvalSetError("PostgreSQL", [Problem("", f"cannot be read: {reason}")]) from error
+        raise EvalSetError.of("PostgreSQL", f"cannot be read: {reason}") from error
 
 
 def _asked(row: Mapping[str, Any]) -> Asked:
