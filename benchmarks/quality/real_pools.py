@@ -14,10 +14,13 @@ import numpy as np
 from benchmarks.quality.outcome_lift import POOLS
 from hydra_core.evalsets.evalset import EvalSet, load_evalset
 from hydra_core.evalsets.importers.draft import About, Draft, report_on, write_draft
-from hydra_core.evalsets.importers.livecodebench import read_livecodebench
+from hydra_core.evalsets.importers.given import Given
 from hydra_core.evalsets.importers.price_card import parse_prices
-from hydra_core.evalsets.importers.routellm import read_routellm
-from hydra_core.evalsets.importers.routerarena import read_routerarena
+from hydra_core.evalsets.importers.records import (
+    read_livecodebench,
+    read_routellm,
+    read_routerarena,
+)
 from hydra_core.evalsets.importers.swebench import list_runs, read_swebench
 from sample_data import mixed_2024
 
@@ -83,20 +86,19 @@ def livecodebench(shared: Path, models: Mapping[str, tuple[str, str]] = LIVECODE
     """The set of these models: the leaderboard's name and the price card of each."""
     board = shared / "livecodebench-leaderboard" / "2025-01-15" / "src" / "mocks"
     problems = shared / "livecodebench-problems" / "O1-Mini-2024-09-12 (N=1)"
-    return read_livecodebench(
-        board / "performances_generation.json.gz",
-        problems / "Scenario.codegeneration_1_0.2_eval_all.json",
-        {model: name for model, (name, _) in models.items()},
-        parse_prices([f"{model}={price}" for model, (_, price) in models.items()]),
-    )
+    texts = problems / "Scenario.codegeneration_1_0.2_eval_all.json"
+    return read_livecodebench([board / "performances_generation.json.gz"], _given(models, texts))
+
+
+def _given(models: Mapping[str, tuple[str, str]], *more: Path) -> Given:
+    """Names and prices of the models, and the files beside the others."""
+    prices = parse_prices([f"{model}={price}" for model, (_, price) in models.items()])
+    return Given(more, {model: name for model, (name, _) in models.items()}, prices)
 
 
 def _routellm(shared: Path, pattern: str) -> Draft:
-    return read_routellm(
-        sorted((shared / "routellm" / "routellm" / "evals").glob(pattern)),
-        {model: name for model, (name, _) in _ROUTELLM.items()},
-        parse_prices([f"{model}={price}" for model, (_, price) in _ROUTELLM.items()]),
-    )
+    files = sorted((shared / "routellm" / "routellm" / "evals").glob(pattern))
+    return read_routellm(files, _given(_ROUTELLM))
 
 
 def _mmlu(shared: Path) -> Draft:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.cli.import_tables import need_out, pairs, reading, write
 from hydra_core.cli.options import IMPORT, Grammar, Verbs, verb
 from hydra_core.cli.workspace import existing
+
+if TYPE_CHECKING:
+    from hydra_core.evalsets.importers.given import Given
 
 _PRICES = """
 Costs that were not recorded are estimated: --price ID=INPUT,OUTPUT in USD per million tokens. Add
@@ -99,56 +104,56 @@ def _options(parser: Grammar) -> None:
 
 
 def _livecodebench(options: argparse.Namespace) -> None:
-    from hydra_core.evalsets.importers.livecodebench import read_livecodebench
-    from hydra_core.evalsets.importers.price_card import parse_prices
+    from hydra_core.evalsets.importers.records import read_livecodebench
 
-    problems = None if options.problems is None else existing(options.problems)
-    models, prices = pairs(options.model), parse_prices(options.price)
+    given = _given(options, options.problems)
     need_out(options)
-    draft = read_livecodebench(existing(options.performances), problems, models, prices)
+    draft = read_livecodebench([existing(options.performances)], given)
     write(draft, options, f"LiveCodeBench leaderboard, {options.performances.name}")
 
 
-def _records(name: str, options: argparse.Namespace) -> None:
-    from hydra_core.evalsets.importers.llmrouterbench import read_llmrouterbench, result_files
+def _given(options: argparse.Namespace, more: Path | None = None) -> Given:
+    """The models and prices of the options, and the file beside the others."""
+    from hydra_core.evalsets.importers.given import Given
     from hydra_core.evalsets.importers.price_card import parse_prices
-    from hydra_core.evalsets.importers.routellm import read_routellm
-    from hydra_core.evalsets.importers.routerarena import read_routerarena
+
+    beside = () if more is None else (existing(more),)
+    return Given(beside, pairs(options.model), parse_prices(options.price))
+
+
+def _records(name: str, options: argparse.Namespace) -> None:
+    from hydra_core.evalsets.importers import records
 
     files = [existing(path) for path in options.files]
     if name == "llmrouterbench":
-        files = [file for path in files for file in result_files(path)]
-    models, prices = pairs(options.model), parse_prices(options.price)
+        files = [file for path in files for file in records.result_files(path)]
+    given = _given(options)
     need_out(options)
     read, origin = {
-        "llmrouterbench": (read_llmrouterbench, "LLMRouterBench results"),
-        "routerarena": (read_routerarena, "RouterArena cached results"),
-        "routellm": (read_routellm, "RouteLLM evaluation responses"),
+        "llmrouterbench": (records.read_llmrouterbench, "LLMRouterBench results"),
+        "routerarena": (records.read_routerarena, "RouterArena cached results"),
+        "routellm": (records.read_routellm, "RouteLLM evaluation responses"),
     }[name]
-    write(read(files, models, prices), options, origin)
+    write(read(files, given), options, origin)
 
 
 def _harness(options: argparse.Namespace) -> None:
     from hydra_core.evalsets.importers.harness.adapters import kinds_of, read_harness, run_files
     from hydra_core.evalsets.importers.mapping import parse_map
-    from hydra_core.evalsets.importers.price_card import parse_prices
     from hydra_core.evalsets.importers.traffic.feedback import parse_labels
 
-    models, prices = pairs(options.model), parse_prices(options.price)
-    labels, mapping = parse_labels(options.label), parse_map(options.map)
+    mapping = parse_map(options.map)
+    given = replace(
+        _given(options, options.problems),
+        score=options.score,
+        scale=options.quality_scale,
+        labels=parse_labels(options.label),
+        text_path=mapping.fields.get("text", ""),
+    )
     if set(mapping.all_columns()) - {"text"}:
         raise EvalSetError("--map", [Problem("", "maps the text alone here", "text=doc.question")])
     need_out(options)
     files = [file for path in options.files for file in run_files(existing(path))]
     with reading(files):
-        draft = read_harness(
-            files,
-            models,
-            prices,
-            score=options.score,
-            scale=options.quality_scale,
-            labels=labels,
-            problems=None if options.problems is None else existing(options.problems),
-            text_path=mapping.fields.get("text", ""),
-        )
+        draft = read_harness(files, given)
     write(draft, options, f"results of {', '.join(kinds_of(files))}")

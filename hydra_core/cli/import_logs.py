@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from hydra_core.cli.workspace import existing, log_folder
 
 if TYPE_CHECKING:
     from hydra_core.evalsets.importers.formats import Kind
+    from hydra_core.evalsets.importers.given import Given
 
 _ONE = """
 One query a row and one outcome a query: that of the model that was served. Rows without text,
@@ -112,39 +114,38 @@ def _log(options: argparse.Namespace) -> None:
 
 
 def _spend(options: argparse.Namespace) -> None:
-    from hydra_core.evalsets.importers.reading.bounded import Budget
-    from hydra_core.evalsets.importers.reading.issues import Issues
-    from hydra_core.evalsets.importers.traffic.feedback import parse_labels
-    from hydra_core.evalsets.importers.traffic.rows import rows_of
     from hydra_core.evalsets.importers.traffic.spend_logs import read_spend_logs, spend_log_rows
 
     need_out(options)
     databases = [name for name in options.files if name.startswith(("postgresql:", "postgres:"))]
     files = [existing(Path(name)) for name in options.files if name not in databases]
     rows = [row for url in databases for row in spend_log_rows(url)]
-    unread = Issues()
+    given = _given(options, options.feedback)
     with reading(files):
-        rows += rows_of(files, Budget(), unread)
-    feedback = [existing(path) for path in options.feedback]
-    models, scale = pairs(options.model), options.quality_scale
-    labels = parse_labels(options.label)
-    draft = read_spend_logs(rows, feedback, models, scale=scale, labels=labels, unread=unread)
+        draft = read_spend_logs(files, given, rows)
     write(draft, options, "LiteLLM spend logs")
 
 
-def _langfuse(options: argparse.Namespace) -> None:
+def _given(options: argparse.Namespace, more: Sequence[Path] = ()) -> Given:
+    """What the options of logs with scores say, and the files beside them."""
+    from hydra_core.evalsets.importers.given import Given
+    from hydra_core.evalsets.importers.price_card import parse_prices
     from hydra_core.evalsets.importers.traffic.feedback import parse_labels
-    from hydra_core.evalsets.importers.traffic.langfuse import read_langfuse
 
-    need_out(options)
-    files, scores = (
-        [existing(path) for path in paths] for paths in (options.files, options.scores)
+    return Given(
+        [existing(path) for path in more],
+        pairs(options.model),
+        parse_prices(getattr(options, "price", [])),
+        score=getattr(options, "score", ""),
+        scale=options.quality_scale,
+        labels=parse_labels(options.label),
     )
-    models, labels = pairs(options.model), parse_labels(options.label)
-    scale, score = options.quality_scale, options.score
-    with reading(files):
-        draft = read_langfuse(files, scores, models, score=score, scale=scale, labels=labels)
-    write(draft, options, "Langfuse export")
+
+
+def _langfuse(options: argparse.Namespace) -> None:
+    from hydra_core.evalsets.importers.formats import Kind
+
+    _scored(options, Kind.LANGFUSE, "Langfuse export", options.scores)
 
 
 def _helicone(options: argparse.Namespace) -> None:
@@ -159,16 +160,13 @@ def _spans(options: argparse.Namespace) -> None:
     _scored(options, Kind.SPANS, "spans")
 
 
-def _scored(options: argparse.Namespace, kind: Kind, source: str) -> None:
-    """Import files whose rows hold their scores."""
-    from hydra_core.evalsets.importers.formats import Given, read
-    from hydra_core.evalsets.importers.price_card import parse_prices
-    from hydra_core.evalsets.importers.traffic.feedback import parse_labels
+def _scored(
+    options: argparse.Namespace, kind: Kind, source: str, more: Sequence[Path] = ()
+) -> None:
+    """Import files whose rows hold their scores, or have them in files beside them."""
+    from hydra_core.evalsets.importers.formats import read
 
-    given = Given(
-        models=pairs(options.model), prices=parse_prices(options.price), score=options.score,
-        scale=options.quality_scale, labels=parse_labels(options.label),
-    )  # fmt: skip
+    given = _given(options, more)
     need_out(options)
     files = [existing(path) for path in options.files]
     with reading(files):

@@ -12,15 +12,16 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from hydra_core.base.errors import HydraError
+from hydra_core.base.list_price import ListPrice
 from hydra_core.catalog.identifiers import proposed_ids
 from hydra_core.console import widgets
 from hydra_core.console.eval_sets.view import run_table
 from hydra_core.console.state import once
 from hydra_core.evalsets.importers.draft import About, ImportReport, write_draft
-from hydra_core.evalsets.importers.formats import FORMATS, LOGS, Format, Given, Kind, read
+from hydra_core.evalsets.importers.formats import FORMATS, LOGS, Format, Kind, read
+from hydra_core.evalsets.importers.given import AskNames, Given, NamesKnown
 from hydra_core.evalsets.importers.price_card import ModelPrice, PriceCard
 from hydra_core.evalsets.importers.reading.bounded import MAX_BYTES, TableFile
-from hydra_core.evalsets.importers.records import AskNames, NamesKnown
 from hydra_core.evalsets.importers.swebench import Run, import_swebench, list_runs
 from hydra_core.evalsets.importers.traffic.feedback import likely_worth
 
@@ -58,7 +59,7 @@ def records_source(kind: Kind, uploads: Sequence[UploadedFile]) -> tuple[Runner,
     models = _models(asked.names)
     if not models:
         return None
-    if kind in LOGS and kind is not Kind.LOG:
+    if kind in LOGS:
         labels = _labels(asked.labels, stamp)
         scale = st.number_input(
             "Score that means 1", min_value=1e-9, value=1.0, step=None, format="%g", width=180,
@@ -175,10 +176,10 @@ def _models(names: Sequence[str]) -> dict[str, str]:
     return dict(zip(ids, taken, strict=True))
 
 
-def _prices(form: Format, ids: Sequence[str]) -> PriceCard | None:
+def _prices(form: Format, ids: Sequence[str]) -> PriceCard:
     """Prices where costs may have to be estimated; never filled in."""
     if not form.priced:
-        return None
+        return PriceCard()
     with st.expander("Prices, for costs that were not recorded", expanded=True):
         column = st.column_config
         frame = pd.DataFrame({"id": ids, "input": None, "output": None, "answer": None})
@@ -204,7 +205,9 @@ def _given(frame: pd.DataFrame) -> Mapping[str, ModelPrice]:
     known = frame.dropna(subset=["input", "output"])
     rows = zip(known["id"], known["input"], known["output"], known["answer"], strict=True)
     return {
-        str(model): ModelPrice(float(a), float(b), None if pd.isna(tokens) else float(tokens))
+        str(model): ModelPrice(
+            ListPrice(float(a), float(b)), None if pd.isna(tokens) else float(tokens)
+        )
         for model, a, b, tokens in rows
     }
 

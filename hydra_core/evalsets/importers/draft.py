@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from hydra_core.base.list_price import ListPrice
 from hydra_core.base.types import FloatArray
 from hydra_core.evalsets.evalset import EvalSet, save_evalset
 from hydra_core.evalsets.format import require_free
+from hydra_core.evalsets.importers.price_card import PriceCard
 from hydra_core.evalsets.importers.reading.bounded import stop_where_asked
 from hydra_core.evalsets.suspects import suspects
 
@@ -142,6 +143,24 @@ def report_on(
         dropped=tuple(entry for entry in dropped if entry.count),
         warnings=(*warnings, *suspected),
         missing={model: (int(q), int(c)) for model, q, c in gaps if q or c},
+    )
+
+
+def with_estimates(draft: Draft, count: int, card: PriceCard, tokens: str) -> Draft:
+    """The draft, marked as one with so many costs computed from these prices.
+
+    Args:
+        tokens: Where the tokens of estimated costs come from, for the price notes.
+    """
+    if not count:
+        return draft
+    warning = f"{count} costs were estimated from prices; none of them was billed"
+    return replace(
+        draft,
+        cost_estimated=True,
+        price_notes=card.notes(draft.models, tokens),
+        prices={m: card.prices[m].price for m in draft.models if m in card.prices},
+        report=replace(draft.report, warnings=(*draft.report.warnings, warning)),
     )
 
 

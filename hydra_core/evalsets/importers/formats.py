@@ -5,7 +5,7 @@ A format is recognised by the beginning of a file, never by its name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -16,19 +16,19 @@ import pyarrow as pa
 
 from hydra_core.base.errors import EvalSetError
 from hydra_core.evalsets.importers.draft import Draft
+from hydra_core.evalsets.importers.given import Given
 from hydra_core.evalsets.importers.harness.adapters import adapter_of, is_helm_stats, read_harness
-from hydra_core.evalsets.importers.livecodebench import read_livecodebench
-from hydra_core.evalsets.importers.llmrouterbench import read_llmrouterbench
-from hydra_core.evalsets.importers.price_card import PriceCard
-from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
-from hydra_core.evalsets.importers.reading.issues import Issues
+from hydra_core.evalsets.importers.reading.bounded import TableFile
 from hydra_core.evalsets.importers.reading.tables import names_in
-from hydra_core.evalsets.importers.routellm import read_routellm
-from hydra_core.evalsets.importers.routerarena import read_routerarena
+from hydra_core.evalsets.importers.records import (
+    read_livecodebench,
+    read_llmrouterbench,
+    read_routellm,
+    read_routerarena,
+)
 from hydra_core.evalsets.importers.traffic.decision_log import read_decision_log
 from hydra_core.evalsets.importers.traffic.helicone import read_helicone
 from hydra_core.evalsets.importers.traffic.langfuse import read_langfuse
-from hydra_core.evalsets.importers.traffic.rows import rows_of
 from hydra_core.evalsets.importers.traffic.spend_logs import read_spend_logs
 from hydra_core.evalsets.importers.traffic.telemetry import read_spans
 
@@ -50,13 +50,33 @@ class Kind(StrEnum):
     HARNESS = "harness"
 
 
+def _decision_log(files: Sequence[TableFile], given: Given) -> Draft:
+    """A log is a folder of segments: those that were given, by their own names."""
+    with TemporaryDirectory() as folder:
+        for file in files:
+            if not isinstance(file, Path):
+                file.seek(0)
+            content = file.read_bytes() if isinstance(file, Path) else file.read()
+            (Path(folder) / Path(file.name).name).write_bytes(content)
+        return read_decision_log(Path(folder), given.models)
+
+
+def _livecodebench(files: Sequence[TableFile], given: Given) -> Draft:
+    """The set with its texts, without which it would have no costs."""
+    if not given.more:
+        remedy = "give a submission's evaluation file with question_content"
+        raise EvalSetError.of("LiveCodeBench", "has no problem texts", remedy)
+    return read_livecodebench(files, given)
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What an operator reads about a format.
+    """What an operator reads about a format, and what reads it.
 
     Attributes:
         files: What to give.
         example: The beginning of such a file.
+        read: Files to an eval set; None where more is asked than `Given` holds.
         more: What else belongs to it, '' for nothing.
         optional: Whether it can be read without that.
         priced: Whether costs may have to be estimated from prices.
@@ -66,6 +86,7 @@ class Format:
     name: str
     files: str
     example: str
+    read: Callable[[Sequence[TableFile], Given], Draft] | None = None
     more: str = ""
     optional: bool = False
     priced: bool = False
@@ -83,17 +104,20 @@ FORMATS: Final[Mapping[Kind, Format]] = {
         "HyDRA decision log",
         "The segments that `serve --log --log-text` wrote: .jsonl and .parquet.",
         '{"decision_id": "d-1", "text": "...", "served": "gpt-5", "quality": 1.0, ...}',
+        _decision_log,
     ),
     Kind.SPEND_LOGS: Format(
         "LiteLLM spend logs",
         "Rows of LiteLLM_SpendLogs as JSON, JSONL, CSV or Parquet.",
         '{"request_id": "r1", "model": "gpt-5", "messages": [...], "spend": 0.012, ...}',
+        read_spend_logs,
         more="Feedback, a table with request_id and quality",
     ),
     Kind.LANGFUSE: Format(
         "Langfuse export",
         "Files of observations_v2.",
         '{"id": "o1", "type": "GENERATION", "provided_model_name": "gpt-5", "input": ...}',
+        read_langfuse,
         more="Files of scores",
         scored=True,
     ),
@@ -101,6 +125,7 @@ FORMATS: Final[Mapping[Kind, Format]] = {
         "Helicone export",
         "JSON or JSONL of @helicone/export with --include-body.",
         '{"request_id": "r1", "request_model": "gpt-5", "response_status": 200, ...}',
+        read_helicone,
         priced=True,
         scored=True,
     ),
@@ -108,6 +133,7 @@ FORMATS: Final[Mapping[Kind, Format]] = {
         "OpenTelemetry or OpenInference spans",
         "JSONL, one span or export request a line.",
         '{"spanId": "s1", "attributes": {"gen_ai.request.model": "gpt-5", ...}}',
+        read_spans,
         priced=True,
         scored=True,
     ),
@@ -120,6 +146,7 @@ FORMATS: Final[Mapping[Kind, Format]] = {
         "LiveCodeBench",
         "performances_generation.json.",
         '{"performances": [{"question_id": "a", "model": "...", "pass@1": 100.0}]}',
+        _livecodebench,
         more="A submission's evaluation file with the problem texts",
         priced=True,
     ),
@@ -127,18 +154,21 @@ FORMATS: Final[Mapping[Kind, Format]] = {
         "LLMRouterBench",
         "Result files, one JSON a dataset, split and model.",
         '{"model_name": "...", "dataset_name": "...", "records": [{"index": 0, "score": 1}]}',
+        read_llmrouterbench,
         priced=True,
     ),
     Kind.ROUTERARENA: Format(
         "RouterArena",
         "Cached results, one JSONL a model.",
         '{"global_index": "a_1", "question": "...", "llm_selected": "gpt-5", ...}',
+        read_routerarena,
         priced=True,
     ),
     Kind.ROUTELLM: Format(
         "RouteLLM responses",
         "CSV with a prompt and a True/False column per model.",
         "prompt,mixtral-8x7b,gpt-4,gpt-4_response\nWhat is 2+2?,True,True,4",
+        read_routellm,
         priced=True,
     ),
     Kind.HARNESS: Format(
@@ -146,6 +176,7 @@ FORMATS: Final[Mapping[Kind, Format]] = {
         "Results of lm-evaluation-harness, Inspect, promptfoo, HELM (scenario_state.json and "
         "per_instance_stats.json), EvalPlus or LLMRouter: one file a model or run.",
         '{"doc_id": 0, "doc": {"question": "..."}, "filter": "none", "acc": 1.0, ...}',
+        read_harness,
         more="EvalPlus keeps its problems apart: JSONL with task_id and prompt",
         optional=True,
         priced=True,
@@ -154,32 +185,8 @@ FORMATS: Final[Mapping[Kind, Format]] = {
 }
 
 
-#: Formats whose quality is feedback or a score.
-LOGS: Final = (
-    Kind.LOG, Kind.SPEND_LOGS, Kind.LANGFUSE, Kind.HELICONE, Kind.SPANS, Kind.HARNESS
-)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """What an operator gave beside the files.
-
-    Attributes:
-        more: The files that belong to them (see `Format.more`).
-        models: Model id -> the name in the files; empty takes every one under its own name.
-        score: Which feedback is the quality, '' for the only one.
-        scale: The quality that means 1.
-        labels: Label -> quality, where feedback is given in words.
-        text_path: Where the message stands in a harness's row, '' for its usual place.
-    """
-
-    more: Sequence[TableFile] = ()
-    models: Mapping[str, str] | None = None
-    prices: PriceCard | None = None
-    score: str = ""
-    scale: float = 1.0
-    labels: Mapping[str, float] | None = None
-    text_path: str = ""
+#: Formats whose quality may be feedback or a score in words.
+LOGS: Final = (Kind.SPEND_LOGS, Kind.LANGFUSE, Kind.HELICONE, Kind.SPANS, Kind.HARNESS)
 
 
 def read(kind: Kind, files: Sequence[TableFile], given: Given) -> Draft:
@@ -189,70 +196,10 @@ def read(kind: Kind, files: Sequence[TableFile], given: Given) -> Draft:
         EvalSetError: With every problem found.
         LogError: A decision log that is damaged.
     """
-    models, prices = given.models or {}, given.prices or PriceCard()
-    if kind in LOGS:
-        return _log(kind, files, given, prices)
-    match kind:
-        case Kind.LIVECODEBENCH:
-            if not given.more:
-                remedy = "give a submission's evaluation file with question_content"
-                raise EvalSetError.of("LiveCodeBench", "has no problem texts", remedy)
-            return read_livecodebench(files[0], given.more[0], models, prices)
-        case Kind.LLMROUTERBENCH:
-            return read_llmrouterbench(files, models, prices)
-        case Kind.ROUTERARENA:
-            return read_routerarena(files, models, prices)
-        case Kind.ROUTELLM:
-            return read_routellm(files, models, prices)
-        case _:
-            raise ValueError(f"{kind.value} is read by an importer of its own")
-
-
-def _log(kind: Kind, files: Sequence[TableFile], given: Given, prices: PriceCard) -> Draft:
-    """What has feedback or scores: logs, and results of harnesses."""
-    models, score, scale = given.models or {}, given.score, given.scale
-    labels = given.labels or {}
-    match kind:
-        case Kind.LOG:
-            return _decision_log(files, models)
-        case Kind.SPEND_LOGS:
-            unread = Issues()
-            rows = rows_of(files, Budget(), unread)
-            return read_spend_logs(
-                rows, given.more, models, scale=scale, labels=labels, unread=unread
-            )
-        case Kind.LANGFUSE:
-            return read_langfuse(files, given.more, models, score=score, scale=scale, labels=labels)
-        case Kind.HELICONE:
-            return read_helicone(files, models, prices, score=score, scale=scale, labels=labels)
-        case Kind.SPANS:
-            return read_spans(files, models, prices, score=score, scale=scale, labels=labels)
-        case _:
-            return read_harness(
-                files,
-                models,
-                prices,
-                score=score,
-                scale=scale,
-                labels=labels,
-                problems=given.more[0] if given.more else None,
-                text_path=given.text_path,
-            )
-
-
-def _decision_log(files: Sequence[TableFile], models: Mapping[str, str]) -> Draft:
-    """A log is a folder of segments: those that were given, by their own names."""
-    with TemporaryDirectory() as folder:
-        for file in files:
-            content = file.read_bytes() if isinstance(file, Path) else _all(file)
-            (Path(folder) / Path(file.name).name).write_bytes(content)
-        return read_decision_log(Path(folder), models)
-
-
-def _all(file: TableFile) -> bytes:
-    assert not isinstance(file, Path)
-    file.seek(0)
-    return file.read()
+    reader = FORMATS[kind].read
+    if reader is None:
+        raise ValueError(f"{kind.value} is read by an importer of its own")
+    return reader(files, given)
 
 
 #: Names that one format alone has, all of a group together; the first that fits is the answer.

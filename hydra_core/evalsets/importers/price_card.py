@@ -8,7 +8,6 @@ Every cost made this way marks its eval set as estimated.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -19,28 +18,10 @@ from hydra_core.catalog.prices.number import price_number
 
 @dataclass(frozen=True, slots=True)
 class ModelPrice:
-    """List price of one model in USD per million tokens; `answer_tokens` where nobody counted.
+    """List price of one model; the mean tokens of an answer where nobody counted them."""
 
-    `cached_input_usd_per_mtok` is None where cached input costs as much as other input.
-    """
-
-    input_usd_per_mtok: float
-    output_usd_per_mtok: float
+    price: ListPrice
     answer_tokens: float | None = None
-    cached_input_usd_per_mtok: float | None = None
-
-    @property
-    def price(self) -> ListPrice:
-        """The list price alone."""
-        return ListPrice(
-            self.input_usd_per_mtok, self.output_usd_per_mtok, self.cached_input_usd_per_mtok
-        )
-
-    def cost_usd(
-        self, input_tokens: float, output_tokens: float, cached_tokens: float = math.nan
-    ) -> float:
-        """USD of one query; cached tokens are part of the input."""
-        return self.price.usd_of_one(input_tokens, output_tokens, cached_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +50,19 @@ class PriceCard:
             EvalSetError: Some are not.
         """
         there = f"models: {', '.join(models[:20])}"
-        unused = [
-            Problem(m, "is no model of these files", there) for m in self.prices if m not in models
-        ]
+        strange = [model for model in self.prices if model not in models]
+        unused = [Problem(model, "is no model of these files", there) for model in strange]
         if unused:
             raise EvalSetError("--price", unused)
 
     def notes(self, models: Sequence[str], tokens: str) -> str:
         """How the costs were made, for the eval set's manifest."""
-        listed = [
-            f"{model} {price.input_usd_per_mtok:g}/{price.output_usd_per_mtok:g}"
-            + (f" ({price.answer_tokens:g} tokens an answer)" if price.answer_tokens else "")
-            for model, price in ((m, self.prices[m]) for m in models if m in self.prices)
-        ]
+        listed = []
+        for model in (m for m in models if m in self.prices):
+            price, answer = self.prices[model].price, self.prices[model].answer_tokens
+            more = f" ({answer:g} tokens an answer)" if answer else ""
+            usd = f"{price.input_usd_per_mtok:g}/{price.output_usd_per_mtok:g}"
+            listed.append(f"{model} {usd}{more}")
         return f"Estimated: {tokens} times USD per Mtok in/out: {', '.join(listed)}"
 
 
@@ -111,7 +92,7 @@ def parse_prices(texts: Sequence[str]) -> PriceCard:
             problems.append(Problem(repr(text), f"names {model} twice"))
         else:
             tokens = values[2] if len(values) == 3 else None
-            prices[model] = ModelPrice(values[0], values[1], tokens, cached_price)
+            prices[model] = ModelPrice(ListPrice(values[0], values[1], cached_price), tokens)
     if problems:
         raise EvalSetError("--price", problems)
     return PriceCard(prices)

@@ -9,11 +9,9 @@ import pytest
 from hydra_core.base.errors import EvalSetError
 from hydra_core.cli.main import main
 from hydra_core.evalsets.evalset import load_evalset
+from hydra_core.evalsets.importers.given import Given
 from hydra_core.evalsets.importers.price_card import parse_prices
-from hydra_core.evalsets.importers.reading.bounded import Budget
-from hydra_core.evalsets.importers.reading.issues import Issues
 from hydra_core.evalsets.importers.traffic.langfuse import read_langfuse
-from hydra_core.evalsets.importers.traffic.rows import rows_of
 from hydra_core.evalsets.importers.traffic.spend_logs import read_spend_logs
 from hydra_core.evalsets.importers.traffic.telemetry import read_spans
 from tests.evalsets.importers.shared_cases import CASES, needs_cases
@@ -23,9 +21,7 @@ SPEND, LANGFUSE = CASES / "spend_logs", CASES / "langfuse"
 
 
 def spend_logs(name, votes):
-    unread = Issues()
-    rows = rows_of([SPEND / name], Budget(), unread)
-    return read_spend_logs(rows, [SPEND / votes], unread=unread)
+    return read_spend_logs([SPEND / name], Given([SPEND / votes]))
 
 
 def dropped(draft):
@@ -47,7 +43,9 @@ def test_spend_logs_keep_cached_tokens_and_their_cost_is_what_was_billed():
     cost = draft.cost_usd[:, draft.models.index("claude-sonnet-4-6")]
     (price,) = parse_prices(["claude-sonnet-4-6=3,15,cached=0.3"]).prices.values()
     assert (
-        set(known(cost).round(12)) == {round(price.cost_usd(50_000, 300, 48_000), 12)} == {0.0249}
+        set(known(cost).round(12))
+        == {round(price.price.usd_of_one(50_000, 300, 48_000), 12)}
+        == {0.0249}
     )
 
 
@@ -74,7 +72,7 @@ def test_one_bad_row_of_a_spend_log_is_skipped_and_counted():
 
 def test_langfuse_scores_that_are_numbers_are_read_as_they_are():
     observations, scores = LANGFUSE / "observations_v2.jsonl", LANGFUSE / "scores_boolean.jsonl"
-    draft = read_langfuse([observations], [scores])
+    draft = read_langfuse([observations], Given([scores]))
     assert len(draft.queries) == 40
     scored = [json.loads(line) for line in scores.read_text().splitlines()]
     quality = np.nanmax(draft.quality, axis=1).tolist()
@@ -117,11 +115,11 @@ def test_every_span_has_its_message_its_cached_tokens_and_its_image():
     assert dict(zip(draft.queries["query_id"], cached, strict=True))["scache_genai"] == 48_000
     assert dropped(draft) == {"the label 'pass' has no quality": 1, "the request failed": 1}
     assert any("--label pass=1" in warning for warning in draft.report.warnings)
-    labelled = read_spans([CASES / "spans" / "spans.jsonl"], labels={"pass": 1.0})
+    labelled = read_spans([CASES / "spans" / "spans.jsonl"], Given(labels={"pass": 1.0}))
     assert by_id(labelled, "text")["slabel"] == "labelled only"
 
 
 def test_a_label_that_no_score_has_is_refused():
     observations, scores = LANGFUSE / "observations_v2.jsonl", LANGFUSE / "scores_boolean.jsonl"
     with pytest.raises(EvalSetError, match="'god': does not occur"):
-        read_langfuse([observations], [scores], labels={"god": 1.0})
+        read_langfuse([observations], Given([scores], labels={"god": 1.0}))

@@ -11,10 +11,10 @@ import pytest
 from hydra_core.base.errors import EvalSetError
 from hydra_core.cli.main import main
 from hydra_core.evalsets.evalset import load_evalset
-from hydra_core.evalsets.importers.formats import Given, Kind, looks_like, read
+from hydra_core.evalsets.importers.formats import Kind, looks_like, read
+from hydra_core.evalsets.importers.given import AskNames, Given, NamesKnown
 from hydra_core.evalsets.importers.harness.adapters import read_harness, run_files
 from hydra_core.evalsets.importers.price_card import parse_prices
-from hydra_core.evalsets.importers.records import AskNames, NamesKnown
 from tests.evalsets.importers.shared_cases import CASES, needs_cases
 
 
@@ -91,7 +91,7 @@ def test_a_file_of_lm_eval_takes_its_model_and_the_text_from_where_it_is_said(tm
     draft = read_harness([path])
     assert draft.models == ("arc",)
     assert "--model ID=NAME" in draft.report.warnings[0]
-    named = read_harness([path], {"llama": "arc"}, text_path="doc.hint")
+    named = read_harness([path], Given(models={"llama": "arc"}, text_path="doc.hint"))
     assert named.models == ("llama",)
     assert named.queries["text"].tolist() == ["Hint 1", "Hint 2"]
 
@@ -154,7 +154,7 @@ def test_inspect_logs_are_read_in_both_forms(tmp_path, kind):
         zipped_log(path, log)
     else:
         path.write_text(json.dumps(log))
-    draft = read_harness([path], prices=parse_prices(["openai/gpt-5=1,2,cached=0.1"]))
+    draft = read_harness([path], Given(prices=parse_prices(["openai/gpt-5=1,2,cached=0.1"])))
     model = "openai/gpt-5"
     assert outcomes(draft) == {("arith:1", model): 0.5, ("arith:b", model): 1.0}
     assert extra(draft, "input_tokens", model)[0] == 150
@@ -227,7 +227,7 @@ def test_promptfoo_rows_from_its_cache_have_no_cost_and_errors_are_skipped(tmp_p
     assert np.isnan(draft.cost_usd[:, 1]).all()
     assert "1 requests have a cost of 0" in " ".join(draft.report.warnings)
     assert draft.report.dropped[0].reason == "the provider gave an error"
-    tone = read_harness([jsonl(tmp_path / "out.jsonl", rows)], score="tone")
+    tone = read_harness([jsonl(tmp_path / "out.jsonl", rows)], Given(score="tone"))
     assert outcomes(tone) == {("test-1", "b"): 0.25}
 
 
@@ -257,10 +257,10 @@ def test_evalplus_takes_its_problems_from_a_file_of_their_own(tmp_path):
     with pytest.raises(EvalSetError, match="--problems"):
         read_harness([path])
     problems = jsonl(tmp_path / "p.jsonl", [{"task_id": "HumanEval/0", "prompt": "def f():"}])
-    draft = read_harness([path], problems=problems)
+    draft = read_harness([path], Given([problems]))
     assert outcomes(draft) == {("HumanEval/0", "gpt-5_temp_0.0"): 0.0}
     assert draft.queries["text"].tolist() == ["def f():"]
-    base = read_harness([path], problems=problems, score="base")
+    base = read_harness([path], Given([problems], score="base"))
     assert list(outcomes(base).values()) == [1.0]
 
 
@@ -344,5 +344,5 @@ def test_tokens_that_were_not_counted_cost_nothing_that_is_known(tmp_path):
     usage = {"output": "a", "tokenUsage": {"prompt": 0, "completion": 0}}
     rows = [prompted(0), prompted(1, response=usage)]
     card = parse_prices(["openai:gpt=1,2"])
-    draft = read_harness([jsonl(tmp_path / "r.jsonl", rows)], prices=card)
+    draft = read_harness([jsonl(tmp_path / "r.jsonl", rows)], Given(prices=card))
     np.testing.assert_array_equal(draft.cost_usd.ravel(), [20e-6, np.nan])

@@ -7,6 +7,7 @@ from hydra_core.base.errors import EvalSetError
 from hydra_core.cli.main import main
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.evalsets.importers.formats import Kind, looks_like
+from hydra_core.evalsets.importers.given import Given
 from hydra_core.evalsets.importers.price_card import parse_prices
 from hydra_core.evalsets.importers.traffic.helicone import read_helicone
 from tests.evalsets.importers.test_traffic import jsonl, outcomes, skipped
@@ -62,7 +63,7 @@ def test_what_helicone_does_not_know_is_no_measurement(tmp_path):
     assert np.isnan(draft.cost_usd[:, 0]).tolist() == [False, True, True]
     assert np.isnan(draft.extras["input_tokens"][:, 0]).tolist() == [False, False, True]
     assert "2 requests have a cost of 0" in " ".join(draft.report.warnings)
-    priced = read_helicone([file], prices=parse_prices(["gpt-5=1.25,10"]))
+    priced = read_helicone([file], Given(prices=parse_prices(["gpt-5=1.25,10"])))
     assert priced.cost_usd[1, 0] == pytest.approx((120 * 1.25 + 40 * 10) / 1e6)
     assert np.isnan(priced.cost_usd[2, 0])
 

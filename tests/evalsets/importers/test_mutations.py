@@ -11,10 +11,10 @@ from hydra_core.base.errors import HydraError
 from hydra_core.catalog.identifiers import proposed_ids
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.evalsets.importers.draft import About, write_draft
-from hydra_core.evalsets.importers.formats import Given, Kind, looks_like, read
+from hydra_core.evalsets.importers.formats import Kind, looks_like, read
+from hydra_core.evalsets.importers.given import AskNames, Given, NamesKnown
 from hydra_core.evalsets.importers.mapping import suggest_mapping
 from hydra_core.evalsets.importers.reading.tables import columns_of
-from hydra_core.evalsets.importers.records import AskNames, NamesKnown
 from hydra_core.evalsets.importers.table import model_names, raw_rows, read_rows, read_table
 from tests.evalsets.importers.test_harness import (
     inspect_log,

@@ -7,6 +7,7 @@ import pytest
 
 from hydra_core.base.errors import EvalSetError
 from hydra_core.cli.main import main
+from hydra_core.evalsets.importers.given import Given
 from hydra_core.evalsets.importers.harness.adapters import read_harness
 from hydra_core.evalsets.importers.headers import unit_of
 from hydra_core.evalsets.importers.mapping import parse_map
@@ -153,8 +154,7 @@ def test_decimal_commas_of_a_log_are_read_where_the_file_proves_them(tmp_path):
     rows = [f"00{n};0,01{n};1.00{n};100;{times};Question {n}\n" for n in (1, 2)]
     votes = write(tmp_path, "votes.csv", "request_id;quality\n001;0,5\n002;1\n")
     log = write(tmp_path, "spend.csv", head + "".join(rows))
-    unread = Issues()
-    draft = read_spend_logs(rows_of([log], Budget(), unread), [votes], unread=unread)
+    draft = read_spend_logs([log], Given([votes]))
     assert draft.queries["query_id"].tolist() == ["001", "002"]
     assert draft.quality[:, 0].tolist() == [0.5, 1.0]
     assert draft.cost_usd[:, 0].tolist() == [0.011, 0.012]
@@ -169,21 +169,21 @@ def test_decimal_commas_of_a_log_are_read_where_the_file_proves_them(tmp_path):
 
 def test_points_of_a_log_stay_points(tmp_path):
     log = write(tmp_path, "spend.csv", "request_id,spend,prompt_tokens\n1,0.01,1.000\n")
-    assert [row for _, row in rows_of([log], Budget())] == [
+    assert [row for _, row in rows_of([log], Budget(), Issues())] == [
         {"request_id": "1", "spend": "0.01", "prompt_tokens": "1.000"}
     ]
 
 
 def test_percentages_of_feedback_are_shares(tmp_path):
     votes = write(tmp_path, "votes.csv", "request_id,quality\nr0,50%\nr1,100 %\n")
-    draft = read_spend_logs(((("f", n), spend(n)) for n in (0, 1)), [votes])
+    draft = read_spend_logs([], Given([votes]), ((("f", n), spend(n)) for n in (0, 1)))
     assert draft.quality[:, 0].tolist() == [0.5, 1.0]
 
 
 @pytest.mark.parametrize("header", ["id,score", "id,rating", "request_id,score", "id,quality"])
 def test_feedback_under_another_name_is_read_where_one_column_fits(tmp_path, header):
     votes = write(tmp_path, "votes.csv", f"{header}\nr0,1\nr1,0\n")
-    draft = read_spend_logs(((("f", n), spend(n)) for n in (0, 1)), [votes])
+    draft = read_spend_logs([], Given([votes]), ((("f", n), spend(n)) for n in (0, 1)))
     assert draft.quality[:, 0].tolist() == [1, 0]
     names = dict(zip(header.split(","), ("request_id", "quality"), strict=True))
     said = {one for one in draft.report.warnings if " was read as " in one}
@@ -196,14 +196,14 @@ def test_feedback_without_one_column_that_fits_is_named_with_its_columns(tmp_pat
     votes = write(tmp_path, "votes.csv", f"{header}\nr0,1,1\n")
     listed = header.replace(",", ", ")
     with pytest.raises(EvalSetError, match=f"column 'quality': is missing.*columns: {listed}"):
-        read_spend_logs([(("f", 1), spend(0))], [votes])
+        read_spend_logs([], Given([votes]), [(("f", 1), spend(0))])
 
 
 def test_a_spend_log_may_call_its_request_id_id(tmp_path):
     votes = write(tmp_path, "votes.csv", "request_id,quality\nr0,1\n")
     row = spend(0)
     row["id"] = row.pop("request_id")
-    draft = read_spend_logs([(("f", 1), row)], [votes])
+    draft = read_spend_logs([], Given([votes]), [(("f", 1), row)])
     assert (draft.queries["query_id"].tolist(), draft.quality[0, 0]) == (["r0"], 1)
 
 
@@ -222,7 +222,7 @@ def scores(folder, count):
 
 def test_a_generation_that_failed_is_no_answer(tmp_path):
     rows = [generation(0), generation(1, level="ERROR"), generation(2, level="WARNING")]
-    draft = read_langfuse([jsonl(tmp_path, "o.jsonl", rows)], [scores(tmp_path, 3)])
+    draft = read_langfuse([jsonl(tmp_path, "o.jsonl", rows)], Given([scores(tmp_path, 3)]))
     assert draft.queries["query_id"].tolist() == ["o0", "o2"]
     assert skipped(draft) == {"the request failed": 1}
 
@@ -251,7 +251,7 @@ def test_a_generation_that_failed_is_no_answer(tmp_path):
 )
 def test_cached_tokens_are_found_in_every_form_of_usage(tmp_path, usage):
     rows = [generation(0, usage_details=json.dumps(usage))]
-    draft = read_langfuse([jsonl(tmp_path, "o.jsonl", rows)], [scores(tmp_path, 1)])
+    draft = read_langfuse([jsonl(tmp_path, "o.jsonl", rows)], Given([scores(tmp_path, 1)]))
     tokens = [draft.extras[f"{name}_tokens"][0, 0] for name in ("input", "output", "cached_input")]
     assert tokens == [50000, 300, 48000]
 
@@ -260,7 +260,7 @@ def test_cached_tokens_are_found_in_every_form_of_usage(tmp_path, usage):
 def test_the_times_of_langfuses_api_are_the_latency_where_none_is_written(tmp_path, latency):
     times = {"startTime": "2026-06-08T12:00:35.000Z", "endTime": "2026-06-08T12:00:37.400Z"}
     rows = [generation(0, latency=latency, **times), generation(1, latency=None, **times)]
-    draft = read_langfuse([jsonl(tmp_path, "o.jsonl", rows)], [scores(tmp_path, 2)])
+    draft = read_langfuse([jsonl(tmp_path, "o.jsonl", rows)], Given([scores(tmp_path, 2)]))
     assert draft.extras["latency_s"][:, 0].tolist() == [2.4, 2.4]
 
 
@@ -271,7 +271,7 @@ def test_a_cost_of_zero_is_not_known_unless_the_model_is_a_free_one(tmp_path):
         generation(1, total_cost=0),
         generation(2, total_cost=0, provided_model_name=free),
     ]
-    draft = read_langfuse([jsonl(tmp_path, "o.jsonl", rows)], [scores(tmp_path, 3)])
+    draft = read_langfuse([jsonl(tmp_path, "o.jsonl", rows)], Given([scores(tmp_path, 3)]))
     cost = {model: draft.cost_usd[:, at] for at, model in enumerate(draft.models)}
     assert [cost["gpt-5.4"][0], cost[free][2]] == [0.02, 0.0]
     assert math.isnan(cost["gpt-5.4"][1])
@@ -281,7 +281,7 @@ def test_a_cost_of_zero_is_not_known_unless_the_model_is_a_free_one(tmp_path):
 def test_the_columns_of_langfuses_pages_hold_tokens(tmp_path):
     head = "id,traceId,type,model,promptTokens,completionTokens,totalTokens,totalCost,input\n"
     path = write(tmp_path, "o.csv", head + "o0,t0,GENERATION,gpt-4o,100,20,120,0.01,hi\n")
-    draft = read_langfuse([path], [scores(tmp_path, 1)])
+    draft = read_langfuse([path], Given([scores(tmp_path, 1)]))
     tokens = [draft.extras[f"{name}_tokens"][0, 0] for name in ("input", "output")]
     assert (tokens, draft.cost_usd[0, 0]) == ([100, 20], 0.01)
 

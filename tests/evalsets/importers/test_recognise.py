@@ -7,8 +7,8 @@ import json
 import pandas as pd
 import pytest
 
-from hydra_core.evalsets.importers.formats import FORMATS, Given, Kind, looks_like, read
-from hydra_core.evalsets.importers.records import AskNames, NamesKnown
+from hydra_core.evalsets.importers.formats import FORMATS, Kind, looks_like, read
+from hydra_core.evalsets.importers.given import AskNames, Given, NamesKnown
 
 ARENA = {"global_index": "a_1", "question": "q", "llm_selected": "gpt 5", "token_usage": {},
          "evaluation_result": {"score": 1, "inference_cost": 0.1}}  # fmt: skip

@@ -12,11 +12,15 @@ from hydra_core.cli.main import main
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.evalsets.importers.assemble import NO_TEXTS
 from hydra_core.evalsets.importers.draft import About, write_draft
-from hydra_core.evalsets.importers.livecodebench import read_livecodebench
-from hydra_core.evalsets.importers.llmrouterbench import read_llmrouterbench, result_files
+from hydra_core.evalsets.importers.given import Given
 from hydra_core.evalsets.importers.price_card import parse_prices
-from hydra_core.evalsets.importers.routellm import read_routellm
-from hydra_core.evalsets.importers.routerarena import read_routerarena
+from hydra_core.evalsets.importers.records import (
+    read_livecodebench,
+    read_llmrouterbench,
+    read_routellm,
+    read_routerarena,
+    result_files,
+)
 
 SHARED = Path(__file__).parents[4] / "shared" / "data" / "replay"
 needs_shared = pytest.mark.skipif(not SHARED.exists(), reason="needs ../shared")
@@ -27,6 +31,11 @@ def write_json(path, content):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content))
     return path
+
+
+def beside(files, models, prices):
+    """The first file, and what is given with it, the second among it."""
+    return [files[0]], Given(files[1:], models, prices)
 
 
 def livecodebench(folder, **changes):
@@ -44,7 +53,7 @@ def livecodebench(folder, **changes):
 
 
 def test_prices_are_read_and_every_bad_one_is_named():
-    assert PRICES.prices["big"].cost_usd(1e6, 1e6) == 30
+    assert PRICES.prices["big"].price.usd_of_one(1e6, 1e6) == 30
     with pytest.raises(EvalSetError) as caught:
         parse_prices(["a=1", "b=1,-2", "c=1,2", "c=1,2", "=1,2"])
     assert len(caught.value.problems) == 4
@@ -58,7 +67,7 @@ def test_tokens_of_a_text_count_its_bytes():
 def test_livecodebench_is_joined_and_marked_as_estimated(tmp_path):
     files = livecodebench(tmp_path)
     models = {"small": "S (N=1)", "big": "B"}
-    draft = read_livecodebench(*files, models, PRICES)
+    draft = read_livecodebench(*beside(files, models, PRICES))
     report, found = draft.report, write_draft(draft, tmp_path / "set", About())
     assert (found.models, found.query_ids) == (("big", "small"), ("a", "b"))
     np.testing.assert_array_equal(found.quality, [[0.5, 1.0], [np.nan, 0.0]])
@@ -72,7 +81,7 @@ def test_livecodebench_is_joined_and_marked_as_estimated(tmp_path):
 def test_livecodebench_says_everything_that_is_missing(tmp_path):
     files = livecodebench(tmp_path)
     with pytest.raises(EvalSetError) as caught:
-        read_livecodebench(*files, {"a": "S (N=2)", "b": "B"}, parse_prices(["b=1,2"]))
+        read_livecodebench(*beside(files, {"a": "S (N=2)", "b": "B"}, parse_prices(["b=1,2"])))
     text = str(caught.value)
     assert "there is no such model (models like it: S (N=1)" in text
     assert "give --price a=INPUT,OUTPUT" in text
@@ -81,7 +90,7 @@ def test_livecodebench_says_everything_that_is_missing(tmp_path):
 
 def test_livecodebench_without_problems_has_neither_texts_nor_costs(tmp_path):
     performances, _ = livecodebench(tmp_path)
-    draft = read_livecodebench(performances, None, {"small": "S (N=1)", "big": "B"}, PRICES)
+    draft = read_livecodebench([performances], Given((), {"small": "S (N=1)", "big": "B"}, PRICES))
     found = write_draft(draft, tmp_path / "set", About())
     assert found.texts is None
     assert list(found.queries["language"]) == ["und", "und"]
@@ -93,7 +102,7 @@ def test_livecodebench_without_problems_has_neither_texts_nor_costs(tmp_path):
 
 def test_names_that_cannot_be_ids_must_be_given_one(tmp_path):
     with pytest.raises(EvalSetError, match=r"such as --model 's-n-1=S \(N=1\)'"):
-        read_livecodebench(*livecodebench(tmp_path), {}, PRICES)
+        read_livecodebench(*beside(livecodebench(tmp_path), {}, PRICES))
 
 
 @pytest.mark.parametrize(
@@ -107,13 +116,15 @@ def test_names_that_cannot_be_ids_must_be_given_one(tmp_path):
 def test_damaged_livecodebench_says_why(tmp_path, changes, message):
     files = livecodebench(tmp_path, **changes)
     with pytest.raises(EvalSetError, match=message):
-        read_livecodebench(*files, {"small": "S (N=1)"}, PRICES)
+        read_livecodebench(*beside(files, {"small": "S (N=1)"}, PRICES))
 
 
 def test_a_score_over_100_percent_is_a_problem(tmp_path):
     rows = [{"question_id": "a", "model": "B", "pass@1": 101.0}]
     with pytest.raises(EvalSetError, match=r"quality must be in \[0, 1\]"):
-        read_livecodebench(*livecodebench(tmp_path, performances=rows), {"big": "B"}, PRICES)
+        read_livecodebench(
+            *beside(livecodebench(tmp_path, performances=rows), {"big": "B"}, PRICES)
+        )
 
 
 def result(model, costs, *, demo=False, text="Which?"):
@@ -131,7 +142,7 @@ def test_llmrouterbench_takes_the_newest_run_that_is_no_demo(tmp_path):
     write_json(tmp_path / "a-20250202_000000.json", result("small", [0.1, 0.2]))
     write_json(tmp_path / "a-20250303_000000.json", result("small", [7, 7], demo=True))
     write_json(tmp_path / "big" / "b-20250101_000000.json", result("big", [1, None]))
-    draft = read_llmrouterbench(result_files(tmp_path), prices=PRICES)
+    draft = read_llmrouterbench(result_files(tmp_path), Given(prices=PRICES))
     assert draft.models == ("big", "small")
     np.testing.assert_allclose(draft.cost_usd, [[1, 0.1], [200e-6, 0.2]])
     np.testing.assert_array_equal(draft.extras["input_tokens"], 10)
@@ -176,7 +187,7 @@ def test_routerarena_reads_objects_and_literals(tmp_path):
         arena_row("AIME_3", None),
     ]
     small = parse_prices(["small=1,2,100"])
-    draft = read_routerarena([arena(tmp_path / "small.jsonl", rows)], prices=small)
+    draft = read_routerarena([arena(tmp_path / "small.jsonl", rows)], Given(prices=small))
     np.testing.assert_allclose(draft.quality[:, 0], [1.0, 0.25])
     np.testing.assert_allclose(draft.cost_usd[:, 0], [0.5, 20e-6])
     np.testing.assert_array_equal(draft.extras["input_tokens"][:, 0], 10)
@@ -197,7 +208,7 @@ def test_a_score_below_0_counts_as_0_and_is_reported(tmp_path):
 def test_routerarena_executes_nothing(tmp_path, result):
     path = arena(tmp_path / "small.jsonl", [arena_row("A_1", result)])
     with pytest.raises(EvalSetError, match="neither an object nor the text of one"):
-        read_routerarena([path], prices=PRICES)
+        read_routerarena([path], Given(prices=PRICES))
 
 
 def routellm(folder, name="set.csv", answers=True):
@@ -211,7 +222,9 @@ def routellm(folder, name="set.csv", answers=True):
 
 def test_routellm_costs_follow_from_prompt_and_answer(tmp_path):
     models = {"small": "org/small", "big": "big"}
-    draft = read_routellm([routellm(tmp_path)], models, parse_prices(["small=1,2", "big=10,20"]))
+    draft = read_routellm(
+        [routellm(tmp_path)], Given((), models, parse_prices(["small=1,2", "big=10,20"]))
+    )
     np.testing.assert_array_equal(draft.quality, [[1, 1], [1, 0]])
     np.testing.assert_allclose(draft.cost_usd[0], [(20 + 40) / 1e6, (2 + 2) / 1e6])
     assert draft.cost_estimated
@@ -221,8 +234,8 @@ def test_routellm_without_answers_needs_their_tokens(tmp_path):
     files = [routellm(tmp_path, answers=False)]
     models = {"small": "org/small", "big": "big"}
     with pytest.raises(EvalSetError, match="big: its answers' tokens were not recorded"):
-        read_routellm(files, models, parse_prices(["small=1,2,3", "big=10,20"]))
-    draft = read_routellm(files, models, PRICES)
+        read_routellm(files, Given((), models, parse_prices(["small=1,2,3", "big=10,20"])))
+    draft = read_routellm(files, Given((), models, PRICES))
     assert draft.cost_usd[0, 1] == pytest.approx((2 + 200) / 1e6)
 
 
@@ -230,7 +243,7 @@ def test_routellm_names_the_file_that_lacks_a_model(tmp_path):
     (tmp_path / "bad.csv").write_text("question,big\nHi,True\n")
     files = [routellm(tmp_path), tmp_path / "bad.csv"]
     with pytest.raises(EvalSetError) as caught:
-        read_routellm(files, {"big": "big", "small": "org/small"}, PRICES)
+        read_routellm(files, Given((), {"big": "big", "small": "org/small"}, PRICES))
     assert str(caught.value).count("bad.csv: there is no column") == 2
 
 
@@ -250,10 +263,12 @@ def test_the_real_livecodebench_of_january():
     performances = SHARED / "livecodebench-leaderboard/2025-01-15/src/mocks"
     problems = SHARED / "livecodebench-problems" / "O1-Mini-2024-09-12 (N=1)"
     draft = read_livecodebench(
-        performances / "performances_generation.json.gz",
-        problems / "Scenario.codegeneration_1_0.2_eval_all.json",
-        {"small": "Claude-3-Haiku", "big": "O1-2024-12-17 (N=1) (High)"},
-        PRICES,
+        [performances / "performances_generation.json.gz"],
+        Given(
+            [problems / "Scenario.codegeneration_1_0.2_eval_all.json"],
+            {"small": "Claude-3-Haiku", "big": "O1-2024-12-17 (N=1) (High)"},
+            PRICES,
+        ),
     )
     assert draft.report.dropped == ()
     np.testing.assert_allclose(draft.quality.mean(axis=0), [0.8318, 0.2215], atol=1e-4)
@@ -265,4 +280,4 @@ def test_the_real_routerarena_and_routellm_records():
     assert read_routerarena(arena_files).report.kept == 809
     gsm8k = SHARED / "routellm" / "routellm" / "evals" / "gsm8k" / "gsm8k_responses.csv"
     models = {"small": "mistralai/Mixtral-8x7B-Instruct-v0.1", "big": "gpt-4-1106-preview"}
-    assert read_routellm([gsm8k], models, PRICES).report.kept == 1319
+    assert read_routellm([gsm8k], Given((), models, PRICES)).report.kept == 1319

@@ -13,15 +13,12 @@ from hydra_core.cli.main import main
 from hydra_core.decision_log.records import OutcomeRecord
 from hydra_core.decision_log.writer import LogWriter
 from hydra_core.evalsets.evalset import load_evalset
-from hydra_core.evalsets.importers.formats import Given, Kind, read
+from hydra_core.evalsets.importers.formats import Kind, read
+from hydra_core.evalsets.importers.given import AskNames, Given, NamesKnown
 from hydra_core.evalsets.importers.price_card import parse_prices
-from hydra_core.evalsets.importers.reading.bounded import Budget
-from hydra_core.evalsets.importers.reading.issues import Issues
-from hydra_core.evalsets.importers.records import AskNames, NamesKnown
 from hydra_core.evalsets.importers.traffic.decision_log import read_decision_log
 from hydra_core.evalsets.importers.traffic.langfuse import read_langfuse
 from hydra_core.evalsets.importers.traffic.messages import asked_in
-from hydra_core.evalsets.importers.traffic.rows import rows_of
 from hydra_core.evalsets.importers.traffic.spend_logs import read_spend_logs, spend_log_rows
 from hydra_core.evalsets.importers.traffic.telemetry import read_spans
 from tests.decision_log.test_log import AT, record
@@ -119,7 +116,7 @@ def test_a_spend_of_zero_is_not_known_as_litellm_writes_it_without_a_price_too(t
     votes = tmp_path / "votes.csv"
     votes.write_text("request_id,quality\nr1,1\nr2,0\nr3,1\n")
     path = jsonl(tmp_path / "spend.jsonl", rows)
-    draft = read_spend_logs(rows_of([path], Budget()), [votes])
+    draft = read_spend_logs([path], Given([votes]))
     cost = {model: draft.cost_usd[:, at] for at, model in enumerate(draft.models)}
     np.testing.assert_array_equal(cost["openai/gpt-5"], [0.01, np.nan, np.nan])
     assert cost["meta/llama-3.3:free"][2] == 0
@@ -140,7 +137,7 @@ def test_spend_logs_in_every_form_give_the_same_set(tmp_path, kind):
         pd.DataFrame(nested_as_text(rows)).to_parquet(path)
     votes = tmp_path / "votes.csv"
     votes.write_text("request_id,quality\nr1,1\nr2,0\nr3,1\nr4,1\nr5,1\n")
-    draft = read_spend_logs(rows_of([path], Budget()), [votes], {"gpt-5": "openai/gpt-5"})
+    draft = read_spend_logs([path], Given([votes], {"gpt-5": "openai/gpt-5"}))
     assert outcomes(draft) == {("r1", "gpt-5"): (1.0, 0.01), ("r2", "gpt-5"): (0.0, 0.02)}
     assert draft.queries["text"].tolist() == ["question 1", "from the request"]
     assert draft.extras["latency_s"].ravel().tolist() == [2.5, 2.5]
@@ -168,7 +165,7 @@ def test_spend_logs_are_read_from_postgresql_itself(tmp_path):
                     f'insert into "LiteLLM_SpendLogs" ({names}) values ({marks})', values
                 )
         votes = jsonl(tmp_path / "votes.jsonl", [{"request_id": "r1", "quality": 1}])
-        draft = read_spend_logs(list(spend_log_rows(url)), [votes])
+        draft = read_spend_logs([], Given([votes]), list(spend_log_rows(url)))
     assert outcomes(draft) == {("r1", "openai/gpt-5"): (1.0, 0.01)}
     with pytest.raises(EvalSetError, match="cannot be read"):
         list(spend_log_rows(url))
@@ -205,7 +202,7 @@ def test_langfuse_scores_bind_to_the_generation_else_to_the_last_of_its_trace(tm
         {"name": "helpful", "observation_id": None, "trace_id": "t", "value": 1},
     ]
     scores = jsonl(tmp_path / "scores.jsonl", rated)
-    draft = read_langfuse([observations], [scores], scale=4)
+    draft = read_langfuse([observations], Given([scores], scale=4))
     assert outcomes(draft) == {("o1", "gpt-5"): (1.0, 0.5), ("o4", "gpt-5"): (0.25, 0.5)}
     assert skipped(draft) == {
         "no generation (a span or an event)": 1,
@@ -222,10 +219,10 @@ def test_of_several_langfuse_scores_one_must_be_chosen(tmp_path):
     ]
     scores = jsonl(tmp_path / "scores.jsonl", rated)
     with pytest.raises(EvalSetError, match="--score"):
-        read_langfuse([observations], [scores])
+        read_langfuse([observations], Given([scores]))
     with pytest.raises(EvalSetError, match="does not occur"):
-        read_langfuse([observations], [scores], score="nice")
-    assert len(outcomes(read_langfuse([observations], [scores], score="toxic"))) == 1
+        read_langfuse([observations], Given([scores], score="nice"))
+    assert len(outcomes(read_langfuse([observations], Given([scores], score="toxic")))) == 1
 
 
 GENAI = {
@@ -275,7 +272,7 @@ def test_spans_of_both_conventions_are_read(tmp_path):
         {"span_id": "unrated", "attributes": GENAI},
     ]
     path = jsonl(tmp_path / "spans.jsonl", lines)
-    draft = read_spans([path], prices=parse_prices(["gpt-5=2,4"]))
+    draft = read_spans([path], Given(prices=parse_prices(["gpt-5=2,4"])))
     assert outcomes(draft) == {("otlp", "gpt-5"): (1.0, 4.0), ("flat", "gpt-5-mini"): (1.0, 0.75)}
     assert skipped(draft) == {"not a model call": 1, "no feedback": 1}
     assert draft.cost_estimated
@@ -352,8 +349,7 @@ def test_rows_that_cannot_be_read_are_skipped_and_counted(tmp_path):
     path.write_text("\n".join(lines) + "\n")
     votes = tmp_path / "votes.csv"
     votes.write_text("request_id,quality\nr1,1\nr2,1\nr3,1,torn\nr3,1\n")
-    unread = Issues()
-    draft = read_spend_logs(rows_of([path], Budget(), unread), [votes], unread=unread)
+    draft = read_spend_logs([path], Given([votes]))
     assert list(outcomes(draft)) == [("r1", "openai/gpt-5")]
     assert skipped(draft) == {
         "row that is not a JSON object": 1,
@@ -370,7 +366,7 @@ def test_votes_in_words_are_read_by_what_each_is_worth(tmp_path):
         tmp_path / "votes.jsonl",
         [{"request_id": f"r{n}", "quality": q} for n, q in ((1, "great"), (2, "bad"), (3, 1))],
     )
-    draft = read_spend_logs(rows_of([path], Budget()), [votes], labels={"great": 0.75})
+    draft = read_spend_logs([path], Given([votes], labels={"great": 0.75}))
     assert [quality for quality, _ in outcomes(draft).values()] == [0.75, 1.0]
     assert skipped(draft) == {"the label 'bad' has no quality": 1}
     assert any("--label bad=0" in warning for warning in draft.report.warnings)
@@ -380,7 +376,9 @@ def test_a_langfuse_latency_in_milliseconds_is_known_by_the_times_beside_it(tmp_
     times = {"start_time": "2026-03-01 12:00:00.000", "end_time": "2026-03-01 12:00:02.500"}
     rows = [generation(n, latency=2500, **times) for n in (1, 2)]
     rated = [{"name": "a", "observation_id": f"o{n}", "trace_id": "", "value": 1} for n in (1, 2)]
-    draft = read_langfuse([jsonl(tmp_path / "o.jsonl", rows)], [jsonl(tmp_path / "s.jsonl", rated)])
+    draft = read_langfuse(
+        [jsonl(tmp_path / "o.jsonl", rows)], Given([jsonl(tmp_path / "s.jsonl", rated)])
+    )
     assert draft.extras["latency_s"].ravel().tolist() == [2.5, 2.5]
     assert "milliseconds" in draft.report.warnings[0]
 
@@ -393,7 +391,7 @@ def test_an_export_of_langfuses_api_is_read_by_its_own_names(tmp_path):
     }  # fmt: skip
     score = {"name": "a", "observationId": "o1", "dataType": "NUMERIC", "value": 0.5}
     draft = read_langfuse(
-        [jsonl(tmp_path / "o.jsonl", [row])], [jsonl(tmp_path / "s.jsonl", [score])]
+        [jsonl(tmp_path / "o.jsonl", [row])], Given([jsonl(tmp_path / "s.jsonl", [score])])
     )
     assert outcomes(draft) == {("o1", "gpt-5"): (0.5, 0.5)}
     assert draft.extras["input_tokens"][0, 0] == 5
@@ -402,10 +400,10 @@ def test_an_export_of_langfuses_api_is_read_by_its_own_names(tmp_path):
 def test_cached_input_is_priced_as_such_where_its_price_is_known(tmp_path):
     path = jsonl(tmp_path / "s.jsonl", [{"span_id": "s", "attributes": GENAI | {
         "annotations.0.annotation.name": "ok", "annotations.0.annotation.score": 1}}])  # fmt: skip
-    full = read_spans([path], prices=parse_prices(["gpt-5=2,4"]))
+    full = read_spans([path], Given(prices=parse_prices(["gpt-5=2,4"])))
     assert any("cached=PRICE" in warning for warning in full.report.warnings)
     assert full.cost_usd[0, 0] == 4.0
-    cached = read_spans([path], prices=parse_prices(["gpt-5=2,4,cached=0.5"]))
+    cached = read_spans([path], Given(prices=parse_prices(["gpt-5=2,4,cached=0.5"])))
     assert cached.cost_usd[0, 0] == 4.0 - 0.2 * 1.5
     assert cached.prices["gpt-5"].cached_input_usd_per_mtok == 0.5
 
@@ -421,7 +419,7 @@ def test_nested_columns_of_a_parquet_export_are_read(tmp_path):
     ]
     pd.DataFrame(rows).to_parquet(tmp_path / "o.parquet")
     rated = [{"name": "a", "observation_id": "o1", "trace_id": "", "value": 1}]
-    draft = read_langfuse([tmp_path / "o.parquet"], [jsonl(tmp_path / "s.jsonl", rated)])
+    draft = read_langfuse([tmp_path / "o.parquet"], Given([jsonl(tmp_path / "s.jsonl", rated)]))
     assert outcomes(draft) == {("o1", "gpt-5"): (1.0, 0.5)}
     assert draft.extras["input_tokens"][0, 0] == 10
 
@@ -552,6 +550,6 @@ def test_spans_are_known_by_their_column_and_their_tokens_too(tmp_path):
 def test_a_price_of_a_model_that_is_not_there_is_refused(tmp_path):
     spans = jsonl(tmp_path / "spans.jsonl", OTHER_SPANS)
     with pytest.raises(EvalSetError, match=r"--price: gpt5: is no model of these.*gpt-5"):
-        read_spans([spans], prices=parse_prices(["gpt5=1,10"]))
-    draft = read_spans([spans], prices=parse_prices(["gpt-5=1,10"]))
+        read_spans([spans], Given(prices=parse_prices(["gpt5=1,10"])))
+    draft = read_spans([spans], Given(prices=parse_prices(["gpt-5=1,10"])))
     np.testing.assert_allclose(draft.cost_usd, [[300e-6]] * 3)

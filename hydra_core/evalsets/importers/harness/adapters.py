@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
 from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.evalsets.importers.draft import Draft
+from hydra_core.evalsets.importers.given import NOTHING, Given
 from hydra_core.evalsets.importers.harness.evalplus import EVALPLUS, EVALPLUS_OLD
 from hydra_core.evalsets.importers.harness.helm import HELM, STATE, STATS_SIGNS
 from hydra_core.evalsets.importers.harness.inspect_log import INSPECT
@@ -25,11 +26,9 @@ from hydra_core.evalsets.importers.harness.scored import (
     models_of_files,
     scored_draft,
 )
-from hydra_core.evalsets.importers.price_card import PriceCard
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
 from hydra_core.evalsets.importers.reading.issues import Issues
 from hydra_core.evalsets.importers.reading.tables import json_objects, names_in
-from hydra_core.evalsets.importers.traffic.feedback import Labels
 from hydra_core.evalsets.importers.traffic.rows import text
 from hydra_core.evalsets.importers.traffic.served import Traffic
 
@@ -71,28 +70,13 @@ def run_files(path: Path) -> list[Path]:
     return files
 
 
-def read_harness(
-    files: Sequence[TableFile],
-    models: Mapping[str, str] | None = None,
-    prices: PriceCard | None = None,
-    *,
-    score: str = "",
-    scale: float = 1.0,
-    labels: Mapping[str, float] | None = None,
-    problems: TableFile | None = None,
-    text_path: str = "",
-) -> Draft:
+def read_harness(files: Sequence[TableFile], given: Given = NOTHING) -> Draft:
     """Results of harnesses as one eval set, one outcome a query and model.
 
     Args:
         files: Each of any harness that is read here.
-        models: Model id -> the model's name in the files, or of its file where they name none.
-        prices: For tokens without a cost.
-        score: Which score is the quality, where there are several.
-        scale: The score that means 1.
-        labels: Label -> quality, where a score is given in words.
-        problems: JSONL with task_id and prompt, for a harness that keeps its messages apart.
-        text_path: Where the message stands in a row, such as doc.question.
+        given: Names are the models' in the files, or of their files where those name none; beside
+            the files JSONL with task_id and prompt, for a harness that keeps its messages apart.
 
     Raises:
         EvalSetError: A file of no known harness, several scores and none chosen, nothing left.
@@ -100,22 +84,19 @@ def read_harness(
     beside = [file for file in files if adapter_of(file) is None and is_helm_stats(file)]
     files = [file for file in files if file not in beside]
     adapters = [_required(file) for file in files]
-    traffic = Traffic(labels=Labels(labels or {}))
-    names = models_of_files(files)
-    statements = _statements(problems) if problems is not None else {}
-    reading = Reading(traffic, Budget(), names, text_path, statements, beside)
+    traffic, names = Traffic(given), models_of_files(files)
+    statements = _statements(given.more[0]) if given.more else {}
+    reading = Reading(traffic, Budget(), names, statements, beside)
     answers: list[Scored] = []
     for file, adapter in zip(files, adapters, strict=True):
         answers += adapter.read(file, reading)
-    if any(adapter.models_in_names for adapter in adapters) and not models:
+    if any(adapter.models_in_names for adapter in adapters) and not given.models:
         listed = ", ".join(dict.fromkeys(names.values()))
         traffic.warnings.append(
             f"the files do not name their models; their own names do: {listed}. Name them "
             "otherwise with --model ID=NAME"
         )
-    return scored_draft(
-        answers, traffic, models or {}, prices or PriceCard(), score=score, scale=scale
-    )
+    return scored_draft(answers, traffic)
 
 
 def _required(file: TableFile) -> Adapter:

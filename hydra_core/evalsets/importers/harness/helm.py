@@ -16,7 +16,6 @@ from hydra_core.evalsets.importers.harness.scored import (
 from hydra_core.evalsets.importers.reading.bounded import TableFile
 from hydra_core.evalsets.importers.reading.json_document import objects, read_json, value_at
 from hydra_core.evalsets.importers.traffic.feedback import Feedback
-from hydra_core.evalsets.importers.traffic.messages import asked_in
 from hydra_core.evalsets.importers.traffic.rows import identifier, number, text
 from hydra_core.evalsets.importers.traffic.served import Served
 
@@ -40,11 +39,10 @@ def _read(file: TableFile, reading: Reading) -> Iterator[Scored]:
         reading.budget.take_rows(1, file.name)
         key = (identifier(value_at(one, "instance.id")), identifier(one.get("train_trial_index")))
         figures = stats.get(key, {})
-        where = reading.text_path or "instance.input.text"
         served = Served(
             (file.name, line),
             f"{task}:{key[0]}" if task else key[0],
-            asked_in(value_at(one, where)),
+            reading.asked(one, "instance.input.text"),
             model or text(value_at(one, "request.model")),
             input_tokens=figures.get("num_prompt_tokens", float("nan")),
             output_tokens=figures.get("num_output_tokens", float("nan")),

@@ -18,9 +18,8 @@ from hydra_core.evalsets.importers.harness.scored import (
     as_feedback,
 )
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
-from hydra_core.evalsets.importers.reading.json_document import objects, read_json, value_at
+from hydra_core.evalsets.importers.reading.json_document import objects, read_json
 from hydra_core.evalsets.importers.traffic.feedback import Feedback
-from hydra_core.evalsets.importers.traffic.messages import asked_in
 from hydra_core.evalsets.importers.traffic.rows import identifier, number, text
 from hydra_core.evalsets.importers.traffic.served import Served
 
@@ -49,19 +48,17 @@ def _read(file: TableFile, reading: Reading) -> Iterator[Scored]:
         if sample.get("error"):
             reading.traffic.skip("the sample ended in an error", query_id)
             continue
-        where = reading.text_path
-        stored = value_at(sample, where) if where else sample.get("input")
-        tokens = _tokens(sample, model)
+        read, written, cached = _tokens(sample, model)
         served = Served(
             (file.name, line),
             query_id,
-            asked_in(stored),
+            reading.asked(sample, "input"),
             model,
             cost_usd=number(_usage(sample, model).get("total_cost")),
-            input_tokens=tokens[0],
-            output_tokens=tokens[1],
+            input_tokens=read,
+            output_tokens=written,
             latency_s=number(sample.get("working_time", sample.get("total_time"))),
-            cached_input_tokens=tokens[2],
+            cached_input_tokens=cached,
             group=task,
         )
         yield Scored(served, dict(_scores(sample)))

@@ -8,17 +8,14 @@ from typing import Final
 
 from hydra_core.evalsets.importers.harness.scored import Adapter, Reading, Scored, as_feedback
 from hydra_core.evalsets.importers.reading.bounded import TableFile
-from hydra_core.evalsets.importers.reading.json_document import value_at
 from hydra_core.evalsets.importers.reading.tables import json_objects
-from hydra_core.evalsets.importers.traffic.messages import asked_in
 from hydra_core.evalsets.importers.traffic.rows import number, text
 from hydra_core.evalsets.importers.traffic.served import Served
 
 
 def _read(file: TableFile, reading: Reading) -> Iterator[Scored]:
     for line, row in json_objects(file, reading.budget, reading.traffic.unread):
-        reading.budget.take_rows(1, file.name)
-        asked = asked_in(value_at(row, reading.text_path or "query"))
+        asked = reading.asked(row, "query")
         task = text(row.get("task_name"))
         mark = sha256(asked.text.encode("utf-8", "replace")).hexdigest()[:16]
         served = Served(

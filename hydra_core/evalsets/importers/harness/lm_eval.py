@@ -33,13 +33,12 @@ _NO_METRICS: Final = frozenset(
 def _read(file: TableFile, reading: Reading) -> Iterator[Scored]:
     model = reading.file_models[key_of(file)]
     for line, row in json_objects(file, reading.budget, reading.traffic.unread):
-        reading.budget.take_rows(1, file.name)
         group = text(row.get("task_name"))
         yield Scored(
             Served(
                 (file.name, line),
                 _query_id(row),
-                asked_in(_message(row, reading.text_path)),
+                asked_in(_message(row, reading.traffic.given.text_path)),
                 model,
                 group=group,
             ),

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, Final
 
 from hydra_core.evalsets.importers.harness.scored import (
@@ -15,7 +13,7 @@ from hydra_core.evalsets.importers.harness.scored import (
     Scored,
     as_feedback,
 )
-from hydra_core.evalsets.importers.reading.bounded import TableFile
+from hydra_core.evalsets.importers.reading.bounded import TableFile, suffix_of
 from hydra_core.evalsets.importers.reading.json_document import objects, read_json, value_at
 from hydra_core.evalsets.importers.reading.tables import csv_records, json_objects
 from hydra_core.evalsets.importers.traffic.feedback import Feedback
@@ -47,19 +45,16 @@ def _read(file: TableFile, reading: Reading) -> Iterator[Scored]:
         if row.get("failureReason") == _ERROR or (row.get("error") and not answer.get("output")):
             reading.traffic.skip("the provider gave an error", query_id)
         else:
-            where = reading.text_path
-            stored = value_at(row, where) if where else value_at(row, "prompt.raw")
-            served = _served(file, line, row, query_id, answer, stored)
-            model = twins.get((_model(row), identifier(row.get("promptIdx"))), served.model)
-            yield Scored(replace(served, model=model), _scores(row), "score")
+            model = _model(row)
+            model = twins.get((model, identifier(row.get("promptIdx"))), model)
+            asked = reading.asked(row, "prompt.raw")
+            served = Served((file.name, line), query_id, asked, model, **_figures(row, answer))
+            yield Scored(served, _scores(row), "score")
 
 
 def _rows(file: TableFile, reading: Reading) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    kind = Path(file.name.lower().removesuffix(".gz").removesuffix(".zip")).suffix
-    if kind in (".jsonl", ".ndjson"):
-        for line, row in json_objects(file, reading.budget, reading.traffic.unread):
-            reading.budget.take_rows(1, file.name)
-            yield line, row
+    if suffix_of(file) in (".jsonl", ".ndjson"):
+        yield from json_objects(file, reading.budget, reading.traffic.unread)
         return
     document = read_json(file, reading.budget)
     inner = document.get("results") if isinstance(document, Mapping) else document
@@ -115,28 +110,18 @@ def _model(row: Mapping[str, Any]) -> str:
     return text(provider)
 
 
-def _served(
-    file: TableFile,
-    line: int,
-    row: Mapping[str, Any],
-    query_id: str,
-    answer: Mapping[str, Any],
-    stored: object,
-) -> Served:
-    """One answer; one out of promptfoo's cache has neither cost nor latency of its own."""
+def _figures(row: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Cost, tokens and latency; one out of promptfoo's cache has only tokens of its own."""
     stated = answer.get("tokenUsage", row.get("tokenUsage"))
     usage = stated if isinstance(stated, Mapping) else {}
-    cached = answer.get("cached") is True
-    return Served(
-        (file.name, line),
-        query_id,
-        asked_in(stored),
-        _model(row),
-        cost_usd=math.nan if cached else number(row.get("cost", answer.get("cost"))),
-        input_tokens=number(usage.get("prompt")),
-        output_tokens=number(usage.get("completion")),
-        latency_s=math.nan if cached else number(row.get("latencyMs")) / 1e3,
-    )
+    tokens = {
+        "input_tokens": number(usage.get("prompt")),
+        "output_tokens": number(usage.get("completion")),
+    }
+    if answer.get("cached") is True:
+        return tokens
+    cost_usd = number(row.get("cost", answer.get("cost")))
+    return {**tokens, "cost_usd": cost_usd, "latency_s": number(row.get("latencyMs")) / 1e3}
 
 
 def _scores(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Final
+from typing import Any, Final
 
 from hydra_core.evalsets.importers.draft import Draft
-from hydra_core.evalsets.importers.price_card import PriceCard
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
-from hydra_core.evalsets.importers.records import AskNames
-from hydra_core.evalsets.importers.traffic.feedback import Feedback, require_score
+from hydra_core.evalsets.importers.reading.json_document import value_at
+from hydra_core.evalsets.importers.traffic.feedback import Feedback
+from hydra_core.evalsets.importers.traffic.messages import Asked, asked_in
 from hydra_core.evalsets.importers.traffic.rows import number
-from hydra_core.evalsets.importers.traffic.served import Served, Traffic
+from hydra_core.evalsets.importers.traffic.served import FIGURES, Served, Traffic
 
 _STAMP: Final = re.compile(r"[_-]?\d{4}-\d{2}-\d{2}[T_]\d{2}-\d{2}-\d{2}[\d.+-]*$")
 
@@ -41,7 +41,6 @@ class Reading:
 
     Attributes:
         file_models: File -> name of the model, for harnesses that do not write it down.
-        text_path: Where the message stands in a row, '' for the harness's own place.
         problems: Task -> its message, for harnesses that keep the messages apart.
         beside: Files that another one is read with, such as HELM's statistics.
     """
@@ -49,9 +48,12 @@ class Reading:
     traffic: Traffic
     budget: Budget
     file_models: Mapping[str, str]
-    text_path: str = ""
     problems: Mapping[str, str] = field(default_factory=dict)
     beside: Sequence[TableFile] = ()
+
+    def asked(self, row: Mapping[str, Any], usual: str) -> Asked:
+        """The message of a row, where the operator says it stands, else at its usual place."""
+        return asked_in(value_at(row, self.traffic.given.text_path or usual))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,48 +72,31 @@ class Adapter:
     models_in_names: bool = False
 
 
-def scored_draft(
-    answers: Sequence[Scored],
-    traffic: Traffic,
-    models: Mapping[str, str],
-    prices: PriceCard,
-    *,
-    score: str = "",
-    scale: float = 1.0,
-) -> Draft:
+def scored_draft(answers: Sequence[Scored], traffic: Traffic) -> Draft:
     """The eval set of these answers; repeats of a query by a model are averaged and counted.
 
     Raises:
         EvalSetError: Several scores and none chosen, nothing left, or rows that are not valid.
     """
-    rows = list(_chosen(answers, traffic, score, choose=not isinstance(models, AskNames)))
     pairs: dict[tuple[str, str], list[Served]] = {}
-    for row in rows:
-        quality = traffic.quality(row)
-        if row.problem:
-            traffic.skip(row.problem, row.query_id)
-        elif math.isnan(quality):
-            traffic.skip(traffic.labels.reason(row.feedback), row.query_id)
-        else:
-            pairs.setdefault((row.query_id, row.model), []).append(traffic.known(row, quality))
+    for row in _chosen(answers, traffic):
+        if (rated := traffic.rated(row)) is not None:
+            pairs.setdefault((row.query_id, row.model), []).append(traffic.priced(rated))
     repeated = [len(group) for group in pairs.values() if len(group) > 1]
     if repeated:
         traffic.warnings.append(
             f"{len(repeated):,} outcomes are the mean of several answers (up to {max(repeated)})"
         )
     traffic.rows += [_mean(group) for group in pairs.values()]
-    return traffic.draft("harness files", models, prices, scale=scale)
+    return traffic.draft("harness files")
 
 
-def _chosen(
-    answers: Sequence[Scored], traffic: Traffic, wanted: str, *, choose: bool
-) -> Iterator[Served]:
+def _chosen(answers: Sequence[Scored], traffic: Traffic) -> Iterator[Served]:
     """The answers with the one score that counts."""
     names = list(dict.fromkeys(name for answer in answers for name in answer.scores))
     undecided = {name for a in answers if not a.default for name in a.scores}
-    traffic.scores = [name for name in names if name in undecided]
-    if choose:
-        require_score(names if wanted else traffic.scores, wanted, "scores")
+    traffic.choose_score([name for name in names if name in undecided], "scores", names)
+    wanted = traffic.given.score
     for answer in answers:
         name = wanted or answer.default or next(iter(answer.scores), "")
         if name in answer.scores:
@@ -127,19 +112,9 @@ def _mean(group: Sequence[Served]) -> Served:
     """One outcome of several answers: the mean of each number that all of them have."""
     if len(group) == 1:
         return group[0]
-
-    def mean(name: str) -> float:
-        return fmean(getattr(row, name) for row in group)
-
-    return replace(
-        group[0],
-        feedback=Feedback(fmean(row.feedback.value for row in group)),
-        cost_usd=mean("cost_usd"),
-        input_tokens=mean("input_tokens"),
-        output_tokens=mean("output_tokens"),
-        cached_input_tokens=mean("cached_input_tokens"),
-        latency_s=mean("latency_s"),
-    )
+    means: dict[str, Any] = {name: fmean(getattr(row, name) for row in group) for name in FIGURES}
+    quality = fmean(row.feedback.value for row in group)
+    return replace(group[0], feedback=Feedback(quality), **means)
 
 
 def as_feedback(value: object) -> Feedback:

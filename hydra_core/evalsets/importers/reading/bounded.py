@@ -117,6 +117,11 @@ class Budget:
                     raise self.too_large(file.name)
 
 
+def suffix_of(file: TableFile) -> str:
+    """What a file's name ends with, `.csv` of `rows.csv.gz`."""
+    return Path(file.name.lower().removesuffix(".gz").removesuffix(".zip")).suffix
+
+
 def size_of(files: Sequence[TableFile]) -> int:
     """Bytes of files as they lie there."""
     return sum(map(_size, files))

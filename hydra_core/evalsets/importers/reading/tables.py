@@ -257,7 +257,10 @@ def json_objects(
     with open_plain(file, budget) as (kind, stream):
         if kind != "jsonl":
             raise EvalSetError.of(file.name, f"is {kind}", "give it as .jsonl")
-        yield from _json_objects(cast(io.TextIOWrapper, stream), kind, file.name, issues)
+        text = cast(io.TextIOWrapper, stream)
+        for number, found in _json_objects(text, kind, file.name, issues):
+            budget.take_rows(1, file.name)
+            yield number, found
 
 
 def _json_objects(

@@ -14,9 +14,10 @@ import pandas as pd
 from hydra_core.base.types import FloatArray
 from hydra_core.decision_log.reading import read_log
 from hydra_core.evalsets.importers.draft import Draft
-from hydra_core.evalsets.importers.price_card import PriceCard
+from hydra_core.evalsets.importers.given import Given
 from hydra_core.evalsets.importers.traffic.feedback import Feedback
 from hydra_core.evalsets.importers.traffic.messages import NO_MESSAGE, Asked
+from hydra_core.evalsets.importers.traffic.rows import text
 from hydra_core.evalsets.importers.traffic.served import Served, Traffic
 from hydra_core.evalsets.rules import PROPENSITY
 
@@ -42,14 +43,13 @@ def read_decision_log(
         LogError: The folder is not there or damaged.
         EvalSetError: Nothing is left, with the reasons.
     """
-    traffic = Traffic(zero_is_unknown=False)
+    names = models or {}
+    traffic = Traffic(Given(models=names), zero_is_unknown=False)
     decisions = read_log(folder, since=since, until=until, arm=arm).decisions
     for line, row in enumerate(decisions.to_dict("records"), 1):
-        text = row["text"] if isinstance(row["text"], str) else ""
-        context = row["context"] if isinstance(row["context"], str) else ""
-        conversation = row["conversation_id"]
-        problem = "" if text.strip() else f"{NO_MESSAGE} (serve with --log-text)"
-        asked = Asked(text, int(row["turn"]), context, problem=problem)
+        message = text(row["text"])
+        problem = "" if message.strip() else f"{NO_MESSAGE} (serve with --log-text)"
+        asked = Asked(message, int(row["turn"]), text(row["context"]), problem=problem)
         traffic.add(
             Served(
                 (folder.name, line),
@@ -57,17 +57,17 @@ def read_decision_log(
                 asked,
                 str(row["served"] or ""),
                 Feedback(_number(row["quality"])),
-                _number(row["cost_usd"]),
-                _number(row["input_tokens"]),
-                _number(row["output_tokens"]),
-                _number(row["latency_ms"]) / 1e3,
-                conversation if isinstance(conversation, str) else "",
-                _number(row["cached_tokens"]),
-                str(row.get("team") or ""),
+                cost_usd=_number(row["cost_usd"]),
+                input_tokens=_number(row["input_tokens"]),
+                output_tokens=_number(row["output_tokens"]),
+                latency_s=_number(row["latency_ms"]) / 1e3,
+                conversation_id=text(row["conversation_id"]),
+                cached_input_tokens=_number(row["cached_tokens"]),
+                group=str(row.get("team") or ""),
             )
         )
-    draft = traffic.draft("decision log", models or {}, PriceCard())
-    chances = _propensities(decisions, draft, models or {})
+    draft = traffic.draft("decision log")
+    chances = _propensities(decisions, draft, names)
     return replace(draft, extras={**draft.extras, PROPENSITY: chances})
 
 

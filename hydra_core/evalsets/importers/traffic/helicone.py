@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from hydra_core.evalsets.importers.draft import Draft
-from hydra_core.evalsets.importers.price_card import PriceCard
+from hydra_core.evalsets.importers.given import NOTHING, Given
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
-from hydra_core.evalsets.importers.records import AskNames
-from hydra_core.evalsets.importers.traffic.feedback import Feedback, Labels, require_score
+from hydra_core.evalsets.importers.traffic.feedback import Feedback, Labels
 from hydra_core.evalsets.importers.traffic.messages import asked_in
 from hydra_core.evalsets.importers.traffic.rows import decoded, identifier, number, rows_of, text
 from hydra_core.evalsets.importers.traffic.served import Served, Traffic
@@ -29,42 +27,22 @@ _NO_REFERENCE: Final = "00000000-0000-0000-0000-000000000000"
 _NAMES: Final = ("model_override", "request_model", "response_model", "model")
 
 
-def read_helicone(
-    files: Sequence[TableFile],
-    models: Mapping[str, str] | None = None,
-    prices: PriceCard | None = None,
-    *,
-    score: str = "",
-    scale: float = 1.0,
-    labels: Mapping[str, float] | None = None,
-) -> Draft:
+def read_helicone(files: Sequence[TableFile], given: Given = NOTHING) -> Draft:
     """Answered requests with feedback or a score; each becomes a query.
-
-    Args:
-        models: Model id -> name in the export.
-        prices: For rows whose cost Helicone did not know.
-        score: Name of the score to take; needed where there are several.
-        scale: The score that means 1.
-        labels: Label -> quality, where a score is given in words.
 
     Raises:
         EvalSetError: Nothing is left, with the reasons, or a file is damaged.
     """
-    traffic = Traffic(labels=Labels(labels or {}))
-    rows: list[tuple[Served, dict[str, Feedback]]] = []
+    traffic = Traffic(given)
+    rows = []
     for place, row in rows_of(files, Budget(), traffic.unread):
-        query_id, reason = identifier(row.get("request_id")), _no_answer(row)
-        if reason:
+        query_id = identifier(row.get("request_id"))
+        if reason := _no_answer(row):
             traffic.skip(reason, query_id)
         else:
             rows.append((_served(place, query_id, row), dict(_scores(row, traffic.labels))))
-    traffic.scores = sorted({name for _, scores in rows for name in scores})
-    if not isinstance(models, AskNames):
-        require_score(traffic.scores, score, "Helicone")
-    for served, scores in rows:
-        rated = scores.get(score) if score else next(iter(scores.values()), None)
-        traffic.add(replace(served, feedback=rated or Feedback()))
-    return traffic.draft("Helicone", models or {}, prices or PriceCard(), scale=scale)
+    traffic.add_scored(rows, "Helicone")
+    return traffic.draft("Helicone")
 
 
 def _no_answer(row: Mapping[str, Any]) -> str:
@@ -87,12 +65,11 @@ def _served(place: tuple[str, int], query_id: str, row: Mapping[str, Any]) -> Se
         query_id,
         asked_in(row.get("request_body")),
         next(filter(None, (text(row.get(name)) for name in _NAMES)), ""),
-        Feedback(),
-        number(row.get("cost")),
-        read if alone and read > 0 else math.nan,
-        written,
-        number(row.get("delay_ms")) / 1000.0,
-        text(facts.get("Helicone-Session-Id")),
+        cost_usd=number(row.get("cost")),
+        input_tokens=read if alone and read > 0 else math.nan,
+        output_tokens=written,
+        latency_s=number(row.get("delay_ms")) / 1000.0,
+        conversation_id=text(facts.get("Helicone-Session-Id")),
     )
 
 

@@ -17,10 +17,9 @@ from statistics import median
 from typing import Any, Final
 
 from hydra_core.evalsets.importers.draft import Draft
-from hydra_core.evalsets.importers.price_card import PriceCard
+from hydra_core.evalsets.importers.given import NOTHING, Given
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
-from hydra_core.evalsets.importers.records import AskNames
-from hydra_core.evalsets.importers.traffic.feedback import Feedback, Labels, require_score
+from hydra_core.evalsets.importers.traffic.feedback import Feedback
 from hydra_core.evalsets.importers.traffic.messages import asked_in
 from hydra_core.evalsets.importers.traffic.rows import (
     decoded,
@@ -42,31 +41,15 @@ _CACHED: Final = (
 )
 
 
-def read_langfuse(
-    observations: Sequence[TableFile],
-    scores: Sequence[TableFile],
-    models: Mapping[str, str] | None = None,
-    *,
-    score: str = "",
-    scale: float = 1.0,
-    labels: Mapping[str, float] | None = None,
-) -> Draft:
-    """Generations with a score; each becomes a query.
-
-    Args:
-        observations, scores: Files of the export.
-        models: Model id -> provided_model_name.
-        score: Name of the score to take; needed where there are several.
-        scale: The score that means 1.
-        labels: Label -> quality, where the score is categorical or text.
+def read_langfuse(observations: Sequence[TableFile], given: Given = NOTHING) -> Draft:
+    """Generations with a score, of the files of scores beside them; each becomes a query.
 
     Raises:
         EvalSetError: Several scores and none chosen, labels without a quality, nothing left (with
             the reasons), damage.
     """
-    budget, traffic = Budget(), Traffic(labels=Labels(labels or {}))
-    choose = not isinstance(models, AskNames)
-    by_observation, by_trace = _scores(scores, score, budget, traffic, choose=choose)
+    budget, traffic = Budget(), Traffic(given)
+    by_observation, by_trace = _scores(budget, traffic)
     last: dict[str, Served] = {}
     between: dict[tuple[str, int], float] = {}
     rows: list[Served] = []
@@ -93,7 +76,7 @@ def read_langfuse(
     for row in rows:
         written = row.latency_s / divisor
         traffic.add(replace(row, latency_s=between[row.place] if math.isnan(written) else written))
-    return traffic.draft("Langfuse", models or {}, PriceCard(), scale=scale)
+    return traffic.draft("Langfuse")
 
 
 def _snake(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -111,7 +94,8 @@ def _snake(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _served(place: tuple[str, int], row: Mapping[str, Any], feedback: Feedback) -> Served:
     usage, cost = decoded(row.get("usage_details")), decoded(row.get("cost_details"))
-    tokens = _tokens(usage if isinstance(usage, Mapping) else _usage_columns(row))
+    counts = usage if isinstance(usage, Mapping) else _usage_columns(row)
+    read, written, cached = _tokens(counts)
     cost_usd = number(row.get("total_cost"))
     if math.isnan(cost_usd) and isinstance(cost, Mapping):
         cost_usd = number(cost.get("total"))
@@ -121,12 +105,12 @@ def _served(place: tuple[str, int], row: Mapping[str, Any], feedback: Feedback) 
         asked_in(row.get("input")),
         text(row.get("provided_model_name")),
         feedback,
-        cost_usd,
-        tokens[0],
-        tokens[1],
-        number(row.get("latency")),
-        text(row.get("session_id")),
-        tokens[2],
+        cost_usd=cost_usd,
+        input_tokens=read,
+        output_tokens=written,
+        latency_s=number(row.get("latency")),
+        conversation_id=text(row.get("session_id")),
+        cached_input_tokens=cached,
     )
 
 
@@ -185,14 +169,11 @@ def _milliseconds(latencies: Sequence[tuple[float, float]], traffic: Traffic) ->
     return 1000.0
 
 
-def _scores(
-    files: Sequence[TableFile], wanted: str, budget: Budget, traffic: Traffic, *, choose: bool
-) -> tuple[dict[str, Feedback], dict[str, Feedback]]:
+def _scores(budget: Budget, traffic: Traffic) -> tuple[dict[str, Feedback], dict[str, Feedback]]:
     """Observation id -> score and trace id -> score, of the one name that was chosen."""
+    wanted, files = traffic.given.score, traffic.given.more
     rows = [_snake(row) for _, row in rows_of(files, budget, traffic.unread)]
-    traffic.scores = sorted({text(row.get("name")) for row in rows})
-    if choose:
-        require_score(traffic.scores, wanted, "scores")
+    traffic.choose_score(sorted({text(row.get("name")) for row in rows}), "scores")
     by_observation: dict[str, Feedback] = {}
     by_trace: dict[str, Feedback] = {}
     differing = 0

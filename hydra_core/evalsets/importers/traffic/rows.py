@@ -6,10 +6,9 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
-from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
+from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile, suffix_of
 from hydra_core.evalsets.importers.reading.issues import Issues
 from hydra_core.evalsets.importers.reading.json_document import read_json, records_of
 from hydra_core.evalsets.importers.reading.notation import with_decimal_points
@@ -25,30 +24,25 @@ _NUMBER_CHARS = 40
 Row = tuple[tuple[str, int], dict[str, Any]]
 
 
-def rows_of(files: Sequence[TableFile], budget: Budget, bad: Issues | None = None) -> Iterator[Row]:
+def rows_of(files: Sequence[TableFile], budget: Budget, bad: Issues) -> Iterator[Row]:
     """Every row of the files.
 
     Args:
         budget: What the import may still read.
-        bad: Where rows that cannot be read are counted and decimal commas are noted; without it
-            such rows are refused.
+        bad: Where rows that cannot be read are counted and decimal commas are noted.
 
     Raises:
         EvalSetError: A file cannot be read, is damaged, or is over the budget.
     """
     for file in files:
-        issues = Issues() if bad is None else bad
-        kind = Path(file.name.lower().removesuffix(".gz").removesuffix(".zip")).suffix
+        kind = suffix_of(file)
         if kind == ".json":
             yield from _listed(file, budget)
         elif kind in (".jsonl", ".ndjson"):
-            for line, found in json_objects(file, budget, issues):
-                budget.take_rows(1, file.name)
+            for line, found in json_objects(file, budget, bad):
                 yield (file.name, line), found
         else:
-            yield from _table(file, budget, bad, issues.notes)
-        if bad is None:
-            issues.raise_any(file.name)
+            yield from _table(file, budget, bad)
 
 
 def _listed(file: TableFile, budget: Budget) -> Iterator[Row]:
@@ -58,14 +52,14 @@ def _listed(file: TableFile, budget: Budget) -> Iterator[Row]:
         yield (file.name, place), row
 
 
-def _table(file: TableFile, budget: Budget, bad: Issues | None, notes: list[str]) -> Iterator[Row]:
+def _table(file: TableFile, budget: Budget, bad: Issues) -> Iterator[Row]:
     columns = columns_of(file)
     frame, _ = read_columns(file, columns, budget, bad=bad)
     short = [
         name for name in columns if len(frame) and frame[name].str.len().max() <= _NUMBER_CHARS
     ]
     for name, cells in with_decimal_points({c: frame[c].tolist() for c in short}).items():
-        notes += _decimal_comma(name, frame[name], cells)
+        bad.notes += _decimal_comma(name, frame[name], cells)
         frame[name] = cells
     for row in frame.to_dict("records"):
         place = (file.name, int(row.pop(LINE)))

@@ -5,20 +5,31 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Final, TypeAlias
+
+import pandas as pd
 
 from hydra_core.base.errors import EvalSetError
 from hydra_core.evalsets.importers.assemble import Rows, assemble
-from hydra_core.evalsets.importers.draft import Draft, Dropped
+from hydra_core.evalsets.importers.draft import Draft, Dropped, with_estimates
+from hydra_core.evalsets.importers.given import NOTHING, Given, NamesKnown
 from hydra_core.evalsets.importers.price_card import PriceCard
 from hydra_core.evalsets.importers.reading.cells import FILE
 from hydra_core.evalsets.importers.reading.issues import Issues
 from hydra_core.evalsets.importers.reading.tables import LINE
-from hydra_core.evalsets.importers.records import AskNames, NamesKnown, chosen_models, text_rows
-from hydra_core.evalsets.importers.traffic.feedback import Feedback, Labels, require_range
+from hydra_core.evalsets.importers.traffic.feedback import (
+    Feedback,
+    Labels,
+    require_range,
+    require_score,
+)
 from hydra_core.evalsets.importers.traffic.messages import Asked
 
-_EXAMPLES = 3
+_EXAMPLES: Final = 3
+#: The numbers of a request, NaN where they are not known.
+FIGURES: Final = (
+    *("cost_usd", "input_tokens", "output_tokens", "cached_input_tokens", "latency_s"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,101 +88,129 @@ def _writable(*texts: str) -> bool:
     return True
 
 
+#: A request with every score that it has.
+_Scored: TypeAlias = tuple[Served, Mapping[str, Feedback]]
+
+
 @dataclass(slots=True)
 class Traffic:
     """Served requests as they are read, and what was skipped, by reason.
 
     Attributes:
         unread: Rows of the files that could not be read at all, and notes on the others.
-        labels: Quality of each label that feedback may be given as.
         models: Every model that was met, whether or not its rows were taken.
         scores: The scores that may be the quality.
         zero_is_unknown: Whether a cost of 0 may also stand where the source has no price; then only
             OpenRouter's free models keep it.
     """
 
+    given: Given = NOTHING
+    zero_is_unknown: bool = True
+    labels: Labels = field(init=False)
     rows: list[Served] = field(default_factory=list)
     unread: Issues = field(default_factory=Issues)
-    labels: Labels = field(default_factory=Labels)
     warnings: list[str] = field(default_factory=list)
     models: set[str] = field(default_factory=set)
     scores: list[str] = field(default_factory=list)
-    zero_is_unknown: bool = True
     _zeros: int = 0
-    _shown: dict[str, list[str]] = field(default_factory=dict)
-    _counts: dict[str, int] = field(default_factory=dict)
+    _skipped: dict[str, Dropped] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.labels = Labels(self.given.labels)
 
     def skip(self, reason: str, query_id: str) -> None:
         """Count a row that makes no outcome."""
-        self._counts[reason] = self._counts.get(reason, 0) + 1
-        shown = self._shown.setdefault(reason, [])
-        if len(shown) < _EXAMPLES:
-            shown.append(query_id[:60])
+        before = self._skipped.get(reason, Dropped(reason, 0))
+        examples = (*before.examples, query_id[:60])[:_EXAMPLES]
+        self._skipped[reason] = Dropped(reason, before.count + 1, examples)
 
     def add(self, row: Served) -> None:
         """Take a served request; one without message, model or quality is skipped."""
-        quality = self.quality(row)
+        rated = self.rated(row)
+        if rated is None:
+            return
+        if row.query_id in self._seen:
+            self.skip("id of an earlier row", row.query_id)
+            return
+        self._seen.add(row.query_id)
+        self.rows.append(self.priced(rated))
+
+    def priced(self, row: Served) -> Served:
+        """The row with its cost where that is known."""
+        if not self.zero_is_unknown or row.cost_usd != 0 or row.model.endswith(":free"):
+            return row
+        self._zeros += 1
+        return replace(row, cost_usd=math.nan)
+
+    def rated(self, row: Served) -> Served | None:
+        """The row with its quality, None where it makes no outcome; its model counts as met."""
+        self.models |= {row.model} if row.model else set()
+        quality = self.labels.quality(row.feedback)
         if row.problem:
             self.skip(row.problem, row.query_id)
         elif math.isnan(quality):
             self.skip(self.labels.reason(row.feedback), row.query_id)
-        elif row.query_id in self._seen:
-            self.skip("id of an earlier row", row.query_id)
         else:
-            self._seen.add(row.query_id)
-            self.rows.append(self.known(row, quality))
+            return replace(row, feedback=Feedback(quality))
+        return None
 
-    def known(self, row: Served, quality: float) -> Served:
-        """The row with its quality, and its cost where that is known."""
-        unknown = self.zero_is_unknown and row.cost_usd == 0 and not row.model.endswith(":free")
-        self._zeros += unknown
-        cost_usd = math.nan if unknown else row.cost_usd
-        return replace(row, feedback=Feedback(quality), cost_usd=cost_usd)
+    def add_scored(self, rows: Sequence[_Scored], source: str) -> None:
+        """Take requests, each with the one score that counts; '' stands for any score.
 
-    def quality(self, row: Served) -> float:
-        """The quality of a row, NaN where it has none; its model counts as met."""
-        self.models |= {row.model} if row.model else set()
-        return self.labels.quality(row.feedback)
+        Raises:
+            EvalSetError: The score is not there, or there are several and none was chosen.
+        """
+        self.choose_score(sorted({name for _, scores in rows for name in scores if name}), source)
+        wanted = self.given.score
+        for served, scores in rows:
+            first = next(iter(scores.values()), None)
+            feedback = scores.get(wanted, scores.get("")) if wanted else first
+            self.add(replace(served, feedback=feedback or Feedback()))
 
-    def draft(
-        self,
-        source: str,
-        models: Mapping[str, str],
-        prices: PriceCard,
-        *,
-        scale: float = 1.0,
-    ) -> Draft:
-        """The eval set, one outcome a query.
+    def choose_score(
+        self, scores: list[str], source: str, among: Sequence[str] | None = None
+    ) -> None:
+        """Refuse a choice that the scores do not allow, unless names alone are asked for.
 
         Args:
-            models: Model id -> name in the log; empty takes every model under its own name.
-            prices: For rows without a cost; where a model has no price the cost stays unknown.
-            scale: The quality that means 1.
+            scores: Those of which one has to be chosen.
+            among: All that may be named, where it is not them alone.
+        """
+        self.scores = scores
+        if not self.given.asks:
+            known = among if among is not None and self.given.score else scores
+            require_score(known, self.given.score, source)
+
+    def draft(self, source: str) -> Draft:
+        """The eval set, one outcome a query; where a model has no price costs stay unknown.
 
         Raises:
             EvalSetError: Nothing is left (with the reasons), or rows are not valid.
-            NamesKnown: `models` only asks which there are.
+            NamesKnown: The operator only asks which models there are.
         """
-        if isinstance(models, AskNames):
+        given = self.given
+        if given.asks:
             scores = self.scores if len(self.scores) > 1 else ()
             met = {row.model for row in self.rows} or self.models
             raise NamesKnown(sorted(met), scores, self.labels.met)
-        dropped = self._dropped()
+        unread = self.unread.counts()
+        dropped = [Dropped(f"row that {what}", count, shown) for what, count, shown in unread]
+        dropped += self._skipped.values()
         self.labels.require_used()
         if not self.rows:
             reasons = "; ".join(map(str, dropped)) or "there are no rows"
             raise EvalSetError.of(source, f"no outcome is left: {reasons}", self.labels.remedy())
-        names, problems = chosen_models(models, sorted({row.model for row in self.rows}))
+        names, problems = given.chosen_models(sorted({row.model for row in self.rows}))
         if problems:
             raise EvalSetError(source, problems)
-        prices.require_used(sorted(set(names.values())))
+        given.prices.require_used(sorted(set(names.values())))
         kept = [replace(row, model=names[row.model]) for row in self.rows if row.model in names]
         if len(self.rows) > len(kept):
             dropped.append(Dropped("model that was not asked for", len(self.rows) - len(kept)))
-        require_range([row.feedback.value for row in kept], scale, source)
-        estimated = _priced(kept, prices)
-        draft = assemble(_frames(kept), source, scale=scale)
+        require_range([row.feedback.value for row in kept], given.scale, source)
+        estimated = _priced(kept, given.prices)
+        draft = assemble(_frames(kept), source, scale=given.scale)
         warnings = [*self.unread.notes, *self.warnings, *draft.report.warnings]
         if self._zeros:
             warnings.append(
@@ -179,34 +218,11 @@ class Traffic:
                 "is known: it was read as not known"
             )
         warnings += [remedy] if (remedy := self.labels.remedy()) else []
-        if estimated:
-            warnings += _without_cached_price(kept, prices)
-            warnings += [f"{estimated} costs were estimated from prices; none of them was billed"]
-            draft = _estimated(draft, prices)
+        warnings += _without_cached_price(kept, given.prices) if estimated else []
         dropped += draft.report.dropped
         report = replace(draft.report, dropped=tuple(dropped), warnings=tuple(warnings))
-        return replace(draft, report=report)
-
-    def _dropped(self) -> list[Dropped]:
-        """What was left out: rows that could not be read, then rows that were skipped."""
-        unread = [
-            Dropped(f"row that {message}", count, shown)
-            for message, count, shown in self.unread.counts()
-        ]
-        return unread + [
-            Dropped(reason, self._counts[reason], tuple(shown))
-            for reason, shown in self._shown.items()
-        ]
-
-
-def _estimated(draft: Draft, prices: PriceCard) -> Draft:
-    """The draft, marked as one whose costs were computed from these prices."""
-    return replace(
-        draft,
-        cost_estimated=True,
-        price_notes=prices.notes(draft.models, "recorded tokens"),
-        prices={m: prices.prices[m].price for m in draft.models if m in prices.prices},
-    )
+        draft = replace(draft, report=report)
+        return with_estimates(draft, estimated, given.prices, "recorded tokens")
 
 
 def _priced(rows: list[Served], prices: PriceCard) -> int:
@@ -216,8 +232,8 @@ def _priced(rows: list[Served], prices: PriceCard) -> int:
         price = prices.prices.get(row.model)
         known = row.input_tokens > 0 and not math.isnan(row.output_tokens)  # 0: not counted
         if math.isnan(row.cost_usd) and price is not None and known:
-            cost_usd = price.cost_usd(row.input_tokens, row.output_tokens, row.cached_input_tokens)
-            rows[number] = replace(row, cost_usd=cost_usd)
+            tokens = (row.input_tokens, row.output_tokens, row.cached_input_tokens)
+            rows[number] = replace(row, cost_usd=price.price.usd_of_one(*tokens))
             count += 1
     return count
 
@@ -225,11 +241,8 @@ def _priced(rows: list[Served], prices: PriceCard) -> int:
 def _without_cached_price(rows: Sequence[Served], prices: PriceCard) -> list[str]:
     """Models with cached input that was priced as other input, as a warning."""
     cached = {row.model for row in rows if row.cached_input_tokens > 0}
-    full = sorted(
-        model
-        for model in cached
-        if model in prices.prices and prices.prices[model].cached_input_usd_per_mtok is None
-    )
+    priced = {model: one.price for model, one in prices.prices.items() if model in cached}
+    full = sorted(m for m, price in priced.items() if price.cached_input_usd_per_mtok is None)
     if not full:
         return []
     example = f"--price {full[0]}=INPUT,OUTPUT,cached=PRICE"
@@ -240,37 +253,24 @@ def _without_cached_price(rows: Sequence[Served], prices: PriceCard) -> list[str
 
 
 def _frames(rows: Sequence[Served]) -> Rows:
-    same: dict[str, list[Any]] = {
-        FILE: [row.place[0] for row in rows],
-        LINE: [row.place[1] for row in rows],
-        "query_id": [row.query_id for row in rows],
-    }
-    queries: dict[str, list[Any]] = {
-        **same,
-        "text": [row.asked.text for row in rows],
-        "conversation_id": [row.conversation_id for row in rows],
-        "turn": [str(row.asked.turn) for row in rows],
-    }
-    if not any(row.conversation_id for row in rows):
-        del queries["conversation_id"]
-    if any(row.group for row in rows):
-        queries["group"] = [row.group for row in rows]
-    if any(row.asked.context for row in rows):
-        queries["context"] = [row.asked.context for row in rows]
-    if any(row.asked.has_image for row in rows):
-        queries["has_image"] = [str(row.asked.has_image) for row in rows]
-    outcomes: dict[str, list[Any]] = {
-        **same,
-        "model": [row.model for row in rows],
-        "quality": [repr(row.feedback.value) for row in rows],
-        "cost_usd": [_cell(row.cost_usd) for row in rows],
-        "input_tokens": [_cell(row.input_tokens) for row in rows],
-        "output_tokens": [_cell(row.output_tokens) for row in rows],
-        "cached_input_tokens": [_cell(row.cached_input_tokens) for row in rows],
-        "latency_s": [_cell(row.latency_s) for row in rows],
-    }
-    return Rows(text_rows(queries), text_rows(outcomes))
-
-
-def _cell(value: float) -> str:
-    return "" if math.isnan(value) else repr(value)
+    """The rows as text; what no query has is left out of the queries."""
+    same = [{FILE: row.place[0], LINE: row.place[1], "query_id": row.query_id} for row in rows]
+    queries = [
+        {
+            **place,
+            "text": row.asked.text,
+            "conversation_id": row.conversation_id,
+            "turn": str(row.asked.turn),
+            "group": row.group,
+            "context": row.asked.context,
+            "has_image": "true" if row.asked.has_image else "",
+        }
+        for place, row in zip(same, rows, strict=True)
+    ]
+    outcomes = [
+        {**place, "model": row.model, "quality": repr(row.feedback.value)}
+        | {name: "" if math.isnan(n := getattr(row, name)) else repr(n) for name in FIGURES}
+        for place, row in zip(same, rows, strict=True)
+    ]
+    frame = pd.DataFrame(queries, dtype=object)
+    return Rows(frame.loc[:, (frame != "").any()], pd.DataFrame(outcomes, dtype=object))

@@ -8,16 +8,16 @@ are no chat are skipped.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hydra_core.base.errors import EvalSetError, ExtraError, Problem
 from hydra_core.evalsets.importers.draft import Draft
-from hydra_core.evalsets.importers.price_card import PriceCard
+from hydra_core.evalsets.importers.given import NOTHING, Given
 from hydra_core.evalsets.importers.reading.bounded import MAX_ROWS, Budget, TableFile
-from hydra_core.evalsets.importers.reading.issues import Issues
-from hydra_core.evalsets.importers.traffic.feedback import Feedback, Labels
+from hydra_core.evalsets.importers.traffic.feedback import Feedback
 from hydra_core.evalsets.importers.traffic.messages import NO_MESSAGE, Asked, asked_in
 from hydra_core.evalsets.importers.traffic.rows import (
     Row,
@@ -52,33 +52,24 @@ _ANSWERED = frozenset(
 
 
 def read_spend_logs(
-    rows: Iterable[Row],
-    feedback: Sequence[TableFile],
-    models: Mapping[str, str] | None = None,
-    *,
-    scale: float = 1.0,
-    labels: Mapping[str, float] | None = None,
-    unread: Issues | None = None,
+    files: Sequence[TableFile], given: Given = NOTHING, stored: Iterable[Row] = ()
 ) -> Draft:
     """Answered requests with feedback; each becomes a query.
 
     Args:
-        rows: From `rows_of` (files) or `spend_log_rows` (PostgreSQL).
-        feedback: Tables or JSONL with request_id (or id) and quality (or score, or rating).
-        models: Model id -> name in the log.
-        scale: The quality that means 1.
-        labels: Label -> quality, where feedback is given in words.
-        unread: Where `rows_of` counts rows that it cannot read.
+        given: Beside the files: feedback, as tables or JSONL with request_id (or id) and quality
+            (or score, or rating).
+        stored: Rows before those of the files, from `spend_log_rows`.
 
     Raises:
         EvalSetError: Nothing is left, with the reasons, or a file is damaged.
     """
-    traffic = Traffic(unread=unread or Issues(), labels=Labels(labels or {}))
-    votes = _votes(feedback, traffic)
-    for place, row in rows:
+    traffic = Traffic(given)
+    votes = _votes(traffic)
+    rows = rows_of(files, Budget(), traffic.unread)
+    for place, row in itertools.chain(stored, rows):
         query_id = identifier(row.get("request_id", row.get("id")))
-        reason = _no_answer(row)
-        if reason:
+        if reason := _no_answer(row):
             traffic.skip(reason, query_id)
             continue
         traffic.add(
@@ -88,15 +79,15 @@ def read_spend_logs(
                 _asked(row),
                 text(row.get("model")),
                 votes.get(query_id, Feedback()),
-                number(row.get("spend")),
-                number(row.get("prompt_tokens")),
-                number(row.get("completion_tokens")),
-                seconds_between(row.get("startTime"), row.get("endTime")),
-                text(row.get("session_id")),
-                _cached(decoded(row.get("metadata"))),
+                cost_usd=number(row.get("spend")),
+                input_tokens=number(row.get("prompt_tokens")),
+                output_tokens=number(row.get("completion_tokens")),
+                latency_s=seconds_between(row.get("startTime"), row.get("endTime")),
+                conversation_id=text(row.get("session_id")),
+                cached_input_tokens=_cached(decoded(row.get("metadata"))),
             )
         )
-    return traffic.draft("spend logs", models or {}, PriceCard(), scale=scale)
+    return traffic.draft("spend logs")
 
 
 def _no_answer(row: Mapping[str, Any]) -> str:
@@ -161,12 +152,12 @@ def _asked(row: Mapping[str, Any]) -> Asked:
     return asked if asked.problem != NO_MESSAGE else asked_in(row.get("proxy_server_request"))
 
 
-def _votes(files: Sequence[TableFile], traffic: Traffic) -> dict[str, Feedback]:
+def _votes(traffic: Traffic) -> dict[str, Feedback]:
     """Request id -> feedback; of several for one request the last of the files."""
     votes: dict[str, Feedback] = {}
     differing = set()
     renamed: dict[str, str] = {}
-    for place, row in rows_of(files, Budget(), traffic.unread):
+    for place, row in rows_of(traffic.given.more, Budget(), traffic.unread):
         columns = {name: _column(row, name) for name in _FEEDBACK}
         missing = [name for name, column in columns.items() if not column]
         if missing:

@@ -10,15 +10,13 @@ import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 from hydra_core.evalsets.importers.draft import Draft
-from hydra_core.evalsets.importers.price_card import PriceCard
+from hydra_core.evalsets.importers.given import NOTHING, Given
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
 from hydra_core.evalsets.importers.reading.json_document import objects
-from hydra_core.evalsets.importers.records import AskNames
-from hydra_core.evalsets.importers.traffic.feedback import Feedback, Labels, require_score
+from hydra_core.evalsets.importers.traffic.feedback import Feedback
 from hydra_core.evalsets.importers.traffic.messages import NO_MESSAGE, Asked, asked_in
 from hydra_core.evalsets.importers.traffic.rows import (
     decoded,
@@ -65,45 +63,25 @@ _EVENTS: Final = {
 _INSIDE: Final = "gen_ai.client.inference.operation.details"
 
 
-def read_spans(
-    files: Sequence[TableFile],
-    models: Mapping[str, str] | None = None,
-    prices: PriceCard | None = None,
-    *,
-    score: str = "",
-    scale: float = 1.0,
-    labels: Mapping[str, float] | None = None,
-) -> Draft:
-    """Spans of model calls with feedback; each becomes a query.
-
-    Args:
-        models: Model id -> the model as spans name it.
-        prices: Spans seldom carry a cost: it is estimated where a price is given.
-        score: Name of the feedback to take; needed where there are several.
-        scale: The score that means 1.
-        labels: Label -> quality, where feedback is a label alone.
+def read_spans(files: Sequence[TableFile], given: Given = NOTHING) -> Draft:
+    """Spans of model calls with feedback; each becomes a query. Few carry a cost of their own.
 
     Raises:
         EvalSetError: Nothing is left, with the reasons, or a file is damaged.
     """
-    traffic = Traffic(labels=Labels(labels or {}))
-    rows: list[tuple[Served, dict[str, Feedback]]] = []
+    traffic = Traffic(given)
+    rows = []
     for place, row in rows_of(files, Budget(), traffic.unread):
         for span in _spans(row):
-            facts = facts_of(span)
+            facts = _facts_of(span)
             if not _is_model_call(span, facts):
                 traffic.skip("not a model call", _span_id(place, span))
             elif _failed(span, facts):
                 traffic.skip("the request failed", _span_id(place, span))
             else:
                 rows.append((_served(place, span, facts), dict(_feedback(span, facts))))
-    traffic.scores = sorted({name for _, scores in rows for name in scores if name})
-    if not isinstance(models, AskNames):
-        require_score(traffic.scores, score, "spans")
-    for served, scores in rows:
-        rated = scores.get(score, scores.get("")) if score else next(iter(scores.values()), None)
-        traffic.add(replace(served, feedback=rated or Feedback()))
-    return traffic.draft("spans", models or {}, prices or PriceCard(), scale=scale)
+    traffic.add_scored(rows, "spans")
+    return traffic.draft("spans")
 
 
 def _spans(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -143,7 +121,7 @@ def _served(place: tuple[str, int], span: Mapping[str, Any], facts: Mapping[str,
     return Served(
         place,
         _span_id(place, span),
-        asked_of(span, facts),
+        _asked_of(span, facts),
         text(model or facts.get("llm.model_name")),
         cost_usd=_first(facts, _COST),
         input_tokens=read,
@@ -179,7 +157,7 @@ def _feedback(span: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[tup
         yield text(facts[f"{base}.name"]), scored
     for event in objects(span.get("events")):
         if text(event.get("name")) == "gen_ai.evaluation.result":
-            result = attributes(event.get("attributes"))
+            result = _attributes(event.get("attributes"))
             yield (
                 text(result.get("gen_ai.evaluation.name")),
                 _scored(
@@ -201,7 +179,7 @@ def _seconds(span: Mapping[str, Any]) -> float:
     return (end - start) / 1e9 if end >= start else math.nan
 
 
-def attributes(value: object) -> dict[str, Any]:
+def _attributes(value: object) -> dict[str, Any]:
     """Attributes by their dotted names, from OTLP's typed values and from nested ones as well."""
     if not isinstance(value, Mapping):
         return {text(one.get("key")): _untyped(one.get("value")) for one in objects(value)}
@@ -223,12 +201,12 @@ def _inside(value: object, name: str, depth: int) -> Iterator[tuple[str, Any]]:
             yield from _inside(one, full, depth - 1)
 
 
-def facts_of(span: Mapping[str, Any]) -> dict[str, Any]:
+def _facts_of(span: Mapping[str, Any]) -> dict[str, Any]:
     """A span's attributes; a table of spans has a column for each, `attributes.llm.model_name`."""
     if "attributes" in span:
-        return attributes(decoded(span["attributes"]))
+        return _attributes(decoded(span["attributes"]))
     own = {n[len(_PREFIX) :]: decoded(v) for n, v in span.items() if n.startswith(_PREFIX)}
-    return attributes(own)
+    return _attributes(own)
 
 
 def _untyped(value: object) -> object:
@@ -239,11 +217,11 @@ def _untyped(value: object) -> object:
     if kind == "arrayValue" and isinstance(inner, Mapping):
         return [_untyped(one) for one in objects(inner.get("values"))]
     if kind == "kvlistValue" and isinstance(inner, Mapping):
-        return attributes(inner.get("values"))
+        return _attributes(inner.get("values"))
     return inner
 
 
-def asked_of(span: Mapping[str, Any], facts: Mapping[str, Any]) -> Asked:
+def _asked_of(span: Mapping[str, Any], facts: Mapping[str, Any]) -> Asked:
     """The request's last user message, in whatever form the span has it."""
     first = Asked(problem=NO_MESSAGE)
     for stored in _stored(span, facts):
@@ -257,7 +235,7 @@ def asked_of(span: Mapping[str, Any], facts: Mapping[str, Any]) -> Asked:
 def _stored(span: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[object]:
     """What may hold the messages, the surest first."""
     events = objects(span.get("events"))
-    inside = [attributes(e.get("attributes")) for e in events if text(e.get("name")) == _INSIDE]
+    inside = [_attributes(e.get("attributes")) for e in events if text(e.get("name")) == _INSIDE]
     for holder in (facts, *inside):
         yield from (holder[name] for name in _LISTED if name in holder)
     yield from (_numbered(facts, base, tail) for base, tail in _NUMBERED)
@@ -312,6 +290,6 @@ def _said(events: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     for event in events:
         role = _EVENTS.get(text(event.get("name")))
         if role is not None:
-            facts = attributes(event.get("attributes"))
+            facts = _attributes(event.get("attributes"))
             messages.append({"role": role, "content": decoded(facts.get("content"))})
     return messages
