@@ -22,7 +22,7 @@ from hydra_core.evalsets.importers.formats import FORMATS, LOGS, Format, Kind, r
 from hydra_core.evalsets.importers.given import AskNames, Given, NamesKnown
 from hydra_core.evalsets.importers.price_card import ModelPrice, PriceCard
 from hydra_core.evalsets.importers.reading.bounded import MAX_BYTES, TableFile
-from hydra_core.evalsets.importers.swebench import Run, import_swebench, list_runs
+from hydra_core.evalsets.importers.swebench import Run, list_runs, read_swebench
 from hydra_core.evalsets.importers.traffic.feedback import likely_worth
 
 #: What an import runs: folder, facts on the set, whether to replace -> report.
@@ -243,8 +243,9 @@ def swebench_source() -> tuple[Runner, str] | None:
         if not about.origin:
             text = ", ".join(f"{model} = {folder}" for model, folder in models.items())
             about = replace(about, origin=f"SWE-bench leaderboard: {text}")
-        texts = cast(TableFile | None, problems)
-        return import_swebench(file, texts, models, out, about, force=force)
+        draft = read_swebench(file, cast(TableFile | None, problems), models)
+        write_draft(draft, out, about, force=force)
+        return draft.report
 
     return run, "SWE-bench leaderboard"
 

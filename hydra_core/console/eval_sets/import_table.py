@@ -29,17 +29,17 @@ from hydra_core.console.eval_sets.view_import import (
 )
 from hydra_core.console.state import once
 from hydra_core.console.widgets import literal
-from hydra_core.evalsets.importers.draft import About, ImportReport
+from hydra_core.evalsets.importers.draft import About, ImportReport, write_draft
 from hydra_core.evalsets.importers.mapping import TableMapping, suggest_mapping
 from hydra_core.evalsets.importers.reading.bounded import TableFile
 from hydra_core.evalsets.importers.reading.notation import Notation
 from hydra_core.evalsets.importers.reading.tables import columns_of
 from hydra_core.evalsets.importers.table import (
     AsRead,
-    import_table,
     model_names,
     raw_rows,
     read_rows,
+    read_table,
 )
 
 _QUERY = {
@@ -94,11 +94,12 @@ def table_source(uploads: Sequence[UploadedFile]) -> tuple[Runner, str] | None:
     def run(out: Path, about: About, force: bool) -> ImportReport:
         if not about.origin:
             about = replace(about, origin=", ".join(file.name for file in files))
-        return import_table(
-            files, out, mapping, about,
-            need_cost=False, need_text=not bare, form=FORM, notations=notations, rates=usable,
-            ids=ids, complete=False, force=force,
+        draft = read_table(
+            files, mapping, need_cost=False, need_text=not bare, form=FORM, notations=notations,
+            rates=usable, ids=ids, complete=False,
         )  # fmt: skip
+        write_draft(draft, out, about, force=force)
+        return draft.report
 
     return run, str(uploads[0].name).split(".")[0].replace("_", " ")
 

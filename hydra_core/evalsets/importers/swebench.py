@@ -11,7 +11,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,12 +20,9 @@ from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.base.types import FloatArray
 from hydra_core.evalsets.importers.assemble import NO_TEXTS
 from hydra_core.evalsets.importers.draft import (
-    About,
     Draft,
     Dropped,
-    ImportReport,
     report_on,
-    write_draft,
 )
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
 from hydra_core.evalsets.importers.reading.issues import Issues
@@ -56,27 +52,6 @@ class Run:
     headline: float
     outcomes: Mapping[str, tuple[float, float]]
     problem: str = ""
-
-
-def import_swebench(
-    leaderboards: TableFile,
-    problems: TableFile | None,
-    models: Mapping[str, str],
-    out: Path,
-    about: About | None = None,
-    *,
-    board: str | None = None,
-    force: bool = False,
-) -> ImportReport:
-    """Import runs as an eval set folder; see `read_swebench` and `write_draft`.
-
-    Raises:
-        EvalSetError: With every problem found; nothing was changed on disk.
-    """
-    draft = read_swebench(leaderboards, problems, models, board=board)
-    runs = ", ".join(f"{model} = {folder}" for model, folder in models.items())
-    write_draft(draft, out, about or About(origin=f"SWE-bench leaderboard: {runs}"), force=force)
-    return draft.report
 
 
 def read_swebench(

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from shlex import quote
 
 import pandas as pd
@@ -18,7 +17,7 @@ import pandas as pd
 from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.catalog.identifiers import look_alikes, plain_name
 from hydra_core.evalsets.importers.assemble import Rows, assemble
-from hydra_core.evalsets.importers.draft import About, Draft, ImportReport, write_draft
+from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.mapping import TableMapping, header_notations, suggest_mapping
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
 from hydra_core.evalsets.importers.reading.cells import FILE, PLAIN, Form, unlisted
@@ -38,42 +37,6 @@ _SUMS = frozenset(
         *("gesamt", "summe", "durchschnitt", "mittelwert", "moyenne", "somme", "promedio", "suma"),
     }
 )
-
-
-def import_table(
-    files: Sequence[TableFile],
-    out: Path,
-    mapping: TableMapping | None = None,
-    about: About | None = None,
-    *,
-    need_cost: bool = True,
-    need_text: bool = True,
-    form: Form = PLAIN,
-    notations: Mapping[str, Notation] | None = None,
-    rates: Mapping[str, float] | None = None,
-    ids: Mapping[str, str] | None = None,
-    complete: bool = True,
-    force: bool = False,
-) -> ImportReport:
-    """Import tables as an eval set folder; see `read_table` and `write_draft`.
-
-    Raises:
-        EvalSetError: With every problem found; nothing was changed on disk.
-    """
-    draft = read_table(
-        files,
-        mapping,
-        need_cost=need_cost,
-        need_text=need_text,
-        form=form,
-        notations=notations,
-        rates=rates,
-        ids=ids,
-        complete=complete,
-    )
-    origin = ", ".join(file.name for file in files)
-    write_draft(draft, out, about or About(origin=origin), force=force)
-    return draft.report
 
 
 def read_table(

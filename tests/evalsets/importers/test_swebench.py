@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from hydra_core.base.errors import EvalSetError
+from hydra_core.cli.main import main
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.evalsets.importers.assemble import NO_TEXTS
-from hydra_core.evalsets.importers.swebench import import_swebench, list_runs, read_swebench
+from hydra_core.evalsets.importers.swebench import list_runs, read_swebench
 
 SHARED = Path(__file__).parents[4] / "shared" / "data" / "replay"
 BOARD = SHARED / "swebench-verified-bash-only" / "data" / "leaderboards.json"
@@ -51,8 +52,10 @@ def files(folder, *runs, board="bash-only", statements=None):
 
 def test_runs_are_joined_with_their_texts(tmp_path):
     boards, problems = files(tmp_path, run("r1", details()), run("r2", details()))
-    report = import_swebench(boards, problems, {"small": "r1", "big": "r2"}, tmp_path / "set")
-    found = load_evalset(tmp_path / "set")
+    draft = read_swebench(boards, problems, {"small": "r1", "big": "r2"})
+    argv = ["import", "swebench", str(boards), "--problems", str(problems), "--model", "small=r1"]
+    assert main([*argv, "--model", "big=r2", "--out", str(tmp_path / "set")]) == 0
+    report, found = draft.report, load_evalset(tmp_path / "set")
     assert (report.kept, report.dropped, found.models) == (4, (), ("small", "big"))
     assert found.query_ids == tuple(f"django__django-{i}" for i in range(4))
     assert found.resolved == {"small": 2, "big": 2}
@@ -116,10 +119,9 @@ def test_a_missing_cost_and_a_cost_of_zero_are_not_known(tmp_path):
 def test_a_broken_run_is_refused_by_name(tmp_path, found, resolved, message):
     boards, problems = files(tmp_path, run("bad", found, resolved), run("good", details()))
     with pytest.raises(EvalSetError) as caught:
-        import_swebench(boards, problems, {"m": "bad", "n": "good"}, tmp_path / "set")
+        read_swebench(boards, problems, {"m": "bad", "n": "good"})
     assert "m=bad" in str(caught.value)
     assert message in str(caught.value)
-    assert not (tmp_path / "set").exists()
 
 
 def test_every_problem_with_the_models_is_said_at_once(tmp_path):

@@ -16,11 +16,12 @@ from hydra_core.base.errors import CancelledError, EvalSetError
 from hydra_core.catalog.identifiers import proposed_ids
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.evalsets.importers.assemble import MISSING_TEXTS, NO_TEXTS
+from hydra_core.evalsets.importers.draft import About, write_draft
 from hydra_core.evalsets.importers.mapping import TableMapping, parse_map, suggest_mapping
 from hydra_core.evalsets.importers.reading.bounded import MAX_BYTES, watched
 from hydra_core.evalsets.importers.reading.cells import Form
 from hydra_core.evalsets.importers.reading.notation import parse_notations
-from hydra_core.evalsets.importers.table import import_table, model_names, read_table
+from hydra_core.evalsets.importers.table import model_names, read_table
 
 HEADER = "query_id,text,language,model,quality,cost_usd\n"
 GOOD = HEADER + (
@@ -113,6 +114,12 @@ def test_an_uploaded_stream_is_read_like_a_file():
     stream = io.BytesIO(GOOD.encode())
     stream.name = "upload.csv"
     assert_is_good(read_table([stream]))
+
+
+def import_table(files, out):
+    draft = read_table(files)
+    write_draft(draft, out, About(origin=", ".join(file.name for file in files)))
+    return draft.report
 
 
 def test_an_import_writes_a_sound_folder(tmp_path):
