@@ -64,6 +64,7 @@ _RETIRED: Final = re.compile(
 _PROVIDER: Final = re.compile(r"provider|vendor", re.IGNORECASE)
 _DAY: Final = re.compile(r"date|as of|price[ _-]?date", re.IGNORECASE)
 _POINTED: Final = re.compile(r"([0-9]{1,2})\.([0-9]{1,2})\.([0-9]{4})")
+_MONTH: Final = re.compile(r"(\d{4})-(\d{1,2})|(\d{1,2})[./](\d{4})")
 #: What a price is of, in a heading or behind a number: per 1K tokens, /MTok, (1M), per 10,000.
 _PER: Final = re.compile(
     r"(?P<mark>\bper\b|/|[(\[])\s*(?P<number>[0-9][0-9,.]*)?\s*"
@@ -204,6 +205,12 @@ def _date(cell: str) -> date | None:
     return day(cell if match is None else f"{match[3]}-{match[2]:0>2}-{match[1]:0>2}")
 
 
+def _priced_on(cell: str) -> date | None:
+    """A date, or a month such as 2027-03 or 03/2027: its first day, as in a price file."""
+    match = _MONTH.fullmatch(cell.strip())
+    return _date(cell if match is None else f"{match[1] or match[4]}-{match[2] or match[3]:0>2}-01")
+
+
 def _answer(cell: str) -> bool | None:
     return _ANSWERS.get(cell.lower())
 
@@ -214,7 +221,7 @@ _READERS: Final[dict[str, tuple[re.Pattern[str], Callable[[str], Any], str]]] = 
     "vision": (_VISION, _answer, "write yes or no"),
     "modalities": (_MODALITIES, lambda cell: "image" in cell.lower(), ""),
     "tools": (_TOOLS, _answer, "write yes or no"),
-    "day": (_DAY, _date, "write a date, such as 2027-03-31 or 31.03.2027"),
+    "day": (_DAY, _priced_on, "write a date, such as 2027-03-31 or 31.03.2027"),
     "retired": (
         _RETIRED,
         lambda cell: _date(cell) or _answer(cell),

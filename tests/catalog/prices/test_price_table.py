@@ -103,6 +103,12 @@ def test_a_day_before_its_month_is_read_where_points_part_them(cell):
     assert quote.retired_on == quote.as_of == date(2026, 10, 1)
 
 
+@pytest.mark.parametrize("cell", ["03/2026", "3.2026", "2026-03"])
+def test_a_price_of_a_month_is_of_its_first_day_as_in_a_price_file(cell):
+    (quote,) = read_prices(f"model,input,output,As of\na,1,2,{cell}\n", "p.csv", as_of=DAY).quotes
+    assert quote.as_of == date(2026, 3, 1)
+
+
 @pytest.mark.parametrize(
     ("heading", "cell"),
     [
@@ -114,6 +120,8 @@ def test_a_day_before_its_month_is_read_where_points_part_them(cell):
             ("Retired", "01/10/2026"),
             ("Retired", "10.13.2026"),
             ("Date", "01/10/2026"),
+            ("Date", "13/2026"),
+            ("Retired", "03/2026"),
         ),
         *(("Context", "128.000"), ("Context", "1.5"), ("Tools", "x")),
     ],
