@@ -51,6 +51,7 @@ class ImportReport:
         missing: Model -> (queries without an outcome, queries without a cost); only models
             with gaps.
         columns: Field -> column it was read from, for a table.
+        unread: Columns of a table that were read as nothing.
     """
 
     kept: int
@@ -60,11 +61,14 @@ class ImportReport:
     warnings: tuple[str, ...] = ()
     missing: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     columns: Mapping[str, str] = field(default_factory=dict)
+    unread: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lines = [f"kept {self.kept} queries, {self.outcomes} outcomes of {len(self.models)} models"]
         if self.columns:
             lines.append("read " + ", ".join(f"{f} from {c!r}" for f, c in self.columns.items()))
+        if self.unread:
+            lines.append("not read: " + ", ".join(map(repr, self.unread)))
         lines += [f"dropped {entry}" for entry in self.dropped]
         lines += [
             f"missing for {model}: {quality} outcomes, {cost} costs"
@@ -85,6 +89,7 @@ class ImportReport:
             "missing": {m: {"quality": q, "cost_usd": c} for m, (q, c) in self.missing.items()},
             "warnings": list(self.warnings),
             "columns": dict(self.columns),
+            "unread": list(self.unread),
         }
 
 

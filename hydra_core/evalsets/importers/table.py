@@ -8,7 +8,7 @@ data and 2,000,000 rows, compressed or not; more is refused before anything is k
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from shlex import quote
 
@@ -97,12 +97,20 @@ def read_table(
     )
     draft = assemble(rows, source, need_text=need_text, issues=reader.issues)
     used = {name: column for name, column in full.all_columns().items() if column in union}
+    unread = _unread(union, used.values())
     worth = ", ".join(f"1 {one} = {reader.rates[one]:g} USD" for one in sorted(reader.converted))
     return replace(
         draft,
-        report=replace(draft.report, columns=used),
+        report=replace(draft.report, columns=used, unread=unread),
         price_notes=f"Costs were converted at {worth}" if worth else "",
     )
+
+
+def _unread(columns: Sequence[str], used: Iterable[str]) -> tuple[str, ...]:
+    """Columns that mean nothing to the set; of an object, the columns inside it alone."""
+    taken = {"", *used}
+    outer = {name.rpartition(".")[0] for name in columns}
+    return tuple(name for name in columns if name not in taken | outer)
 
 
 def model_names(files: Sequence[TableFile], mapping: TableMapping | None = None) -> tuple[str, ...]:

@@ -469,6 +469,15 @@ def test_what_is_said_wins_over_what_is_suggested(tmp_path):
         "quality:gpt": "gpt_ok",
         "cost:gpt": "gpt_usd",
     }
+    assert draft.report.unread == ("id",)
+    assert "not read: 'id'" in str(draft.report)
+
+
+def test_of_an_object_the_parts_that_were_not_read_are_named(tmp_path):
+    usage = {"cost": 0.1, "seed": 7}
+    row = {"id": 1, "prompt": "Why?", "model": "m", "score": 1, "usage": usage, "note": "x"}
+    draft = read_table([write(tmp_path, "x.jsonl", json.dumps(row))])
+    assert draft.report.unread == ("note", "usage.seed")
 
 
 def test_a_mapping_to_no_column_asks_what_was_meant(tmp_path):
