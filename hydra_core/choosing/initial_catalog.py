@@ -39,11 +39,7 @@ ASSUMED_WINDOW: Final = 128_000
 
 
 class CatalogText:
-    """Writes a first catalog's text from the training half of an eval set.
-
-    Attributes:
-        assumptions: What was assumed, one sentence each.
-    """
+    """Writes a first catalog's text from the training half of an eval set, and what it assumes."""
 
     def __init__(
         self,
@@ -56,23 +52,21 @@ class CatalogText:
         self._set, self._half, self._prices = evalset, half, prices
         self._dimensions, self._today = dimensions, today
         costs = evalset.mean_cost()
-        known = {m: costs[m] for m in half.pool.ids if np.isfinite(costs.get(m, np.nan))}
-        self._costs = known if len(known) == len(half.pool.ids) else {}
         ids = half.pool.ids
-        undated = [m for m in ids if prices[m].day is None]
+        known = {m: costs[m] for m in ids if np.isfinite(costs.get(m, np.nan))}
+        self._costs = known if len(known) == len(ids) else {}
         facts = {
-            f"context window {ASSUMED_WINDOW:,} tokens": "context_window",
-            "no vision": "vision",
-            "supports tools": "tools",
+            "context_window": f"Assumed: context window {ASSUMED_WINDOW:,} tokens",
+            "vision": "Assumed: no vision",
+            "tools": "Assumed: supports tools",
+            "provider": "Provider: not in the data",
         }
         self.assumptions = []
-        for what, name in facts.items():
+        for name, what in facts.items():
             lacking = [m for m in ids if self._stated(m, name) is None]
             whose = "" if len(lacking) == len(ids) else f" for {', '.join(lacking)}"
-            self.assumptions += [f"Assumed: {what}{whose}."] if lacking else []
-        lacking = [m for m in ids if self._stated(m, "provider") is None]
-        whose = "" if len(lacking) == len(ids) else f" for {', '.join(lacking)}"
-        self.assumptions += [f"Provider: not in the data{whose}."] if lacking else []
+            self.assumptions += [f"{what}{whose}."] if lacking else []
+        undated = [m for m in ids if prices[m].day is None]
         if undated:
             self.assumptions.append(f"Price date today: none was given for {', '.join(undated)}.")
         if not self._costs:
@@ -118,15 +112,11 @@ class CatalogText:
             lines += [f"    - id: queries_by_{dimension}", "      importance: 1"]
             lines += [f"      weights: {flow({dimension: 1})}"]
         lines.append("models:")
-        rates = self._rates()
-        for row, model in enumerate(self._half.pool.ids):
-            lines += self._model(model, rates[row])
-        return "\n".join(lines) + "\n"
-
-    def _rates(self) -> FloatArray:
-        """(m, K) requirement-weighted mean quality."""
         weights = self._half.requirements / self._half.requirements.sum(axis=0).clip(1e-12)
-        return np.asarray(self._half.quality.T @ weights, dtype=np.float64)
+        rates = self._half.quality.T @ weights  # (m, K) requirement-weighted mean quality
+        for model, row in zip(self._half.pool.ids, rates, strict=True):
+            lines += self._model(model, row)
+        return "\n".join(lines) + "\n"
 
     def _model(self, model: str, rates: FloatArray) -> list[str]:
         given = self._prices[model]
@@ -172,16 +162,8 @@ class CatalogText:
 
     def _stated(self, model: str, name: str) -> Value | None:
         """What the price list says of a model, None where it says nothing."""
-        listed = self._prices[model].listed
-        if listed is None:
-            return None
-        known: dict[str, Value | None] = {
-            "provider": listed.provider or None,
-            "context_window": listed.context_window,
-            "vision": listed.vision,
-            "tools": listed.tools,
-        }
-        return known[name]
+        stated: Value | None = getattr(self._prices[model].listed, name, None)
+        return None if stated == "" else stated
 
     def _fact(self, model: str, name: str, assumed: Value) -> str:
         stated = self._stated(model, name)
@@ -222,8 +204,7 @@ def under_hull(data: ReplayData) -> tuple[UnderHull, ...]:
     other is never under their hull.
     """
     singles = single_models(data)
-    found: list[tuple[str, float, Mix]] = []
-    p_values: list[float] = []
+    found: list[UnderHull] = []
     for one in singles:
         others = [other for other in singles if other.model != one.model]
         if not others or one.mean_cost_usd < min(other.mean_cost_usd for other in others):
@@ -233,14 +214,11 @@ def under_hull(data: ReplayData) -> tuple[UnderHull, ...]:
         always = np.full((len(data.query_ids), 1), one.index)
         against = MatchedCost.of([mix], len(singles))
         worse = -against.differences(data.quality, data.cost_usd, always)[:, 0]
-        found.append((one.model, gap, mix))
-        p_values.append(_p_value(gap, worse - worse.mean(), data))
-    rows = [
-        UnderHull(model, gap, mix, p)
-        for (model, gap, mix), p in zip(found, holm(p_values), strict=True)
-        if gap > 0 and p < _LEVEL
-    ]
-    return tuple(sorted(rows, key=lambda row: row.p_value))
+        found.append(UnderHull(one.model, gap, mix, _p_value(gap, worse - worse.mean(), data)))
+    corrected = holm([row.p_value for row in found])
+    rows = [replace(row, p_value=p) for row, p in zip(found, corrected, strict=True)]
+    clear = [row for row in rows if row.gap > 0 and row.p_value < _LEVEL]
+    return tuple(sorted(clear, key=lambda row: row.p_value))
 
 
 def _p_value(gap: float, influence: FloatArray, data: ReplayData) -> float:
@@ -294,7 +272,7 @@ def initial_catalog(
     Args:
         requirements: (n, K) by the bundle that the catalog is bound to, NaN where not scored.
         prices: Model id -> list price; every model of the catalog needs one.
-        predictor: Name of the bundle; `fingerprint` and `dimensions` are the same bundle's.
+        predictor, fingerprint, dimensions: Of that bundle.
         models: Which of the set's models, default all with an outcome.
         cut_to_hull: Leave out models under the hull of the others.
         today: Date of prices that come without one.
@@ -317,9 +295,9 @@ def initial_catalog(
     if left_out:
         data = _aligned(evalset, requirements, kept)
     writer = CatalogText(evalset, data.take(train), prices, tuple(dimensions), today)
-    text = writer.text(name, predictor, fingerprint, score_bands(requirements), tau=0.0)
-    tau = _knee(text, evalset, requirements, train, today)
-    text = writer.text(name, predictor, fingerprint, score_bands(requirements), tau=tau)
+    bound = (name, predictor, fingerprint, score_bands(requirements))
+    tau = _knee(writer.text(*bound, tau=0.0), evalset, requirements, train, today)
+    text = writer.text(*bound, tau=tau)
     catalog = parse_catalog(text, name)
     return InitialCatalog(
         text=text,
@@ -385,14 +363,10 @@ def _chosen(evalset: EvalSet, models: Sequence[str]) -> tuple[str, ...]:
 def _require_prices(
     models: Sequence[str], prices: Mapping[str, GivenPrice], evalset: EvalSet
 ) -> None:
-    problems = [
-        Problem(
-            model, "has no price", f"add '{model}: {{input: ..., output: ...}}' in USD per Mtok"
-        )
-        for model in models
-        if model not in prices
-    ]
-    if problems:
+    remedy = "add '{}: {{input: ..., output: ...}}' in USD per Mtok"
+    missing = [model for model in models if model not in prices]
+    if missing:
+        problems = [Problem(one, "has no price", remedy.format(one)) for one in missing]
         raise CatalogError(f"prices for {evalset.name}", problems)
 
 

@@ -14,8 +14,8 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,13 +32,11 @@ _CHANGED = 0.4
 Box = Mapping[str, tuple[float, float]]
 
 
-@dataclass(frozen=True, slots=True)
-class Best:
-    """The best trial of a search: its parameters, its score and how many were tried."""
+class Trial(NamedTuple):
+    """A setting that was tried, and its score."""
 
-    parameters: Mapping[str, float]
+    parameters: dict[str, float]
     score: float
-    trials: int
 
 
 class TrialStore:
@@ -59,8 +57,8 @@ class TrialStore:
         except sqlite3.Error as error:
             raise StoreError(f"{self._path}: trials cannot be written there: {error}") from error
 
-    def load(self, key: str) -> list[tuple[dict[str, float], float]]:
-        """Parameters and score of the trials of one search, in their order.
+    def load(self, key: str) -> list[Trial]:
+        """The trials of one search, in their order.
 
         Raises:
             StoreError: The file cannot be read or is no trial store.
@@ -71,9 +69,9 @@ class TrialStore:
                 (key,),
             ).fetchall()
         whole = [row for i, row in enumerate(rows) if row[0] == i]
-        return [(json.loads(parameters), float(score)) for _, parameters, score in whole]
+        return [Trial(json.loads(parameters), float(score)) for _, parameters, score in whole]
 
-    def add(self, key: str, first: int, trials: list[tuple[dict[str, float], float]]) -> None:
+    def add(self, key: str, first: int, trials: list[Trial]) -> None:
         """Append trials, the first of which has number `first`.
 
         Raises:
@@ -95,7 +93,7 @@ def search(
     cancel: threading.Event | None = None,
     store: TrialStore | None = None,
     key: str = "",
-) -> Best:
+) -> Trial:
     """Maximise an objective over a box.
 
     Args:
@@ -113,36 +111,37 @@ def search(
         CancelledError: `cancel` was set.
         StoreError: The store cannot be used.
     """
-    done = store.load(_digest(key, box, seed)) if store is not None else []
-    pending: list[tuple[dict[str, float], float]] = []
-    best: tuple[dict[str, float], float] | None = None
+    key = _digest(key, box, seed)
+    done = store.load(key) if store is not None else []
+    pending: list[Trial] = []
+    best: Trial | None = None
 
-    def save() -> None:
+    def save(upto: int) -> None:
         if store is not None and pending:
-            store.add(_digest(key, box, seed), number + 1 - len(pending), pending)
+            store.add(key, upto - len(pending), pending)
             pending.clear()
 
-    number = -1
     for i in range(trials):
         if cancel is not None and cancel.is_set():
-            save()
+            save(i)
             raise CancelledError(f"the search was stopped after {i} of {trials} trials")
-        number = i
-        fixed = done[i][0] if i < len(done) else (dict(start) if i == 0 and start else None)
-        parameters = fixed or _propose(box, seed, i, None if best is None else best[0])
-        score = done[i][1] if i < len(done) else objective(parameters)
-        if best is None or score > best[1]:
-            best = (parameters, score)
-        if i >= len(done):
-            pending.append((parameters, score))
+        if i < len(done):
+            trial = done[i]
+        else:
+            first = dict(start) if i == 0 and start else None
+            parameters = first or _propose(box, seed, i, None if best is None else best.parameters)
+            trial = Trial(parameters, objective(parameters))
+            pending.append(trial)
+        if best is None or trial.score > best.score:
+            best = trial
         if len(pending) >= _SAVE_EVERY:
-            save()
+            save(i + 1)
         if step is not None:
             step()
-    save()
+    save(trials)
     if best is None:
         raise ValueError(f"a search needs at least one trial, got {trials}")
-    return Best(best[0], best[1], trials)
+    return best
 
 
 def _propose(

@@ -16,7 +16,6 @@ from hydra_core.base.types import Band, Pool
 from hydra_core.choosing.seeded_search import Box
 from hydra_core.replay.replay import ReplayData
 
-_FACTOR = 4.0
 _DIGITS = (2, 3, 4)
 #: Scores closer than this differ by the rounding of sums only.
 _SAME_SCORE = 1e-9
@@ -36,7 +35,7 @@ class Space:
     """
 
     bands: Sequence[Band]
-    factor: float = _FACTOR
+    factor: float = 4.0
     cells: Mapping[Cell, tuple[float, float]] = field(default_factory=dict)
 
 
