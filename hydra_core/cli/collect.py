@@ -17,6 +17,7 @@ from hydra_core.cli.output import (
     say_batches,
     say_cost,
     say_taken,
+    show,
     spending_bar,
 )
 from hydra_core.cli.workspace import EVALSET, changes, existing, log_folder, open_catalog, store_of
@@ -338,22 +339,22 @@ def _write(options: argparse.Namespace, found: Collected, prices: Mapping[str, L
         options.out, lambda: write_set(found, options.out, name, prices, force=options.force)
     )
     doubts = findings_of(made, made.models)
-    if options.json:
-        print_json({**found.to_dict(), "findings": [one.numbers() for one in doubts]})
-        return
-    print(f"{options.out}: {len(found.messages):,} queries, {len(found.models)} models")
+    lines = [f"{options.out}: {len(found.messages):,} queries, {len(found.models)} models"]
     for model, facts in found.to_dict()["models"].items():
         quality = "-" if facts["quality"] is None else f"{facts['quality']:.3f}"
         cost = "-" if facts["mean_cost_usd"] is None else f"${facts['mean_cost_usd']:.6f}"
-        why = "".join(f"; {count} without a grade: {reason}"
-                      for reason, count in facts["missing"].items())  # fmt: skip
-        print(f"  {model}: {facts['graded']:,} graded, quality {quality}, {cost} per query{why}")
-    for one in doubts[:_SHOWN]:
-        print(f"check: {one.text}")
+        missing = facts["missing"].items()
+        why = "".join(f"; {count} without a grade: {reason}" for reason, count in missing)
+        known = f"{facts['graded']:,} graded, quality {quality}, {cost} per query"
+        lines.append(f"  {model}: {known}{why}")
+    lines += [f"check: {one.text}" for one in doubts[:_SHOWN]]
     if found.people is not None:
-        print(_people(found.people))
+        lines.append(_people(found.people))
     if found.agreement is not None:
-        print(f"the judge agreed with itself on {found.agreement:.0%} of what it graded twice")
+        share = f"{found.agreement:.0%}"
+        lines.append(f"the judge agreed with itself on {share} of what it graded twice")
+    document = {**found.to_dict(), "findings": [one.numbers() for one in doubts]}
+    show(options, document, "\n".join(lines))
 
 
 def _people(people: People) -> str:

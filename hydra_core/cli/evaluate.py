@@ -6,7 +6,7 @@ import argparse
 import math
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hydra_core.base.errors import CatalogError, EvalSetError, Problem
 from hydra_core.base.spelling import usd
@@ -111,17 +111,14 @@ def shortfall_sweep(
     options: argparse.Namespace, catalog: Catalog, evalset: EvalSet, weights: str | None = None
 ) -> tuple[Sweep, float]:
     """The eval set replayed under the catalog, and the chosen tau; notes go to stderr."""
-    from hydra_core.replay.pricing import Prices
     from hydra_core.replay.sweep import sweep_catalog
 
     tau = checked_tau(options.tau, catalog)
     stored = _weights(weights, catalog)
     scores = scores_for(evalset, catalog, options.bundle)
-    prices = Prices(getattr(options, "costs", Prices.TODAY))
-    sweep = sweep_catalog(evalset, catalog, scores, stored, today=date.today(), prices=prices)
-    for note in sweep.data.notes:
-        say(f"note: {note}")
-    return sweep, tau
+    today, prices = date.today(), _costs(options)
+    sweep = sweep_catalog(evalset, catalog, scores, stored, today=today, prices=prices)
+    return noted(sweep), tau
 
 
 def checked_tau(given: float | None, catalog: Catalog) -> float:
@@ -174,14 +171,7 @@ def _value_sweep(
     _require_knobs_of(options, by_value=by_value)
     if not by_value:
         return None
-    from hydra_core.replay.pricing import Prices
-
-    sweep = value_sweep(
-        options, catalog, evalset,
-        cross_fitted=options.cross_fitted, prices=Prices(options.costs),
-    )  # fmt: skip
-    for note in sweep.data.notes:
-        say(f"note: {note}")
+    sweep = value_sweep(options, catalog, evalset, cross_fitted=options.cross_fitted)
     value = sweep.own_knob if options.value is None else options.value
     if not (math.isfinite(value) and value > 0):
         problem = Problem("", f"must be a number > 0, got {value:g}", "in USD, such as 0.02")
@@ -190,17 +180,13 @@ def _value_sweep(
 
 
 def value_sweep(
-    options: argparse.Namespace,
-    catalog: Catalog,
-    evalset: EvalSet,
-    *,
-    cross_fitted: bool,
-    prices: Prices | None = None,
+    options: argparse.Namespace, catalog: Catalog, evalset: EvalSet, *, cross_fitted: bool
 ) -> Sweep:
     """The set under the value rule, by the outcome model given or by what the catalog holds.
 
     Args:
-        options: With `outcome_model` and `bundle`; missing scores or vectors are made first.
+        options: With `outcome_model`, `bundle` and perhaps `costs`; missing scores or vectors are
+            made first.
 
     Raises:
         HydraError: Outcome model, catalog and set do not fit together.
@@ -208,22 +194,38 @@ def value_sweep(
     from hydra_core.base.types import SuccessSource
     from hydra_core.outcome_model.find import require_same_bundle
     from hydra_core.outcome_model.format import load_outcome_model
-    from hydra_core.replay.pricing import Prices
     from hydra_core.replay.sweep import sweep_by_value, sweep_own_value
 
-    today, costs = date.today(), prices or Prices.TODAY
+    how: dict[str, Any] = {
+        "cross_fitted": cross_fitted,
+        "today": date.today(),
+        "prices": _costs(options),
+    }
+    sweep: Sweep
     if options.outcome_model is not None:
         model = load_outcome_model(existing(options.outcome_model))
         require_same_bundle(catalog, model)
         vectors_for(evalset, catalog, options.bundle)
-        return sweep_by_value(
-            evalset, catalog, model, cross_fitted=cross_fitted, today=today, prices=costs
-        )
-    if catalog.success_source is SuccessSource.SUCCESS_PROFILES:
-        scores_for(evalset, catalog, options.bundle)
+        sweep = sweep_by_value(evalset, catalog, model, **how)
     else:
-        vectors_for(evalset, catalog, options.bundle)
-    return sweep_own_value(evalset, catalog, cross_fitted=cross_fitted, today=today, prices=costs)
+        by_profiles = catalog.success_source is SuccessSource.SUCCESS_PROFILES
+        make = scores_for if by_profiles else vectors_for
+        make(evalset, catalog, options.bundle)
+        sweep = sweep_own_value(evalset, catalog, **how)
+    return noted(sweep)
+
+
+def _costs(options: argparse.Namespace) -> Prices:
+    from hydra_core.replay.pricing import Prices
+
+    return Prices(getattr(options, "costs", Prices.TODAY))
+
+
+def noted(sweep: Sweep) -> Sweep:
+    """The same, its notes printed on stderr."""
+    for note in sweep.data.notes:
+        say(f"note: {note}")
+    return sweep
 
 
 def _require_knobs_of(options: argparse.Namespace, *, by_value: bool) -> None:
@@ -241,14 +243,8 @@ def _require_knobs_of(options: argparse.Namespace, *, by_value: bool) -> None:
 
 def _text(evaluation: Evaluation) -> str:
     evalset, router, data = evaluation.sweep.evalset, evaluation.router, evaluation.sweep.data
-    flags = [
-        text
-        for flag, text in (
-            (evalset.synthetic, "SYNTHETIC: outcomes were simulated"),
-            (evalset.cost_estimated, "costs were estimated from prices"),
-        )
-        if flag
-    ]
+    flags = ["SYNTHETIC: outcomes were simulated"] if evalset.synthetic else []
+    flags += ["costs were estimated from prices"] if evalset.cost_estimated else []
     known = evaluation.constants
     singles = {one: known[one] for one in data.pool.ids if one in known}
     policies = {**singles, "oracle": evaluation.oracle, "router": router}
@@ -279,10 +275,7 @@ def _text(evaluation: Evaluation) -> str:
             f"savings are against {evaluation.baseline}",
             *_conversations(evaluation),
             f"result: {evaluation.verdict.title}. {evaluation.verdict.text}",
-            *(
-                f"  {one}"
-                for one in (*evaluation.verdict.details, *filter(None, [evaluation.caution]))
-            ),
+            *(f"  {one}" for one in (*evaluation.verdict.details, evaluation.caution) if one),
         ]
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,6 @@ from hydra_core.cli.options import IMPORT, WINDOW, Grammar, Verbs, verb
 from hydra_core.cli.workspace import existing, log_folder
 
 if TYPE_CHECKING:
-    from hydra_core.evalsets.importers.formats import Kind
     from hydra_core.evalsets.importers.given import Given
 
 _ONE = """
@@ -74,23 +74,17 @@ def add_verbs(sources: Verbs) -> None:
     parser.option("files", "FILE|URL", nargs="+")
     parser.option("--feedback", "FILE", type=Path, action="append", default=[])
     _models(parser, scaled=True)
-    parser = verb(sources, "langfuse", _langfuse, _LANGFUSE, "IMPORT")
+    parser = verb(sources, "langfuse", partial(_scored, "LANGFUSE"), _LANGFUSE, "IMPORT")
     parser.option("files", "OBSERVATIONS", type=Path, nargs="+")
     parser.option("--scores", "FILE", type=Path, action="append", default=[])
     parser.option("--score", "NAME", "which score is the quality", default="")
     _models(parser, scaled=True)
-    parser = verb(sources, "helicone", _helicone, _HELICONE, "IMPORT")
-    _scored_files(parser)
-    parser = verb(sources, "spans", _spans, _SPANS, "IMPORT")
-    _scored_files(parser)
-
-
-def _scored_files(parser: Grammar) -> None:
-    """Files of rows that hold scores and may lack costs."""
-    parser.option("files", "FILE.jsonl", type=Path, nargs="+")
-    parser.option("--score", "NAME", "which one is the quality", default="")
-    parser.each("--price", "ID=IN,OUT[,cached=PRICE]")
-    _models(parser, scaled=True)
+    for name, text in (("helicone", _HELICONE), ("spans", _SPANS)):
+        parser = verb(sources, name, partial(_scored, name.upper()), text, "IMPORT")
+        parser.option("files", "FILE.jsonl", type=Path, nargs="+")
+        parser.option("--score", "NAME", "which one is the quality", default="")
+        parser.each("--price", "ID=IN,OUT[,cached=PRICE]")
+        _models(parser, scaled=True)
 
 
 def _models(parser: Grammar, *, scaled: bool = False) -> None:
@@ -142,33 +136,14 @@ def _given(options: argparse.Namespace, more: Sequence[Path] = ()) -> Given:
     )
 
 
-def _langfuse(options: argparse.Namespace) -> None:
-    from hydra_core.evalsets.importers.formats import Kind
-
-    _scored(options, Kind.LANGFUSE, "Langfuse export", options.scores)
-
-
-def _helicone(options: argparse.Namespace) -> None:
-    from hydra_core.evalsets.importers.formats import Kind
-
-    _scored(options, Kind.HELICONE, "Helicone export")
-
-
-def _spans(options: argparse.Namespace) -> None:
-    from hydra_core.evalsets.importers.formats import Kind
-
-    _scored(options, Kind.SPANS, "spans")
-
-
-def _scored(
-    options: argparse.Namespace, kind: Kind, source: str, more: Sequence[Path] = ()
-) -> None:
+def _scored(kind: str, options: argparse.Namespace) -> None:
     """Import files whose rows hold their scores, or have them in files beside them."""
-    from hydra_core.evalsets.importers.formats import read
+    from hydra_core.evalsets.importers.formats import Kind, read
 
-    given = _given(options, more)
+    given = _given(options, getattr(options, "scores", ()))
     need_out(options)
     files = [existing(path) for path in options.files]
     with reading(files):
-        draft = read(kind, files, given)
-    write(draft, options, source)
+        draft = read(Kind[kind], files, given)
+    source = {"LANGFUSE": "Langfuse export", "HELICONE": "Helicone export", "SPANS": "spans"}
+    write(draft, options, source[kind])

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from hydra_core.live.off_policy import PolicyValue
 
 _STDIN_BYTES = 64 << 20
+#: The longest line that is read.
+LINE_BYTES = 16 << 20
 
 
 class CannotRunError(HydraError):
@@ -53,6 +55,18 @@ def stdin() -> BinaryIO:
     if sys.stdin is None:
         raise CannotRunError("standard input is closed; pipe something into it")
     return sys.stdin.buffer
+
+
+def stdin_lines() -> Iterator[tuple[int, bytes]]:
+    """Number and bytes of every line that is not blank; only the start of one that is too long."""
+    stream, number = stdin(), 0
+    while raw := stream.readline(LINE_BYTES + 1):
+        number += 1
+        rest = raw
+        while len(rest) > LINE_BYTES and not rest.endswith(b"\n"):
+            rest = stream.readline(LINE_BYTES + 1)
+        if raw.strip():
+            yield number, raw
 
 
 def utf8_stdin() -> str:

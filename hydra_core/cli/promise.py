@@ -89,18 +89,13 @@ def _check(options: argparse.Namespace) -> None:
 
 def _sweep(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) -> Sweep:
     """The set under the rule asked for."""
-    from hydra_core.cli.evaluate import value_sweep
+    from hydra_core.cli.evaluate import noted, value_sweep
     from hydra_core.replay.sweep import sweep_catalog
 
-    sweep: Sweep
     if options.outcome_model is None and catalog.policy.rule.value != "value":
         scores = scores_for(evalset, catalog, options.bundle)
-        sweep = sweep_catalog(evalset, catalog, scores, today=date.today())
-    else:
-        sweep = value_sweep(options, catalog, evalset, cross_fitted=True)
-    for note in sweep.data.notes:
-        say(f"note: {note}")
-    return sweep
+        return noted(sweep_catalog(evalset, catalog, scores, today=date.today()))
+    return value_sweep(options, catalog, evalset, cross_fitted=True)
 
 
 def _write(options: argparse.Namespace, made: Promise, rule: Rule) -> None:

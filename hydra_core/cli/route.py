@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +14,7 @@ from hydra_core.base.errors import Problem, ProblemsError, RoutingError
 from hydra_core.base.spelling import usd
 from hydra_core.cli.evaluate import checked_tau
 from hydra_core.cli.options import Verbs, verb
-from hydra_core.cli.output import print_json, say, stdin, table, utf8_stdin
+from hydra_core.cli.output import LINE_BYTES, print_json, say, stdin_lines, table, utf8_stdin
 from hydra_core.cli.score import open_predictor
 from hydra_core.cli.workspace import open_catalog
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hydra_core.routing.decision import Decision
     from hydra_core.routing.query import Fields, Query
     from hydra_core.routing.router import Router
+    from hydra_core.routing.valuation import Valuation
 
 _ROUTE = """route one message, or a stream of them
 Routes a message, given here or on standard input, and prints the model's id.
@@ -53,7 +54,6 @@ examples:
   hydra-router harness > harness.yaml
   HYDRA_HARNESS=harness.yaml hydra-router harness
 """
-_LINE_BYTES: Final = 16 << 20
 _CONVERSATIONS: Final = 100_000
 
 
@@ -143,21 +143,51 @@ def _message_query(text: str, *, messages: bool) -> Query:
 
 
 def _explanation(decision: Decision, catalog: Catalog) -> str:
-    """Requirements, every model cheapest first, the model for every tau, the nearest changes."""
-    if decision.valuation is not None:
-        return _valued(decision, catalog)
+    """What was read, every model, the model for every setting of the knob, the nearest changes."""
+    from hydra_core.routing.explain import flips, strip
+
+    valued, change = decision.valuation, [f"  {flip}" for flip in flips(decision, catalog)]
+    if valued is None:
+        knob, every, models = f"tau {decision.tau:g}", "tau", _by_shortfall(decision)
+        parts = [f"  from {part.start:.4f}  {part.model}" for part in strip(decision)]
+        change = [one.replace("τ", "tau") for one in change]
+        change = change or ["  none: only one model can serve this message"]
+    else:
+        knob = f"value of one more resolved query ${valued.value_usd:g}"
+        every, models = "value (V) in USD", _by_value(decision, valued)
+        parts = [f"  above {part.start:.5g}  {part.model}" for part in strip(decision)]
+        near = [
+            f"  {one.query_id} ({one.likeness:.2f}): "
+            + ", ".join(f"{name} {quality:g}" for name, quality in one.outcomes.items())
+            for one in valued.neighbours()
+        ]
+        title = "most similar queries learned on, and what the models achieved there:"
+        change += ["", title, *near] if near else []
+    return "\n".join(
+        [
+            f"{decision.model} ({decision.cause.value.replace('_', ' ')}, {knob})",
+            "",
+            *models,
+            "",
+            *(f"  {one.model}: {one.reason}" for one in decision.candidates()),
+            "",
+            f"which model for every {every}:",
+            *parts,
+            "",
+            "smallest changes of one number that choose another model:",
+            *change,
+        ]
+    )
+
+
+def _by_shortfall(decision: Decision) -> list[str]:
+    """The requirements, and every model, cheapest first, with what it lacks."""
     needs = ", ".join(
         f"{name} {value:.3f}"
         for name, value in zip(decision.dimensions, decision.requirements, strict=True)
     )
-    header = [
-        "model",
-        decision.cost_basis.unit.replace(" ", ""),
-        *(f"-{name}" for name in decision.dimensions),
-        "shortfall",
-        "fate",
-    ]
-    candidates = decision.candidates()
+    lacks = (f"-{name}" for name in decision.dimensions)
+    header = ["model", decision.cost_basis.unit.replace(" ", ""), *lacks, "shortfall", "fate"]
     rows = [
         [
             one.model,
@@ -166,95 +196,32 @@ def _explanation(decision: Decision, catalog: Catalog) -> str:
             f"{one.shortfall:.3f}",
             one.fate.value,
         ]
-        for one in candidates
+        for one in decision.candidates()
     ]
-    reasons = [f"  {one.model}: {one.reason}" for one in candidates]
-    return "\n".join(
-        [
-            f"{decision.model} ({decision.cause.value.replace('_', ' ')}, tau {decision.tau:g})",
-            "",
-            f"needs: {needs}",
-            _read(decision),
-            "for each model: price, what it lacks per dimension, the weighted sum, what happened",
-            "",
-            table(header, rows),
-            "",
-            *reasons,
-            "",
-            *_what_if(decision, catalog),
-        ]
-    )
+    what = "for each model: price, what it lacks per dimension, the weighted sum, what happened"
+    return [f"needs: {needs}", _read(decision), what, "", table(header, rows)]
 
 
-def _valued(decision: Decision, catalog: Catalog) -> str:
-    """The same under the value rule: predicted success and cost of every model, and neighbours."""
-    from hydra_core.routing.explain import flips, strip
-
-    valued = decision.valuation
-    assert valued is not None
-    rows, reasons = [], []
+def _by_value(decision: Decision, valued: Valuation) -> list[str]:
+    """Every model with its predicted success and cost."""
+    rows = []
     for one in decision.candidates():
         i = decision.pool.ids.index(one.model)
         ends = valued.range_of(i)
         between = "unknown" if ends is None else f"{100 * ends[0]:.0f} to {100 * ends[1]:.0f} %"
         success, cost = f"{100 * valued.success[i]:.1f} %", usd(float(valued.cost_usd[i]))[1:]
         rows.append([one.model, success, between, cost, one.fate.value])
-        reasons.append(f"  {one.model}: {one.reason}")
-    neighbours = [
-        f"  {near.query_id} ({near.likeness:.2f}): "
-        + ", ".join(f"{name} {quality:g}" for name, quality in near.outcomes.items())
-        for near in valued.neighbours()
-    ]
-    return "\n".join(
-        [
-            f"{decision.model} ({decision.cause.value.replace('_', ' ')}, value of one more "
-            f"resolved query ${valued.value_usd:g})",
-            "",
-            _read(decision),
-            "",
-            table(["model", "success", "95 %", "USD", "fate"], rows),
-            "",
-            *reasons,
-            "",
-            "which model for every value (V) in USD:",
-            *(f"  above {part.start:.5g}  {part.model}" for part in strip(decision)),
-            "",
-            "smallest changes of one number that choose another model:",
-            *(f"  {flip}" for flip in flips(decision, catalog)),
-            *_neighbours(neighbours),
-        ]
-    )
-
-
-def _neighbours(lines: list[str]) -> list[str]:
-    title = "most similar queries learned on, and what the models achieved there:"
-    return ["", title, *lines] if lines else []
+    return [_read(decision), "", table(["model", "success", "95 %", "USD", "fate"], rows)]
 
 
 def _read(decision: Decision) -> str:
     """Signal flags and the number of tokens read."""
     from hydra_core.predictor.signals import signal_prefix
 
-    query = decision.query
+    query, reading = decision.query, decision.reading
     flags = signal_prefix(query.text, query.turn).strip() if query else ""
-    reading = decision.reading
     cut = ", the middle was left out" if reading and reading.truncated else ""
     return f"read: {reading.tokens if reading else 0:,} tokens{cut}; signals {flags}"
-
-
-def _what_if(decision: Decision, catalog: Catalog) -> list[str]:
-    """The tau strip and the nearest changes that choose another model."""
-    from hydra_core.routing.explain import flips, strip
-
-    parts = [f"  from {part.start:.4f}  {part.model}" for part in strip(decision)]
-    changes = [f"  {flip}".replace("τ", "tau") for flip in flips(decision, catalog)]
-    return [
-        "which model for every tau:",
-        *parts,
-        "",
-        "smallest changes of one number that choose another model:",
-        *(changes or ["  none: only one model can serve this message"]),
-    ]
 
 
 def _is_id(value: object) -> bool:
@@ -274,17 +241,14 @@ class _BadLineError(Exception):
     """A line that is no request; its text says why."""
 
 
-class _Turns:
+class _Turns(OrderedDict[str, int]):
     """Counts the turns of conversations whose lines do not number them; evicts the oldest."""
 
-    def __init__(self) -> None:
-        self._last: OrderedDict[str, int] = OrderedDict()
-
     def next(self, conversation: str) -> int:
-        number = self._last.pop(conversation, 0) + 1
-        self._last[conversation] = number
-        if len(self._last) > _CONVERSATIONS:
-            self._last.popitem(last=False)
+        number = self.pop(conversation, 0) + 1
+        self[conversation] = number
+        if len(self) > _CONVERSATIONS:
+            self.popitem(last=False)
         return number
 
 
@@ -298,7 +262,7 @@ def route_stream(router: Router, *, receipts: bool) -> int:
     """
     bad = 0
     turns = _Turns()
-    for number, raw in _lines():
+    for number, raw in stdin_lines():
         request: dict[str, Any] = {}
         try:
             request = _decoded(raw, first=number == 1)
@@ -315,21 +279,8 @@ def route_stream(router: Router, *, receipts: bool) -> int:
     return 2 if bad else 0
 
 
-def _lines() -> Iterator[tuple[int, bytes]]:
-    """Number and bytes of every line that is not blank; only the start of one that is too long."""
-    number = 0
-    stream = stdin()
-    while raw := stream.readline(_LINE_BYTES + 1):
-        number += 1
-        rest = raw
-        while len(rest) > _LINE_BYTES and not rest.endswith(b"\n"):
-            rest = stream.readline(_LINE_BYTES + 1)
-        if raw.strip():
-            yield number, raw
-
-
 def _decoded(raw: bytes, *, first: bool) -> dict[str, Any]:
-    if len(raw) > _LINE_BYTES:
+    if len(raw) > LINE_BYTES:
         raise _BadLineError("is longer than 16 MiB")
     try:
         request = json.loads(raw.decode("utf-8-sig" if first else "utf-8"))
@@ -360,15 +311,10 @@ def _answer(
     answer: dict[str, Any] = {"model": decision.model, "cause": decision.cause.value}
     if decision.scored:
         needs = zip(decision.dimensions, decision.requirements.tolist(), strict=True)
-        answer |= {
-            "requirements": dict(needs),
-            "shortfall": float(decision.shortfalls[decision.index]),
-        }
-    if decision.reading is not None:
-        answer |= {
-            "tokens": decision.reading.tokens,
-            "truncated": decision.reading.truncated,
-        }
+        shortfall = float(decision.shortfalls[decision.index])
+        answer |= {"requirements": dict(needs), "shortfall": shortfall}
+    if reading := decision.reading:
+        answer |= {"tokens": reading.tokens, "truncated": reading.truncated}
     return {**answer, "receipt": decision.receipt()} if receipts else answer
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.cli.options import Verbs, verb
-from hydra_core.cli.output import print_json, progress_bar, say, show, stdin
+from hydra_core.cli.output import LINE_BYTES, print_json, progress_bar, say, show, stdin_lines
 from hydra_core.cli.workspace import changes, existing, open_evalset
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from hydra_core.predictor.onnx_predictor import Predictor
 
 _CHUNK = 256
-_LINE_BYTES = 16 << 20
 _GROUPS_SHOWN = 5
 _SCORE = """score an eval set with a predictor bundle
 Scores every query of an eval set with a predictor bundle. Progress on stderr. A run that was
@@ -158,43 +157,35 @@ def score_now(evalset: EvalSet, predictor: Predictor) -> FloatArray:
 def _score_texts(options: argparse.Namespace) -> None:
     """Score messages from standard input, in order, as they come."""
     predictor = open_predictor(options.bundle)
-    lines = _lines()
-    count = 0
-    while chunk := list(itertools.islice(lines, _CHUNK)):
+    messages, count = _messages(), 0
+    while chunk := list(itertools.islice(messages, _CHUNK)):
         count += len(chunk)
         _score_chunk(predictor, chunk)
     if count == 0:
         say("note: there were no messages on standard input")
 
 
-def _lines() -> Iterator[dict[str, Any]]:
+def _messages() -> Iterator[dict[str, Any]]:
     """The objects on standard input.
 
     Raises:
         EvalSetError: A line that is no object with "id" and a text.
     """
-    number = 0
-    while raw := stdin().readline(_LINE_BYTES + 1):
-        number += 1
-        if len(raw) > _LINE_BYTES:
+    for number, raw in stdin_lines():
+        if len(raw) > LINE_BYTES:
             raise _bad(number, "is longer than 16 MiB")
-        if raw.strip():
-            yield _parsed(number, raw)
-
-
-def _parsed(number: int, raw: bytes) -> dict[str, Any]:
-    try:
-        entry = json.loads(raw.decode("utf-8-sig" if number == 1 else "utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise _bad(number, f"is not JSON: {error}") from error
-    if not isinstance(entry, dict):
-        raise _bad(number, "is not an object")
-    if "id" not in entry or not isinstance(entry.get("text"), str):
-        raise _bad(number, 'needs "id" and "text", a string')
-    turn = entry.get("turn", 1)
-    if isinstance(turn, bool) or not isinstance(turn, int) or turn < 1:
-        raise _bad(number, f'"turn" must be a whole number from 1, got {turn!r}')
-    return entry
+        try:
+            entry = json.loads(raw.decode("utf-8-sig" if number == 1 else "utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise _bad(number, f"is not JSON: {error}") from error
+        if not isinstance(entry, dict):
+            raise _bad(number, "is not an object")
+        if "id" not in entry or not isinstance(entry.get("text"), str):
+            raise _bad(number, 'needs "id" and "text", a string')
+        turn = entry.get("turn", 1)
+        if isinstance(turn, bool) or not isinstance(turn, int) or turn < 1:
+            raise _bad(number, f'"turn" must be a whole number from 1, got {turn!r}')
+        yield entry
 
 
 def _bad(number: int, message: str) -> EvalSetError:

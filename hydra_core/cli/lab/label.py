@@ -12,16 +12,17 @@ from hydra_core.base.json_values import json_text
 from hydra_core.cli.options import Verbs, verb
 from hydra_core.cli.output import (
     CannotRunError,
-    print_json,
     say,
     say_batches,
     say_cost,
     say_taken,
+    show,
     spending_bar,
 )
 from hydra_core.cli.workspace import LABELING_RUN, existing, require_account
 
 if TYPE_CHECKING:
+    from hydra_core.lab.labeling.calls import LabelPlan
     from hydra_core.lab.labeling.config import LabelConfig
     from hydra_core.lab.labeling.ledger import Ledger
     from hydra_core.lab.labeling.messages import Message
@@ -100,44 +101,42 @@ def _with_ledger(
     from hydra_core.lab.labeling.calls import LabelPlan, estimate
     from hydra_core.lab.labeling.run import BudgetError, reopen, run
 
-    _read_answers(options, config, messages, ledger)
+    plan = LabelPlan(config)
+    _read_answers(options, plan, messages, ledger)
     if options.again:
-        reopened = reopen(LabelPlan(config), messages, ledger)
-        say(f"{reopened} messages that were set aside are asked again")
-    code, stopped = 0, ""
+        say(f"{reopen(plan, messages, ledger)} messages that were set aside are asked again")
     if not options.write_batch and not options.read_batch:
-        estimated = estimate(config, messages, ledger.record)
-        say_cost(estimated, ledger.record, config.budget_usd)
+        say_cost(estimate(config, messages, ledger.record), ledger.record, config.budget_usd)
     if options.dry_run:
         return 0
+    stopped = ""
     if options.write_batch:
-        say_batches(options.out, write_batches(options.out, LabelPlan(config), messages, ledger))
+        say_batches(options.out, write_batches(options.out, plan, messages, ledger))
     elif not options.read_batch:
         try:
             with spending_bar(len(messages), " messages") as step:
-                run(LabelPlan(config), messages, ledger, progress=step)
+                run(plan, messages, ledger, progress=step)
         except BudgetError as error:
-            code, stopped = 1, str(error)
+            stopped = str(error)
     _finish(options, config, messages, ledger)
     if stopped:
         say(stopped)
-    return code
+    return 1 if stopped else 0
 
 
 def _read_answers(
-    options: argparse.Namespace, config: LabelConfig, messages: Sequence[Message], ledger: Ledger
+    options: argparse.Namespace, plan: LabelPlan, messages: Sequence[Message], ledger: Ledger
 ) -> None:
     from hydra_core.lab.labeling.answer_files import read_batch, take_answers, take_verdicts
-    from hydra_core.lab.labeling.calls import LabelPlan
 
     if options.answers:
         taken = take_answers(existing(options.answers), messages, ledger)
         say(f"{taken} answers taken from {options.answers}")
     if options.judgements:
-        taken = take_verdicts(existing(options.judgements), config, messages, ledger)
+        taken = take_verdicts(existing(options.judgements), plan.config, messages, ledger)
         say(f"{taken} verdicts taken from {options.judgements}")
     for path in options.read_batch:
-        say_taken(*read_batch(existing(path), LabelPlan(config), messages, ledger), path)
+        say_taken(*read_batch(existing(path), plan, messages, ledger), path)
 
 
 def _finish(
@@ -151,7 +150,4 @@ def _finish(
     (options.out / "quality.md").write_text(text + "\n", encoding="utf-8")
     document = json_text(figures, ascii_only=True)
     (options.out / "quality.json").write_text(document + "\n", encoding="utf-8")
-    if options.json:
-        print_json(figures)
-    else:
-        print(text)
+    show(options, figures, text)
