@@ -66,15 +66,6 @@ class SessionPredictor:
 DECIDED = ("inspect.decision", "inspect.rules", "inspect.flips", "inspect.candidates")
 
 
-def both_strips(one: Inspection, other: Inspection | None) -> None:
-    """The strip of the rule in force, then the other rule's, each with a knob of its own."""
-    with st.container(border=True):
-        strip({"": one}, named=other is not None)
-    if other is not None:
-        with st.container(border=True):
-            strip({"": other}, named=True, fades=DECIDED[1:2])
-
-
 def strip(
     shown: Mapping[str, Inspection], *, named: bool = False, fades: tuple[str, ...] = DECIDED
 ) -> None:
@@ -84,6 +75,16 @@ def strip(
         named: Say whose rule it is, where both are shown.
         fades: Keys of what this knob decides.
     """
+
+    def turn(at: float) -> None:
+        inspect_state.put(**{"value_usd" if rule is Rule.VALUE else "tau": at})
+
+    def clicked() -> None:
+        points = st.session_state[key]["selection"]["points"]
+        knobs = [p["customdata"] for p in points if isinstance(p.get("customdata"), int | float)]
+        if knobs:
+            turn(settable(float(knobs[0]), rule))
+
     first = next(iter(shown.values()))
     rule, knob = knob_of(first)
     scale, strips = view.strip_scale(first), view.strips(dict(shown))
@@ -95,7 +96,7 @@ def strip(
         strip_figure(strips, models, knob, colors(), scale),
         key,
         alt="The model chosen for every setting, with the current one marked",
-        on_select=lambda: _clicked(key, rule),
+        on_select=clicked,
         selection_mode="points",
     )
     live_knob(
@@ -112,19 +113,8 @@ def strip(
             fades=fades,
         ),
         key=f"inspect.knob.{rule}",
-        on_release=lambda at: _turn(rule, at),
+        on_release=turn,
     )
-
-
-def _clicked(key: str, rule: Rule) -> None:
-    points = st.session_state[key]["selection"]["points"]
-    knobs = [p["customdata"] for p in points if isinstance(p.get("customdata"), int | float)]
-    if knobs:
-        _turn(rule, settable(float(knobs[0]), rule))
-
-
-def _turn(rule: Rule, knob: float) -> None:
-    inspect_state.put(**{"value_usd" if rule is Rule.VALUE else "tau": knob})
 
 
 #: Looked at without being asked when it takes at most this long.
@@ -161,12 +151,10 @@ def words_panel(text: str, one: Inspection, turn: int, key: str) -> None:
 
 
 def _legend(text: str, found: Occlusion, k: int, name: str) -> None:
-    raised = words.strongest(text, found, k)
+    raised = [f"“{literal(words.valid(word))}”" for word in words.strongest(text, found, k)]
+    message = f"No single word raises {name.lower()} noticeably."
     if raised:
-        listed = ", ".join(f"“{literal(words.valid(word))}”" for word in raised)
-        message = f"{name} is raised most by {listed}."
-    else:
-        message = f"No single word raises {name.lower()} noticeably."
+        message = f"{name} is raised most by {', '.join(raised)}."
     st.caption(
         f"{message} Green words raised the requirement, orange words lowered it. Measured by "
         "leaving out one word at a time."
@@ -205,19 +193,16 @@ def share(one: Inspection, key: str) -> None:
     """Two popovers: the receipt, and the link that reopens this page."""
     with st.container(horizontal=True, gap="small"):
         with st.popover("Receipt", icon=":material/receipt_long:"):
-            _receipt(one)
+            text = json.dumps(one.decision.receipt(), indent=2, ensure_ascii=False, allow_nan=False)
+            st.caption("Everything needed to recompute the decision, without the text.")
+            st.download_button(
+                "Download JSON", text, "hydra-receipt.json", "application/json",
+                icon=":material/download:", width="stretch", key="inspect.download",
+                on_click="ignore",
+            )  # fmt: skip
+            st.code(text, language="json", height=320)
         with st.popover("Link", icon=":material/link:"):
             _link(one, key)
-
-
-def _receipt(one: Inspection) -> None:
-    text = json.dumps(one.decision.receipt(), indent=2, ensure_ascii=False, allow_nan=False)
-    st.caption("Everything needed to recompute the decision, without the text.")
-    st.download_button(
-        "Download JSON", text, "hydra-receipt.json", "application/json",
-        icon=":material/download:", width="stretch", key="inspect.download", on_click="ignore",
-    )  # fmt: skip
-    st.code(text, language="json", height=320)
 
 
 def _link(one: Inspection, key: str) -> None:
@@ -268,32 +253,20 @@ _COSTS: dict[str, Any] = {
 
 def decision(one: Inspection, *, label: str = "Chosen model") -> None:
     """The chosen model, why, and what the predictor read."""
-    chosen = one.chosen
     with st.container(gap=None):
         st.caption(label)
         st.markdown(f"# {literal(one.decision.model)}")
     st.markdown(f"{literal(CAUSES[one.decision.cause])}.")
-    if one.decision.valuation is not None:
-        _valued(one)
-        _read(one)
-        return
-    fits = "≤" if one.decision.cause is Cause.CHEAPEST_ELIGIBLE else "against"
-    shortfall = f"Shortfall **{chosen.shortfall:.3f}** {fits} τ {one.decision.tau:.4g}"
-    cost = one.cost_text(one.decision.model)
-    st.markdown(f"{shortfall}  ·  **{literal(cost)}** for this message" if cost else shortfall)
+    valued, cost = one.decision.valuation, literal(one.cost_text(one.decision.model))
+    if valued is not None:
+        success = literal(view.success_text(valued, one.decision.index))
+        knob = literal(knob_text(Rule.VALUE, valued.value_usd)).replace(" ", chr(160))
+        st.markdown(f"Predicted success **{success}** for **{cost}**  ·  value rule, {knob}")
+    else:
+        fits = "≤" if one.decision.cause is Cause.CHEAPEST_ELIGIBLE else "against"
+        shortfall = f"Shortfall **{one.chosen.shortfall:.3f}** {fits} τ {one.decision.tau:.4g}"
+        st.markdown(f"{shortfall}  ·  **{cost}** for this message" if cost else shortfall)
     _read(one)
-
-
-def _valued(one: Inspection) -> None:
-    """What the value rule weighed of the chosen model."""
-    valued, i = one.decision.valuation, one.decision.index
-    assert valued is not None
-    success = view.success_text(valued, i)
-    cost = one.cost_text(one.decision.model)
-    st.markdown(
-        f"Predicted success **{literal(success)}** for **{literal(cost)}**  ·  value rule, "
-        f"{literal(knob_text(Rule.VALUE, valued.value_usd)).replace(' ', chr(160))}"
-    )
 
 
 def _read(one: Inspection) -> None:
@@ -411,9 +384,7 @@ def comparison(shown: Mapping[str, Inspection]) -> None:
     frame = view.compare_table(dict(shown))
     numbers = {name: "{:.3f}" for name in frame.columns if name.startswith("Shortfall")}
     st.dataframe(
-        frame.style.format({**numbers, **_COSTS}, na_rep="–"),
-        hide_index=True,
-        height="content",
+        frame.style.format({**numbers, **_COSTS}, na_rep="–"), hide_index=True, height="content"
     )
     tables.offer_downloads(frame, "inspect.comparison")
 
@@ -422,8 +393,7 @@ def differences(shown: Mapping[str, Inspection]) -> None:
     """What the second message asks for beyond the first, and whether that changes the route."""
     (_, a), (_, b) = shown.items()
     st.markdown("**What differs**")
-    same = a.decision.model == b.decision.model
-    if same:
+    if a.decision.model == b.decision.model:
         st.success(f"Both go to {literal(a.decision.model)}.", icon=":material/check:")
     else:
         here, there = (one.cost_text(one.decision.model) for one in (a, b))

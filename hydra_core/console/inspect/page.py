@@ -10,7 +10,7 @@ from hydra_core.base.errors import HydraError
 from hydra_core.base.types import Catalog
 from hydra_core.console import cache, frame, widgets
 from hydra_core.console.demo import address
-from hydra_core.console.frame import Head, Part
+from hydra_core.console.frame import Part
 from hydra_core.console.inspect import conversation, message, robustness, samples, value_rule, view
 from hydra_core.console.inspect import message_input as inspect_input
 from hydra_core.console.inspect import state as inspect_state
@@ -76,7 +76,11 @@ def details(text: str, one: Inspection, beside: Inspection | None, key: str) -> 
         message.needs({"requirement": one})
     with right.container(border=True, height="stretch", key=FLIPS):
         message.flips(one)
-    message.both_strips(one, beside)
+    with st.container(border=True):
+        message.strip({"": one}, named=beside is not None)
+    if beside is not None:  # each rule has a knob of its own
+        with st.container(border=True):
+            message.strip({"": beside}, named=True, fades=(RULES,))
     with st.container(border=True, key=CANDIDATES):
         message.candidates(one)
     if one.decision.valuation is not None:
@@ -145,13 +149,9 @@ def inspect() -> None:
         (two_messages if inspect_state.get().compare else one_message)(*chosen)
 
 
-def _message(head: Head) -> None:
-    del head  # the selectors follow the knob, so they stand in the fragment
-    inspect()
-
-
 PARTS = {
-    "message": Part("Message", _message),
+    # the selectors follow the knob, so they stand in the fragment and not in the head
+    "message": Part("Message", lambda head: inspect()),
     "conversation": Part("Conversation", conversation.show),
     "robustness": Part("Robustness", robustness.show),
 }

@@ -52,13 +52,13 @@ class Wanted:
         entry: The eval set; None for `pasted`.
         pasted: Messages typed in.
         most: Messages drawn from the set.
-        own: Further suffixes: family -> ((language, suffix), ...).
+        own: Further suffixes: family -> language -> suffix.
     """
 
     entry: SetEntry | None
     pasted: tuple[str, ...]
     most: int
-    own: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+    own: Families
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ class Wanted:
     @property
     def families(self) -> Families:
         """The families that come with the console, then the operator's."""
-        return {**load_probes(), **{name: dict(suffixes) for name, suffixes in self.own}}
+        return {**load_probes(), **self.own}
 
     def messages(self) -> tuple[list[str], list[str]]:
         """Texts and language codes.
@@ -85,11 +85,6 @@ class Wanted:
         return set_messages(loaded, self.most)
 
 
-def newest(wanted: Wanted) -> Task | None:
-    """The attack as it runs or ended."""
-    return replays.tasks().get(wanted.key)
-
-
 def start(wanted: Wanted) -> Task:
     """Score the messages with every suffix and change, in the background.
 
@@ -97,9 +92,8 @@ def start(wanted: Wanted) -> Task:
         HydraError: The messages or the predictor cannot be had.
     """
     texts, languages = wanted.messages()
-    wordings = {} if wanted.entry is None else other_wordings(
-        cache.evalset(wanted.entry)
-    )  # fmt: skip
+    entry = wanted.entry
+    wordings = {} if entry is None else other_wordings(cache.evalset(entry))
     families, predictor = wanted.families, cache.predictor()
 
     def work(task: Task) -> Attacked:
@@ -172,7 +166,7 @@ def wanted(entry: SetEntry | None) -> Wanted | None:
     return Wanted(None, lines, len(lines), own) if lines else None
 
 
-def _own() -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
+def _own() -> Families:
     """The operator's suffixes, typed or from a file."""
     with st.popover("Suffixes of your own", icon=":material/add:"):
         typed = st.text_area(
@@ -184,24 +178,17 @@ def _own() -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
             ["txt", "yaml", "yml"], key="robustness.file",
         )  # fmt: skip
         try:
-            families: dict[str, dict[str, str]] = {
-                name: dict(one) for name, one in suffix_lines(typed or "", "box").items()
-            }
-            if given is not None:
-                found = _from_file(given.name, given.getvalue())
-                families |= {name: dict(one) for name, one in found.items()}
+            families = suffix_lines(typed or "", "box")
+            if given is None:
+                return families
+            with TemporaryDirectory() as folder:
+                path = Path(folder) / ("own" + Path(given.name).suffix.lower())
+                path.write_bytes(given.getvalue())
+                return {**families, **own_suffixes(path)}
         except (HydraError, UnicodeDecodeError) as error:
             shown = error if isinstance(error, HydraError) else HydraError("not a UTF-8 text")
             widgets.problem(shown)
-            return ()
-    return tuple((name, tuple(one.items())) for name, one in families.items())
-
-
-def _from_file(name: str, raw: bytes) -> Families:
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / ("own" + Path(name).suffix.lower())
-        path.write_bytes(raw)
-        return own_suffixes(path)
+            return {}
 
 
 def ruled(catalog: Catalog) -> Catalog:
@@ -214,8 +201,7 @@ def ruled(catalog: Catalog) -> Catalog:
             "Score caps of the catalog", True, key="robustness.caps",
             help=f"Scores count up to: {text}. Switch off to see what they keep out.",
         ):  # fmt: skip
-            bare = replace(policy.defences, score_caps={})
-            policy = replace(policy, defences=bare)
+            policy = replace(policy, defences=replace(policy.defences, score_caps={}))
             catalog = replace(catalog, policy=policy)
     if catalog.success_source is not None and policy.value_usd is not None:
         message_input.choose_rule(policy.rule)
@@ -228,36 +214,26 @@ def knob(catalog: Catalog, published_tau: float) -> float:
     Args:
         published_tau: The catalog's own, which says how far the slider goes.
     """
-    policy, kept = catalog.policy, st.session_state
+    policy = catalog.policy
     if policy.rule is Rule.VALUE and policy.value_usd is not None:
         message_input.knob(policy)
         return policy.value_usd
     top = max(0.5, round(2 * published_tau, 2))
-    kept["robustness.tau"] = min(policy.tau, top)
-    return float(
-        st.slider(
-            "τ, the largest acceptable shortfall", 0.0, top, step=0.001, format="%.3f",
-            key="robustness.tau",
-            on_change=lambda: inspect_state.put(tau=float(kept["robustness.tau"])),
-        )
-    )  # fmt: skip
+    tau = min(policy.tau, top)
+    shown = state.bound("robustness.tau", tau, lambda tau: inspect_state.put(tau=tau))
+    st.slider("τ, the largest acceptable shortfall", 0.0, top, step=0.001, format="%.3f", **shown)
+    return tau
 
 
 _PARTS = ("Kinds of claim", "Languages", "Along the knob", "Harmless changes", "Messages")
 _STEPS = 41
 
 
-def answer(found: Findings) -> None:
-    """The answer in a sentence."""
-    tone, title, text = views.headline(found)
-    widgets.toned(tone, text, title)
-
-
 def figures(found: Findings) -> None:
     """The row of figures."""
     own, english = (found.overall(localised=mine) for mine in (True, False))
     flip = views.worst_change(found)
-    entries = [
+    metric_row([
         ("Own language", *_percent(own.success),
          "Share of attacks that led to one of the two most expensive models, with the suffix in "
          "the message's own language."),
@@ -269,8 +245,7 @@ def figures(found: Findings) -> None:
          f"{len(found.flips)} harmless changes."),
         ("Attacked", f"{found.cheap:,}", f"of {found.n:,} messages",
          "Only messages that do not go to one of the two most expensive models anyway."),
-    ]  # fmt: skip
-    metric_row(entries)
+    ])  # fmt: skip
 
 
 def questions(routed: RoutedAttacks, found: Findings) -> None:
@@ -384,7 +359,7 @@ def run(entry: SetEntry, catalog: Catalog) -> None:
         left, right = st.columns([9, 2], vertical_alignment="bottom", gap="small")
         with left:
             asked = wanted(entry if texts else None)
-        task = None if asked is None else newest(asked)
+        task = None if asked is None else replays.tasks().get(asked.key)
         running = task is not None and task.running
         with right:
             if task is not None and running:
@@ -451,7 +426,8 @@ def result(asked: Wanted, found: Attacked, catalog: Catalog) -> None:
     tried = routed(asked, found, used)
     findings = tried.at(at)
     with left:
-        answer(findings)
+        tone, title, text = views.headline(findings)
+        widgets.toned(tone, text, title)
     figures(findings)
     questions(tried, findings)
 
@@ -459,7 +435,8 @@ def result(asked: Wanted, found: Attacked, catalog: Catalog) -> None:
 def show(head: Head) -> None:
     """The whole part."""
     inspect_state.follow_link()
-    now, same = inspect_state.get(), inspect_state.get().catalog in ("", state.get().catalog)
+    now = inspect_state.get()
+    same = now.catalog in ("", state.get().catalog)
     for name, value in (("rule", now.rule), ("tau", now.tau), ("v", now.value_usd)):
         st.session_state[f"robustness.link.{name}"] = value if same else None
     selectors.on_data(head, run, baseline=False, link=LINK)

@@ -56,36 +56,31 @@ def both(one: Inspection, other: Inspection) -> None:
 
 def candidates(one: Inspection) -> None:
     """Every model with predicted success, cost and one sentence."""
-    frame = view.value_table(one).map(literal)
-    chosen = literal(one.decision.model)
-    styled = frame.style.apply(
-        lambda row: ["font-weight: 700" if row["Model"] == chosen else ""] * len(row), axis=1
-    )
+    table, valued = view.value_table(one), one.decision.valuation
+    assert valued is not None
+    bold = (table["Model"] == one.decision.model).map({True: "font-weight: 700", False: ""})
+    styled = table.map(literal).style.apply(lambda _: bold)
     st.markdown("**Every model, cheapest first**")
     st.table(styled.hide(axis="index"), border="horizontal")
-    valued = one.decision.valuation
-    assert valued is not None
-    tables.offer_downloads(view.value_table(one), "inspect.candidates.table")
+    tables.offer_downloads(table, "inspect.candidates.table")
     st.caption(_basis(valued) + (f" {literal(one.costs.basis)}" if one.costs else ""))
 
 
 def _basis(valued: Valuation) -> str:
     valuer = valued.valuer
-    lines = [
+    text = (
         f"Worth: predicted success less cost / V, at {knob_text(Rule.VALUE, valued.value_usd)}; "
         "the rule takes the largest."
-    ]
+    )
     if valuer.outcome_model is None:
-        lines.append(f"By success profiles, fitted to the outcomes of {valuer.evalset}.")
+        text += f" By success profiles, fitted to the outcomes of {valuer.evalset}."
     else:
-        lines.insert(0, "In brackets: 95 % interval, from what similar predictions came to.")
-        lines.append(f"Learned from the outcomes of {valuer.evalset}.")
+        text = f"In brackets: 95 % interval, from what similar predictions came to. {text}"
+        text += f" Learned from the outcomes of {valuer.evalset}."
     if valuer.placed:
-        lines.append(
-            f"No outcomes of {', '.join(valuer.placed)}: predicted from the other models and from "
-            "the profile."
-        )
-    return literal(" ".join(lines))
+        text += f" No outcomes of {', '.join(valuer.placed)}: predicted from the other models and "
+        text += "from the profile."
+    return literal(text)
 
 
 def neighbours(one: Inspection) -> None:

@@ -45,7 +45,6 @@ class Inspection:
         catalog: With the tau and weights used.
         flips: The nearest changes that decide otherwise.
         signals: None when a link brought the requirements without the text.
-        tokens: Tokens the predictor saw, None likewise.
         gap: What of the message it did not see, None if nothing.
         plain: The model chosen without the image and the earlier context, '' where there is none.
         costs: Of the message on each model; None when a link brought no text.
@@ -55,7 +54,6 @@ class Inspection:
     catalog: Catalog
     flips: tuple[FlipText, ...]
     signals: Signals | None = None
-    tokens: int | None = None
     gap: Gap | None = None
     plain: str = ""
     costs: MessageCosts | None = None
@@ -91,7 +89,6 @@ def inspect(catalog: Catalog, predictor: Scorer, counter: TokenCounter, query: Q
         catalog=catalog,
         flips=explain.flips(decision, catalog),
         signals=signals(query.text, query.turn),
-        tokens=reading.tokens if reading else None,
         gap=counter.gap(query.text, query.turn) if reading and reading.truncated else None,
         plain=_without_burden(catalog, predictor, query),
     )
@@ -173,7 +170,7 @@ def requirements_view(shown: dict[str, Inspection]) -> RequirementsView:
         dimensions=decision.dimensions,
         bands=first.catalog.bands,
         needs=tuple(Need(name, one.decision.requirements) for name, one in shown.items()),
-        models=tuple(decision.pool.ids[i] for i in order),
+        models=cost_order(decision),
         capabilities=decision.pool.capabilities[order],
         chosen=decision.model,
     )
