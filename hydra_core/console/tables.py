@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 import streamlit as st
@@ -85,16 +85,25 @@ def kept(
     frame: pd.DataFrame,
     key: str,
     spelling: Mapping[str, Callable[[float], str]] | None = None,
+    *,
+    columns: Mapping[str, Any] | None = None,
+    rows: pd.DataFrame | None = None,
+    height: int | Literal["content"] = "content",
     **shown: Any,  # noqa: ANN401 (Streamlit's own)
 ) -> None:
     """A table of results, with its rows to take along below it.
 
     Args:
         spelling: See `spelled`.
+        columns: The columns shown, in this order, with heading or configuration; None for all.
+        rows: What is taken along, where that is not what is shown.
         shown: As `st.dataframe` takes it.
     """
-    st.dataframe(spelled(frame, spelling) if spelling else frame, hide_index=True, **shown)
-    offer_downloads(frame, key)
+    if columns is not None:
+        shown |= {"column_order": list(columns), "column_config": columns}
+    drawn = spelled(frame, spelling) if spelling else frame
+    st.dataframe(drawn, hide_index=True, height=height, **shown)
+    offer_downloads(frame if rows is None else rows, key)
 
 
 def _written(

@@ -231,19 +231,14 @@ def _slice_table(frame: pd.DataFrame) -> None:
         ]
         for name in ("quality", "savings")
     }
-    st.dataframe(
-        tables.spelled(
-            frame.assign(**bounds, note=frame["small"].map({True: "small sample", False: ""}),
-                         p=frame["p"].map(p_text)),
-            {"quality": tables.change(unit=" pp"), "savings": tables.change(unit=" %")},
-        ),
-        hide_index=True,
+    note = frame["small"].map({True: "small sample", False: ""})
+    tables.kept(
+        frame.assign(**bounds, note=note, p=frame["p"].map(p_text)),
+        "compare.slices",
+        {"quality": tables.change(unit=" pp"), "savings": tables.change(unit=" %")},
+        rows=frame,
         height="content" if len(frame) <= 20 else 420,
-        column_order=(
-            "name", "n", "quality", "quality_range", "savings", "savings_range", "flipped", "p",
-            *(["note"] if frame["small"].any() else []),
-        ),
-        column_config={
+        columns={
             "name": "Slice",
             "n": column.NumberColumn("Queries", format="localized"),
             "quality": column.NumberColumn("Quality"),
@@ -252,7 +247,6 @@ def _slice_table(frame: pd.DataFrame) -> None:
             "savings_range": "95 % interval ",
             "flipped": column.NumberColumn("Moved", format="%.0f %%"),
             "p": column.TextColumn("p"),
-            "note": "",
+            **({"note": ""} if note.any() else {}),
         },
-    )  # fmt: skip
-    tables.offer_downloads(frame, "compare.slices")
+    )

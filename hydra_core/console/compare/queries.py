@@ -136,6 +136,16 @@ def _table(
     read = [name for name in frame.columns if name.startswith(("needs_", "predicted_"))]
     named = "text" if "text" in frame.columns else "query_id"
     column = st.column_config
+    columns = {
+        named: column.TextColumn("Query", width=170),
+        "language": column.TextColumn("Lang.", width=46),
+        "model_a": column.TextColumn("A sent it to", width=106),
+        "model_b": column.TextColumn("B sends it to", width=106),
+        "quality_change": column.NumberColumn("Quality", width=70),
+        "cost_change_usd": column.NumberColumn("Cost, USD", width=74),
+        "notes": column.NumberColumn("Notes", width=50),
+        **{name: _read_column(name) for name in read},
+    }
     points, dollars = tables.change("+.0f", " pp"), tables.change("+.4f")
     event = st.dataframe(
         tables.spelled(frame, {"quality_change": points, "cost_change_usd": dollars}),
@@ -145,21 +155,9 @@ def _table(
         on_select="rerun",
         selection_mode="single-row",
         placeholder="",
-        column_order=(
-            named, "language", "model_a", "model_b", "quality_change", "cost_change_usd",
-            "notes", *read,
-        ),
-        column_config={
-            named: column.TextColumn("Query", width=170),
-            "language": column.TextColumn("Lang.", width=46),
-            "model_a": column.TextColumn("A sent it to", width=106),
-            "model_b": column.TextColumn("B sends it to", width=106),
-            "quality_change": column.NumberColumn("Quality", width=70),
-            "cost_change_usd": column.NumberColumn("Cost, USD", width=74),
-            "notes": column.NumberColumn("Notes", width=50),
-            **{name: _read_column(name) for name in read},
-        },
-    )  # fmt: skip
+        column_order=list(columns),
+        column_config=columns,
+    )
     if pages > 1:
         with st.container(horizontal=True, horizontal_alignment="center"):
             st.pagination(pages, default=first, key=key)
@@ -226,9 +224,7 @@ def _receipts(frame: pd.DataFrame, sides: Sides) -> None:
         shown_as = "{:.0%} " if side.rule is Rule.VALUE else "{:.4f} "
         known = frame[f"says_of_{letter}"].map(shown_as.format, na_action="ignore")
         frame[f"says_{letter}"] = known.astype(object).fillna("") + frame[f"says_{letter}"]
-    tables.kept(
-        frame, "compare.query", height="content", column_order=list(shown), column_config=shown
-    )
+    tables.kept(frame, "compare.query", columns=shown)
     for letter, (side, _) in zip("AB", sides, strict=True):
         st.caption(f"{letter}: {literal(side.name)}.{_HOW[side.rule] if side.knob else ''}")
 

@@ -114,15 +114,11 @@ def _standings(table: SignificanceTable) -> None:
         split=[f"{one.only_it} : {one.only_strong}" for one in table.standings],
         p=[p_text(one.p_value) for one in table.standings],
     )
-    st.dataframe(
+    tables.kept(
         shown,
-        hide_index=True,
-        height="content",
-        column_order=(
-            "policy", "chosen", "resolved", "resolved_range", "qr", "qr_range", "cs", "cs_range",
-            "cost", "split", "p",
-        ),
-        column_config={
+        "compare.policies",
+        rows=frame,
+        columns={
             "policy": column.TextColumn("Policy", width=185),
             "chosen": column.TextColumn("Chosen", width=75),
             "resolved": column.NumberColumn("Resolved", format="%.1f %%", width=62),
@@ -135,8 +131,7 @@ def _standings(table: SignificanceTable) -> None:
             "split": column.TextColumn("It : strong", width=72),
             "p": column.TextColumn("p", width=58),
         },
-    )  # fmt: skip
-    tables.offer_downloads(frame, "compare.policies")
+    )
 
 
 def _pairs(table: SignificanceTable) -> None:

@@ -164,27 +164,22 @@ def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
     with left:
         st.markdown("**Agreement** (alpha, interval)")
         width, text = 112, st.column_config.TextColumn
-        st.dataframe(agreement_frame(result), hide_index=True, height="content",
-                     column_config={"dimension": text("Dimension", width=100),
-                                    "raters": text("Between raters", width=width),
-                                    "predictor": text("With predictor", width=width),
-                                    "label": text("With label", width=width)})  # fmt: skip
-        tables.offer_downloads(agreement_frame(result), "audit.agreement")
+        tables.kept(agreement_frame(result), "audit.agreement",
+                    columns={"dimension": text("Dimension", width=100),
+                             "raters": text("Between raters", width=width),
+                             "predictor": text("With predictor", width=width),
+                             "label": text("With label", width=width)})  # fmt: skip
     with right:
         st.markdown("**Error on [0, 1]**")
         errors = error_frame(result).dropna(axis="columns", how="all")  # a set may have no labels
         spelling = {"label_mae": "{:.3f}".format, "label_bias": tables.change("+.3f")}
         known = {name: form for name, form in spelling.items() if name in errors}
-        st.dataframe(tables.spelled(errors, known),
-                     hide_index=True, height="content",
-                     column_config={
-                         "dimension": text("Dimension", width=100),
-                         "predictor_mae": _COUNT("Predictor MAE", format="%.3f", width=92),
-                         "predictor_bias": text("Predictor bias", width=112),
-                         "label_mae": _COUNT("Label MAE", width=68),
-                         "label_bias": _COUNT("Label bias", width=68),
-                     })  # fmt: skip
-        tables.offer_downloads(errors, "audit.errors")
+        tables.kept(errors, "audit.errors", known,
+                    columns={"dimension": text("Dimension", width=100),
+                             "predictor_mae": _COUNT("Predictor MAE", format="%.3f", width=92),
+                             "predictor_bias": text("Predictor bias", width=112),
+                             "label_mae": _COUNT("Label MAE", width=68),
+                             "label_bias": _COUNT("Label bias", width=68)})  # fmt: skip
     who = ", ".join(map(literal, found.raters))
     st.caption(
         f"{len(found.query_ids):,} messages, rated by {who}. The reference is the mean rating. "
@@ -200,7 +195,6 @@ def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
         by_part = pd.DataFrame(slices(human, predictor, label, parts))
         tables.kept(by_part.dropna(axis="columns", how="all"), "audit.slices",
                     {"predictor_bias": tables.change("+.3f")},
-                    height="content",
                     column_config={"kind": "Kind", "part": "Part", "n": "Messages",
                                    "predictor_mae": _COUNT("Predictor MAE", format="%.3f"),
                                    "predictor_bias": _COUNT("Predictor bias"),
@@ -260,16 +254,15 @@ def recalibration(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
     }
     tables.kept(
         recalibration_frame(result, sample.dimensions), "audit.recalibration", biases,
-        height="content", column_config={"dimension": "Dimension", **figures},
+        columns={"dimension": "Dimension", **figures},
     )  # fmt: skip
     st.caption("Mean absolute error and bias on [0, 1] against the mean rating. Cross-fitted: the "
                "curve for a message was fitted without it.")  # fmt: skip
     tables.kept(
-        script_frame(result, sample.dimensions), "audit.scripts", biases, height="content",
-        column_config={"dimension": "Dimension", "script": st.column_config.TextColumn(
-                           "Writing system", help="East Asian: Chinese, Japanese, Korean"),
-                       "n": _COUNT("Rated", format="localized"), **figures,
-                       "curve": "Curve"},
+        script_frame(result, sample.dimensions), "audit.scripts", biases,
+        columns={"dimension": "Dimension", "script": st.column_config.TextColumn(
+                     "Writing system", help="East Asian: Chinese, Japanese, Korean"),
+                 "n": _COUNT("Rated", format="localized"), **figures, "curve": "Curve"},
     )  # fmt: skip
     st.caption(
         f"A writing system gets its own curve from {LEAST_IN_SCRIPT} rated messages on "

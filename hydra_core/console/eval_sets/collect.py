@@ -86,8 +86,8 @@ def _runs() -> None:
         return
     column = st.column_config
     tables.kept(
-        runs_table(rows), "collect.runs", height="content",
-        column_config={
+        runs_table(rows), "collect.runs",
+        columns={
             "run": column.TextColumn("Run"),
             "state": column.TextColumn("State"),
             "done": column.ProgressColumn("Answers", format="%.0f %%", min_value=0, max_value=100),

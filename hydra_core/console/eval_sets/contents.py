@@ -28,7 +28,7 @@ def checks(entry: SetEntry, evalset: EvalSet) -> None:
             {"Model": model, "Outcomes missing": quality, "Costs missing": cost}
             for model, (quality, cost) in missing.by_model.items()
         ]
-        tables.kept(pd.DataFrame(rows), "explore.missing", height="content")
+        tables.kept(pd.DataFrame(rows), "explore.missing")
     if evalset.texts is None:
         widgets.toned(
             "info",

@@ -126,7 +126,7 @@ def _complete(mapping: TableMapping, rates: Mapping[str, float | None], *, bare:
 def _first_rows(seen: Sequence[AsRead], name: str) -> None:
     """The first rows of the first file as they will be read, and what is odd in any file."""
     st.markdown("##### First rows, as they will be read")
-    tables.kept(seen[0].rows.head(_SHOWN), "eval_sets.first_rows", height="content")
+    tables.kept(seen[0].rows.head(_SHOWN), "eval_sets.first_rows")
     if len(seen) > 1:
         st.caption(literal(f"From {name}, the first of {len(seen)} files."))
     for fault in dict.fromkeys(fault for one in seen for fault in one.faults):

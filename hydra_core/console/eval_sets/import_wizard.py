@@ -222,8 +222,7 @@ def _report(report: ImportReport, key: str, name: str) -> None:
         tables.kept(
             dropped_table(report),
             "eval_sets.left_out",
-            height="content",
-            column_config={one: one.capitalize() for one in ("why", "count", "examples")},
+            columns={one: one.capitalize() for one in ("why", "count", "examples")},
         )
     else:
         st.caption("Nothing was left out.")

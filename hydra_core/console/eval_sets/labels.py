@@ -125,10 +125,9 @@ def labels(found: Mapping[str, Any]) -> None:
     frame = views.labels_frame(found)
     number = st.column_config.NumberColumn
     with right:
-        st.dataframe(
-            frame, hide_index=True, height="content",
-            column_order=("dimension", "mean", "sd", "zero"),
-            column_config={
+        tables.kept(
+            frame, "labels.levels",
+            columns={
                 "dimension": "Dimension",
                 "mean": number("Mean", format="%.3f"),
                 "sd": number("Spread", format="%.3f", help="Standard deviation"),
@@ -136,7 +135,6 @@ def labels(found: Mapping[str, Any]) -> None:
                                help="The judge found the cheap answer as good or better"),
             },
         )  # fmt: skip
-        tables.offer_downloads(frame, "labels.levels")
     if found["synthetic"]:
         st.caption(f"Not counted: {found['synthetic']:,} messages that need a repository. They "
                    "get the default label of their tier.")  # fmt: skip
@@ -154,9 +152,9 @@ def set_aside(aside: Sequence[tuple[Message, str]]) -> None:
         column_config={"reason": column.TextColumn("Why", width="large"),
                        "messages": column.NumberColumn("Messages", width="small")},
     )  # fmt: skip
-    st.dataframe(
-        frame.head(_ROWS), hide_index=True, height="content" if len(frame) < 9 else 360,
-        column_config={
+    tables.kept(
+        frame.head(_ROWS), "labels.aside", rows=frame, height="content" if len(frame) < 9 else 360,
+        columns={
             "id": column.TextColumn("Message", width="small"),
             "language": column.TextColumn("Language", width="small"),
             "tier": column.TextColumn("Tier", width="small"),
@@ -165,7 +163,6 @@ def set_aside(aside: Sequence[tuple[Message, str]]) -> None:
     )  # fmt: skip
     if len(frame) > _ROWS:
         st.caption(f"Shown: the first {_ROWS:,} of {len(frame):,}. The download has all rows.")
-    tables.offer_downloads(frame, "labels.aside")
 
 
 def steps(found: Sequence[Step]) -> None:

@@ -204,12 +204,12 @@ def difficulty_by(evalset: EvalSet) -> None:
         alt=f"Mean quality of the models and of the oracle by {by}",
     )
     column = st.column_config
-    st.dataframe(
+    tables.kept(
         frame.assign(bounds=tables.ranges(frame, "")),
-        hide_index=True,
+        "explore.difficulty.table",
+        rows=frame,
         height="content" if len(frame) <= 20 else 420,
-        column_order=("name", "n", "quality", "bounds", "oracle", "decidable"),
-        column_config={
+        columns={
             "name": by.capitalize(),
             "n": column.NumberColumn("Queries", format="localized"),
             "quality": column.NumberColumn("Mean of the models", format="%.1f %%"),
@@ -218,7 +218,6 @@ def difficulty_by(evalset: EvalSet) -> None:
             "decidable": column.NumberColumn("Models differ on", format="%.0f %%"),
         },
     )
-    tables.offer_downloads(frame, "explore.difficulty.table")
 
 
 def predictability(entry: SetEntry, sweep: Sweep, task: Task | None) -> None:
@@ -344,8 +343,8 @@ def readings_compared(entry: SetEntry, sweep: Sweep) -> None:
     )
     column = st.column_config
     tables.kept(
-        ablation_table(found), "explore.ablations.table", height="content",
-        column_config={
+        ablation_table(found), "explore.ablations.table",
+        columns={
             "reading": column.TextColumn("Reading"),
             "pearson": column.NumberColumn("Pearson", format="%.3f", help="Against the labels"),
             "mae": column.NumberColumn("MAE", format="%.3f", help="Against the labels"),

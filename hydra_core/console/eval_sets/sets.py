@@ -97,7 +97,7 @@ def _look(loaded: EvalSet) -> None:
 def _offer(loaded: EvalSet, found: Suspects) -> None:
     with st.container(border=True):
         st.markdown(f"**{literal(str(found))}.** Do they belong together?")
-        tables.kept(suspect_table(loaded, found), "eval_sets.suspects", height="content")
+        tables.kept(suspect_table(loaded, found), "eval_sets.suspects")
         if not found.vectors:
             st.caption("Texts were not compared by meaning. Score the set first for that.")
         with st.container(horizontal=True):

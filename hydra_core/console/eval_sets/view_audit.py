@@ -45,12 +45,11 @@ class Rated:
 
 def order_for(sample: Sample, rater: str) -> tuple[str, ...]:
     """The sample in an order of the rater's own, the same at every visit."""
-    return tuple(
-        sorted(
-            sample.query_ids,
-            key=lambda query: hashlib.sha256(f"{rater}|{sample.name}|{query}".encode()).digest(),
-        )
-    )
+
+    def place(query: str) -> bytes:
+        return hashlib.sha256(f"{rater}|{sample.name}|{query}".encode()).digest()
+
+    return tuple(sorted(sample.query_ids, key=place))
 
 
 def next_query(sample: Sample, ratings: Sequence[Rating], rater: str) -> str | None:
@@ -124,10 +123,10 @@ def agreement_view(found: Audit) -> IntervalsView:
     labels = [row.label for row in rows]
     series = []
     if len(found.raters) > 1:
-        series.append(_series("Raters with one another", [row.raters for row in rows], "muted"))
-    series.append(_series("Predictor with raters", [row.predictor for row in rows], "accent"))
+        series.append(Series.of("Raters with one another", [row.raters for row in rows], "muted"))
+    series.append(Series.of("Predictor with raters", [row.predictor for row in rows]))
     if rows and None not in labels:
-        series.append(_series("Label with raters", [one for one in labels if one], "ghost"))
+        series.append(Series.of("Label with raters", [one for one in labels if one], "ghost"))
     return IntervalsView(
         tuple(titled(row.name) for row in rows), tuple(series),
         "Krippendorff's alpha (interval), 95 % interval", format=".2f", lines=((0.0, "chance"),),
@@ -165,13 +164,6 @@ def script_frame(found: Recalibration, dimensions: Sequence[str]) -> pd.DataFram
             for part in found.parts
         ]
     )
-
-
-def _series(name: str, intervals: Sequence[Interval], tone: str) -> Series:
-    value, low, high = (
-        np.array([getattr(one, part) for one in intervals]) for part in ("value", "lo", "hi")
-    )
-    return Series(name, value, low, high, tone)
 
 
 def _shown(interval: Interval, *, signed: bool = False) -> str:

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.intervals import Interval
 from hydra_core.base.spelling import titled
 from hydra_core.console.figures.heat import HeatView
 from hydra_core.console.figures.intervals import IntervalsView, Series
@@ -229,7 +230,7 @@ def agreement_view(found: Mapping[str, Any]) -> IntervalsView:
     """Alpha by dimension: the judge with itself, and with the second judge."""
     names = tuple(found["dimensions"])
     series = [
-        Series(title, *_bounds([found[key][name]["alpha"] for name in names]), tone)
+        Series.of(title, [_interval(found[key][name]["alpha"]) for name in names], tone)
         for key, title, tone in _KINDS
         if found[key]
     ]
@@ -242,8 +243,9 @@ def agreement_view(found: Mapping[str, Any]) -> IntervalsView:
 def position_view(found: Mapping[str, Any]) -> IntervalsView:
     """Bias to the answer that is shown first, by dimension, in points of the 1 to 5 scale."""
     bias = found["position"]["first_minus_second"]
+    shown = Series.of("First minus second", [_interval(one) for one in bias.values()])
     return IntervalsView(
-        tuple(map(titled, bias)), (Series("First minus second", *_bounds(list(bias.values()))),),
+        tuple(map(titled, bias)), (shown,),
         "First minus second, points of 5, 95 % interval", format="+.2f", lines=((0.0, "no bias"),),
     )  # fmt: skip
 
@@ -307,9 +309,8 @@ def aside_frame(aside: Sequence[tuple[Message, str]]) -> pd.DataFrame:
     )
 
 
-def _bounds(found: Sequence[Mapping[str, float]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    value, low, high = (np.array([one[part] for one in found]) for part in ("value", "lo", "hi"))
-    return value, low, high
+def _interval(found: Mapping[str, float]) -> Interval:
+    return Interval(found["value"], found["lo"], found["hi"])
 
 
 def _finite(value: float) -> float | None:

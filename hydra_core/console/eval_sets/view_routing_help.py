@@ -59,15 +59,9 @@ def spread_view(evalset: EvalSet) -> SpreadView | None:
     every = evalset.mean_cost()
     mean = np.asarray([every[evalset.models[i]] for i in has])
     order = np.argsort(mean, kind="stable")
-    return SpreadView(
-        tuple(evalset.models[has[i]] for i in order),
-        p05=quantiles[0][order],
-        q1=quantiles[1][order],
-        median=quantiles[2][order],
-        q3=quantiles[3][order],
-        p95=quantiles[4][order],
-        mean=mean[order],
-    )
+    models = tuple(evalset.models[has[i]] for i in order)
+    p05, q1, median, q3, p95 = quantiles[:, order]
+    return SpreadView(models, p05, q1, median, q3, p95, mean[order])
 
 
 def difficulty_table(found: Sequence[Difficulty], *, languages: bool) -> pd.DataFrame:
@@ -104,21 +98,16 @@ def difficulty_view(frame: pd.DataFrame) -> IntervalsView:
 def auc_view(found: Routability) -> IntervalsView:
     """How well each model's success is predicted, from the text and from the scores."""
     rows = [*found.aucs, *([found.advantage] if found.advantage else [])]
-    text, scores = (
-        np.array([[one.value, one.lo, one.hi] for one in series]).reshape(-1, 3)
-        for series in ([one.text for one in rows], [one.scores for one in rows])
-    )
     return IntervalsView(
         names=tuple(one.model for one in rows),
         series=(
-            Series("from the text", text[:, 0], text[:, 1], text[:, 2]),
-            Series("from the requirement scores", scores[:, 0], scores[:, 1], scores[:, 2],
-                   tone="ghost"),
+            Series.of("from the text", [one.text for one in rows]),
+            Series.of("from the requirement scores", [one.scores for one in rows], "ghost"),
         ),
         title="AUC on queries not learned from, 95 % interval",
         format=".2f",
         lines=((0.5, "chance"), (PREDICTIVE_AUC, "predictive")),
-    )  # fmt: skip
+    )
 
 
 def duplicate_table(found: Sequence[DuplicateGroup], most: int = 200) -> pd.DataFrame:
@@ -136,13 +125,10 @@ def duplicate_table(found: Sequence[DuplicateGroup], most: int = 200) -> pd.Data
 def ablation_view(found: Sequence[AblatedReading]) -> IntervalsView:
     """Quality retention of every other way of reading minus that of the first, in points."""
     others = found[1:]
-    delta = 100 * np.array(
-        [[one.against_first.qr.value, one.against_first.qr.lo, one.against_first.qr.hi]
-         for one in others]
-    ).reshape(-1, 3)  # fmt: skip
+    delta = [one.against_first.qr for one in others]
     return IntervalsView(
         tuple(one.name for one in others),
-        (Series("against the first", *delta.T),),
+        (Series.of("against the first", delta, scale=100.0),),
         "Quality retention against the predictor as it is, pp",
         unit=" pp",
         format="+.1f",

@@ -106,30 +106,24 @@ def neighbours(one: Inspection) -> None:
             literal(f"{model} resolved {won} of the {len(known)} learned queries most like this.")
         )
     column = st.column_config
-    models = frame.columns[3:]
-    shown = ["query", *(["text"] if frame["text"].any() else []), "likeness", *models]
     tables.kept(
         frame.assign(text=frame["text"].str.slice(0, _TEXT_CHARS)), "inspect.neighbours",
-        height="content",
-        column_order=shown,
-        column_config={
+        columns={
             "query": column.TextColumn("Query", width=110),
-            "text": column.TextColumn("Text", width=220),
+            **({"text": column.TextColumn("Text", width=220)} if frame["text"].any() else {}),
             "likeness": column.NumberColumn(
                 "Likeness", format="%.2f", width=70,
                 help="Cosine similarity of the two messages; 1 means equal.",
             ),
             **{
-                name: column.NumberColumn(name, format="%.0f %%", width=_width(name))
-                for name in models
+                # all of a usual pool's columns fit beside each other
+                name: column.NumberColumn(
+                    name, format="%.0f %%", width=min(max(8 * len(name) + 16, 70), 140)
+                )
+                for name in frame.columns[3:]
             },
         },
     )  # fmt: skip
-
-
-def _width(name: str) -> int:
-    """Pixels of a model's column: all of a usual pool's fit beside each other."""
-    return min(max(8 * len(name) + 16, 70), 140)
 
 
 def _texts(valued: Valuation) -> dict[str, str]:
