@@ -15,18 +15,8 @@ from hydra_core.base.spelling import signed, usd
 from hydra_core.base.types import Rule
 from hydra_core.console import tables, widgets
 from hydra_core.console.compare import state as compare_state
+from hydra_core.console.compare import view
 from hydra_core.console.compare.figure_deltas import deltas_figure
-from hydra_core.console.compare.view import (
-    Kind,
-    Measure,
-    Paired,
-    Side,
-    Totals,
-    deltas_view,
-    flip_view,
-    on_curve,
-    sentence,
-)
 from hydra_core.console.compare.view_tables import Sides, grouping, slices
 from hydra_core.console.figures.frontier import frontier_figure
 from hydra_core.console.figures.heat import heat_figure
@@ -41,7 +31,7 @@ _NO_INTERVAL = "too few to say"
 
 
 def choose(
-    place: DeltaGenerator, letter: str, role: str, options: dict[str, Side], side: Side
+    place: DeltaGenerator, letter: str, role: str, options: dict[str, view.Side], side: view.Side
 ) -> None:
     """The selector of one side, and its knob where it has one."""
     wide = narrow = place
@@ -57,7 +47,7 @@ def choose(
             lambda name: compare_state.put(**{letter: name, f"knob_{letter}": None}),
         ),
     )
-    if side.kind is Kind.CASCADE:
+    if side.kind is view.Kind.CASCADE:
         _checker(place, letter, side.checker)
     if side.knob is None:
         return
@@ -97,16 +87,16 @@ def _set_checker(now: Checker, name: str, scale: float, value: float) -> None:
     compare_state.put(checker=replace(now, **{name: value / scale}))
 
 
-def on_axes(both: Paired, own: Sweep, sides: Sides) -> None:
+def on_axes(both: view.Paired, own: Sweep, sides: Sides) -> None:
     """Both sides on the axes of a router's curve."""
     widgets.figure(
-        frontier_figure(on_curve(own, both, sides), widgets.colors()),
+        frontier_figure(view.on_curve(own, both, sides), widgets.colors()),
         "compare.curve",
         alt="Quality against cost: the router's curve, single models, and both sides",
     )
 
 
-def side_figures(place: DeltaGenerator, found: Totals) -> None:
+def side_figures(place: DeltaGenerator, found: view.Totals) -> None:
     """What one side reaches by itself, on one line."""
     parts = (
         f"**{100 * found.qr.value:.1f} %** QR",
@@ -117,11 +107,11 @@ def side_figures(place: DeltaGenerator, found: Totals) -> None:
     place.markdown(" :gray[·] ".join(parts))
 
 
-def answer(both: Paired) -> None:
+def answer(both: view.Paired) -> None:
     """The sentence, then each difference with its paired interval."""
     found = both.found
     tone, title, icon = _headline(found.quality, found.savings)
-    widgets.toned(tone, sentence(both), title, icon)
+    widgets.toned(tone, view.sentence(both), title, icon)
     only_b, only_a = found.mcnemar.only_a, found.mcnemar.only_b
     before, after = (float(run.cost_usd.mean()) for run in (both.a, both.b))
     costs = f"{literal(usd(after))} against {literal(usd(before))}"
@@ -176,7 +166,7 @@ def _spelled(shown: Interval, unit: str) -> tuple[str, str]:
     return f"{signed(shown.value)}{unit}", bounds if np.isfinite(shown.hi) else _NO_INTERVAL
 
 
-def flips(both: Paired) -> None:
+def flips(both: view.Paired) -> None:
     """The flip matrix: rows are where A sent a query, columns where B sent it."""
     moved = int(both.found.flipped.size)
     with st.container(horizontal=True, horizontal_alignment="distribute", gap="small"):
@@ -185,27 +175,27 @@ def flips(both: Paired) -> None:
             "to another model.",
             width="content",
         )
-        measure = widgets.switch("Colour", list(Measure), "compare.measure")
+        measure = widgets.switch("Colour", list(view.Measure), "compare.measure")
     if not moved:
         st.caption("Nothing moved, so there is no matrix to draw.")
         return
-    view = flip_view(both, measure)
+    matrix = view.flip_view(both, measure)
     widgets.figure(
-        heat_figure(view, widgets.colors()),
+        heat_figure(matrix, widgets.colors()),
         "compare.flips",
         alt="Queries by the model A sent them to and the model B sends them to",
     )
-    if measure in (Measure.QUALITY, Measure.COST):
+    if measure in (view.Measure.QUALITY, view.Measure.COST):
         st.caption("Mean change per query of the cell, B minus A; green is better.")
 
 
-def by_slice(both: Paired, sweep: Sweep) -> None:
+def by_slice(both: view.Paired, sweep: Sweep) -> None:
     """Differences by language or group: figure, then numbers."""
     by = widgets.switch("By", grouping(sweep.evalset), "compare.by", str.capitalize)
     frame = slices(both, sweep.evalset, by)
     shown = frame.head(_MOST_SLICES)
     widgets.figure(
-        deltas_figure(deltas_view(shown), widgets.colors()),
+        deltas_figure(view.deltas_view(shown), widgets.colors()),
         "compare.deltas",
         alt=f"Difference in quality and cost by {by}, with 95 % intervals",
     )

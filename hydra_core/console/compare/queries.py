@@ -16,18 +16,8 @@ from hydra_core.base.types import IntArray, Rule
 from hydra_core.console import cache, tables, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.compare import state
+from hydra_core.console.compare import view_tables as views
 from hydra_core.console.compare.view import Paired
-from hydra_core.console.compare.view_tables import (
-    MOST_TRIAGED,
-    Filters,
-    Sides,
-    Which,
-    query_page,
-    receipts,
-    selected,
-    slice_names,
-    whole_table,
-)
 from hydra_core.console.frame import MESSAGE, go
 from hydra_core.console.inspect import state as inspect_state
 from hydra_core.console.numbers import points
@@ -37,10 +27,11 @@ from hydra_core.store.roles import Action
 
 _ROWS = 15
 _TELLS = {
-    Which.FLIPPED: "Queries that the two policies send to different models.",
-    Which.LOSSES: f"The {MOST_TRIAGED} queries where B loses most quality; among equals those "
-    "where it also spends most.",
-    Which.WASTES: f"The {MOST_TRIAGED} queries where B spends most more than A and is no better.",
+    views.Which.FLIPPED: "Queries that the two policies send to different models.",
+    views.Which.LOSSES: f"The {views.MOST_TRIAGED} queries where B loses most quality; among "
+    "equals those where it also spends most.",
+    views.Which.WASTES: f"The {views.MOST_TRIAGED} queries where B spends most more than A and "
+    "is no better.",
 }
 _FILTERS = ("compare.language", "compare.before", "compare.after", "compare.noted")
 NOTED = {"all": None, "with a note": True, "without a note": False}
@@ -48,23 +39,23 @@ _CAUSES = ("Router wrong", "Label wrong", "Model flaky", "Expected")
 
 
 @st.fragment
-def queries(both: Paired, sides: Sides) -> None:
+def queries(both: Paired, sides: views.Sides) -> None:
     """The list that is asked for, a page at a time, and the query that is picked in it."""
     evalset = sides[0][1].evalset
     notes = _notes(evalset.digest)
     if notes is None:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        which = widgets.switch("List", list(Which), "compare.which")
+        which = widgets.switch("List", list(views.Which), "compare.which")
         st.space("stretch")
-        languages = slice_names(evalset, "language")
+        languages = views.slice_names(evalset, "language")
         filters = _filters(both, languages)
         by_id = Counter(note.query_id for note in notes)
         ids = evalset.queries["query_id"]
         noted = frozenset(np.flatnonzero(ids.isin(list(by_id))).tolist()) if by_id else frozenset()
-        at = selected(both, which, filters, languages, noted)
+        at = views.selected(both, which, filters, languages, noted)
         tables.offer_downloads(
-            lambda: whole_table(both, sides, at), "compare", disabled=not at.size
+            lambda: views.whole_table(both, sides, at), "compare", disabled=not at.size
         )
     st.caption(f"{_TELLS[which]} {at.size:,} found.")
     if not at.size:
@@ -80,17 +71,17 @@ def queries(both: Paired, sides: Sides) -> None:
         _detail(row, both, sides, [n for n in notes if n.query_id == str(ids.iloc[row])])
 
 
-def _nothing(which: Which, filters: Filters) -> str:
+def _nothing(which: views.Which, filters: views.Filters) -> str:
     if filters.count:
         return "No query passes the filters. Take some back."
     return {
-        Which.FLIPPED: "Both policies send every query to the same model.",
-        Which.LOSSES: "B loses quality on no query.",
-        Which.WASTES: "B spends nothing more than A without a gain.",
+        views.Which.FLIPPED: "Both policies send every query to the same model.",
+        views.Which.LOSSES: "B loses quality on no query.",
+        views.Which.WASTES: "B spends nothing more than A without a gain.",
     }[which]
 
 
-def _filters(both: Paired, languages: np.typing.NDArray[np.str_]) -> Filters:
+def _filters(both: Paired, languages: np.typing.NDArray[np.str_]) -> views.Filters:
     count = sum(bool(st.session_state.get(key)) for key in _FILTERS[:3])
     count += st.session_state.get(_FILTERS[3], "all") != "all"
     known = (
@@ -114,7 +105,7 @@ def _filters(both: Paired, languages: np.typing.NDArray[np.str_]) -> Filters:
         )
         noted = st.selectbox("Notes", list(NOTED), key=_FILTERS[3], persist_state="session")
         st.button("Take all back", on_click=_reset, width="stretch", disabled=not count)
-    return Filters(language or "", before or "", after or "", NOTED[noted or "all"])
+    return views.Filters(language or "", before or "", after or "", NOTED[noted or "all"])
 
 
 def _reset() -> None:
@@ -123,7 +114,7 @@ def _reset() -> None:
 
 
 def _table(
-    both: Paired, sides: Sides, at: IntArray, notes: dict[str, int], version: str
+    both: Paired, sides: views.Sides, at: IntArray, notes: dict[str, int], version: str
 ) -> int | None:
     """One page of the list; the row number in the eval set of the picked query."""
     pages = -(-at.size // _ROWS)
@@ -132,7 +123,7 @@ def _table(
     page = min(int(st.session_state.get(key, first)), pages)
     st.session_state[state.PAGE] = page
     part = at[(page - 1) * _ROWS : page * _ROWS]
-    frame = query_page(both, sides, part, notes)
+    frame = views.query_page(both, sides, part, notes)
     read = [name for name in frame.columns if name.startswith(("needs_", "predicted_"))]
     named = "text" if "text" in frame.columns else "query_id"
     column = st.column_config
@@ -176,7 +167,7 @@ def _read_column(name: str) -> Any:  # noqa: ANN401 (Streamlit's own type)
     return number(label, format="%.2f", width=width, help=text)
 
 
-def _detail(row: int, both: Paired, sides: Sides, notes: Sequence[Note]) -> None:
+def _detail(row: int, both: Paired, sides: views.Sides, notes: Sequence[Note]) -> None:
     """One query: its text and notes, and both receipts."""
     evalset = sides[0][1].evalset
     query = evalset.queries.iloc[row]
@@ -200,7 +191,7 @@ def _detail(row: int, both: Paired, sides: Sides, notes: Sequence[Note]) -> None
         _written(notes)
         _write(evalset.digest, str(query["query_id"]))
     with right:
-        _receipts(receipts(row, both, sides), sides)
+        _receipts(views.receipts(row, both, sides), sides)
 
 
 _TEXT_CHARS = 8_000
@@ -211,7 +202,7 @@ _HOW = {
 }
 
 
-def _receipts(frame: pd.DataFrame, sides: Sides) -> None:
+def _receipts(frame: pd.DataFrame, sides: views.Sides) -> None:
     column = st.column_config
     shown: dict[str, Any] = {
         "model": column.TextColumn("Model", width=118),

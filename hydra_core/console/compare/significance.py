@@ -16,14 +16,7 @@ from hydra_core.console.widgets import literal, waiting
 from hydra_core.replay.baselines import MODEL_COUPLED, BaselineRun, run_baselines
 from hydra_core.replay.compare import constant_run
 from hydra_core.replay.metrics import costliest
-from hydra_core.replay.report.significance import (
-    chosen_text,
-    latex,
-    matrix,
-    p_text,
-    pair_frame,
-    standing_frame,
-)
+from hydra_core.replay.report import significance as report
 from hydra_core.replay.significance_table import Entry, SignificanceTable, significance_table
 from hydra_core.replay.sweep import Sweep
 
@@ -96,7 +89,7 @@ def _table(
 def _chosen(side: Side, sweep: Sweep) -> str:
     """How the policy came about."""
     if side.kind is Kind.ROUTER:
-        return chosen_text(sweep.selection(side.knob or 0.0))
+        return report.chosen_text(sweep.selection(side.knob or 0.0))
     words = {
         Kind.LEARNED: "cross-fitted",
         Kind.IMPORTED: "imported",
@@ -108,11 +101,11 @@ def _chosen(side: Side, sweep: Sweep) -> str:
 
 def _standings(table: SignificanceTable) -> None:
     column = st.column_config
-    frame = standing_frame(table)
+    frame = report.standing_frame(table)
     shown = frame.assign(
         **{f"{name}_range": tables.ranges(frame, name) for name in ("resolved", "qr", "cs")},
         split=[f"{one.only_it} : {one.only_strong}" for one in table.standings],
-        p=[p_text(one.p_value) for one in table.standings],
+        p=[report.p_text(one.p_value) for one in table.standings],
     )
     tables.kept(
         shown,
@@ -138,13 +131,13 @@ def _pairs(table: SignificanceTable) -> None:
     if len(table.standings) < 2:
         return
     st.markdown("**Row minus column, quality in pp** (* corrected p below 0.05)")
-    st.dataframe(matrix(table), height="content")
-    tables.offer_downloads(pair_frame(table), "compare.pairs")
+    st.dataframe(report.matrix(table), height="content")
+    tables.offer_downloads(report.pair_frame(table), "compare.pairs")
 
 
 def _downloads(table: SignificanceTable, name: str) -> None:
     st.download_button(
-        "Both tables with their methods, LaTeX", lambda: latex(table).encode(),
+        "Both tables with their methods, LaTeX", lambda: report.latex(table).encode(),
         f"{name} significance.tex", "text/x-tex", icon=":material/download:",
         key="compare.significance", on_click="ignore",
     )  # fmt: skip

@@ -15,25 +15,13 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from hydra_core.base.errors import AccessError, HydraError
 from hydra_core.base.workspace import workspace_folder
-from hydra_core.console import cache, state, widgets
+from hydra_core.console import cache, frame, state, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.compare import state as compare_state
 from hydra_core.console.demo import address, session
 from hydra_core.console.demo.address import STEP
 from hydra_core.console.demo.copies import DEMOS, EVALSET
 from hydra_core.console.demo.session import TOKEN
-from hydra_core.console.frame import (
-    BY_HAND,
-    COMPARE,
-    EXPORTS,
-    HOME,
-    LEARNED,
-    MESSAGE,
-    PUBLISH,
-    WHAT_IF,
-    Place,
-    go,
-)  # fmt: skip
 from hydra_core.store.roles import Action, require
 
 _OVER = "demo.over"
@@ -131,7 +119,7 @@ def _begin_button(number: int) -> None:
             disabled=not identity.may(Action.DEMO),
         )  # fmt: skip
         if st.button("To the console", type="tertiary", key="demo.console"):
-            go(STEPS[0].place)
+            frame.go(STEPS[0].place)
     if not identity.may(Action.DEMO):
         st.caption(":material/lock: A demo needs the role editor or publisher.")
     if begin:
@@ -154,7 +142,7 @@ def _begin(number: int) -> None:
 def _go(number: int) -> None:
     _enter(number)
     step = STEPS[number - 1]
-    go(step.place, **step.link, **address.step_link(number))
+    frame.go(step.place, **step.link, **address.step_link(number))
 
 
 def _clear_session() -> None:
@@ -223,12 +211,12 @@ def _step(number: int, step: Step, where: str) -> None:
     st.markdown(f":material/check: {step.shows}")
 
 
-def _compare(place: Place) -> None:
+def _compare(place: frame.Place) -> None:
     """Open Compare: what is published beside a fixed mix of the same cost."""
     demo = session.demo()
     assert demo is not None
     compare_state.put(a="mix", b=f"catalog:{demo.catalog}", knob_a=None, knob_b=None)
-    go(place, **address.step_link())
+    frame.go(place, **address.step_link())
 
 
 def _reset() -> None:
@@ -240,7 +228,7 @@ def _reset() -> None:
 def _end() -> None:
     DEMOS.end(str(st.session_state[TOKEN]))
     _clear_session()
-    go(STEPS[0].place)
+    frame.go(STEPS[0].place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,11 +250,11 @@ class Step:
     say: str
     do: str
     shows: str
-    place: Place
+    place: frame.Place
     where: str
     views: Mapping[str, str | float] = field(default_factory=dict)
     link: Mapping[str, str] = field(default_factory=dict)
-    also: tuple[Place, str] | None = None
+    also: tuple[frame.Place, str] | None = None
 
 
 STEPS: Final = (
@@ -276,7 +264,7 @@ STEPS: Final = (
         "every one of them.",
         "Read the result: so far a fixed mix of two models does better.",
         "HyDRA compares itself with the strongest simple alternative, and says when that wins.",
-        HOME,
+        frame.HOME,
         "Home",
     ),
     Step(
@@ -284,7 +272,7 @@ STEPS: Final = (
         "A simple request goes to the cheapest of five models that can handle it.",
         "Open the receipt, then read what would change the choice.",
         "Every decision can be explained and checked: nothing is a black box.",
-        MESSAGE,
+        frame.MESSAGE,
         "Inspect",
         link={"text": SIMPLE},
     ),
@@ -293,7 +281,7 @@ STEPS: Final = (
         "One knob trades quality for cost, and every figure follows your hand.",
         "Drag τ and let go: the result and its interval follow.",
         "Each setting is measured before any user sees it.",
-        BY_HAND,
+        frame.BY_HAND,
         "Tune",
     ),
     Step(
@@ -302,7 +290,7 @@ STEPS: Final = (
         "that it has not seen.",
         "Press Learn, wait under a minute, then take it into the catalog draft.",
         "The router now beats the best fixed mix of the same cost.",
-        LEARNED,
+        frame.LEARNED,
         "Tune",
     ),
     Step(
@@ -310,9 +298,9 @@ STEPS: Final = (
         "A release shows before and after in one table: quality, cost, result and traffic.",
         "Publish your draft, then compare it with a fixed mix of the same cost.",
         "For the same money the release resolves more questions than any fixed mix.",
-        PUBLISH,
+        frame.PUBLISH,
         "Releases",
-        also=(COMPARE, "Compare"),
+        also=(frame.COMPARE, "Compare"),
     ),
     Step(
         "Models change",
@@ -320,7 +308,7 @@ STEPS: Final = (
         "See what Sonnet at half its price changes, then choose that a model is removed.",
         "A lower price reaches your bill at once, and you know what a model is worth before it "
         "goes.",
-        WHAT_IF,
+        frame.WHAT_IF,
         "Catalog",
         {
             "catalog.event.kind": "reprice",
@@ -335,7 +323,7 @@ STEPS: Final = (
         "it in one zip file.",
         "Read the catalog from the top. Then open History and bring revision 1 back.",
         "Every release has an author, a date and figures, and one click takes it back.",
-        EXPORTS,
+        frame.EXPORTS,
         "Releases",
         {"exports.view": "Export"},
     ),

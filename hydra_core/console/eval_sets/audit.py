@@ -14,17 +14,8 @@ from hydra_core.base.types import FloatArray, IntArray
 from hydra_core.console import cache, selectors, tables, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.cache import SetEntry
+from hydra_core.console.eval_sets import view_audit as views
 from hydra_core.console.eval_sets.rating import Question, exchange, rating_form
-from hydra_core.console.eval_sets.view_audit import (
-    Rated,
-    agreement_frame,
-    agreement_view,
-    error_frame,
-    length_of,
-    rated,
-    recalibration_frame,
-    script_frame,
-)
 from hydra_core.console.figures.intervals import intervals_figure
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.evalset import EvalSet
@@ -157,21 +148,23 @@ def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
     result = audit(found.ratings, predictor, label, sample.dimensions, found.raters)
     with st.container(border=True):
         widgets.figure(
-            intervals_figure(agreement_view(result), widgets.colors()), "audit.alpha",
+            intervals_figure(views.agreement_view(result), widgets.colors()), "audit.alpha",
             alt="Krippendorff's alpha by dimension: raters, predictor, label",
         )  # fmt: skip
     left, right = st.columns([4.95, 5.05], gap="small")
     with left:
         st.markdown("**Agreement** (alpha, interval)")
         width, text = 112, st.column_config.TextColumn
-        tables.kept(agreement_frame(result), "audit.agreement",
+        tables.kept(views.agreement_frame(result), "audit.agreement",
                     columns={"dimension": text("Dimension", width=100),
                              "raters": text("Between raters", width=width),
                              "predictor": text("With predictor", width=width),
                              "label": text("With label", width=width)})  # fmt: skip
     with right:
         st.markdown("**Error on [0, 1]**")
-        errors = error_frame(result).dropna(axis="columns", how="all")  # a set may have no labels
+        errors = views.error_frame(result).dropna(
+            axis="columns", how="all"
+        )  # a set may have no labels
         spelling = {"label_mae": "{:.3f}".format, "label_bias": tables.change("+.3f")}
         known = {name: form for name, form in spelling.items() if name in errors}
         tables.kept(errors, "audit.errors", known,
@@ -188,7 +181,7 @@ def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
     texts = evalset.require_texts("an audit").iloc[found.places]
     parts = {
         "language": evalset.queries["language"].astype(str).iloc[found.places].tolist(),
-        "length": [length_of(text) for text in texts],
+        "length": [views.length_of(text) for text in texts],
     }
     human = np.nanmean(found.ratings, axis=0)
     with st.expander("By language and length"):
@@ -201,14 +194,14 @@ def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
                                    "label_mae": _COUNT("Label MAE", format="%.3f")})  # fmt: skip
 
 
-def _rated(sample: Sample, evalset: EvalSet, least: int, then: str) -> Rated | None:
+def _rated(sample: Sample, evalset: EvalSet, least: int, then: str) -> views.Rated | None:
     """The ratings as arrays; says what is missing where there are too few.
 
     Args:
         least: Rated messages that are needed.
         then: What else there is to say to who has too few.
     """
-    found = rated(sample, cache.store().ratings.of(sample.name), evalset)
+    found = views.rated(sample, cache.store().ratings.of(sample.name), evalset)
     count = 0 if found is None else len(found.query_ids)
     if count >= least:
         return found
@@ -253,13 +246,13 @@ def recalibration(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
         "bias_after": _COUNT("Bias recalibrated"),
     }
     tables.kept(
-        recalibration_frame(result, sample.dimensions), "audit.recalibration", biases,
+        views.recalibration_frame(result, sample.dimensions), "audit.recalibration", biases,
         columns={"dimension": "Dimension", **figures},
     )  # fmt: skip
     st.caption("Mean absolute error and bias on [0, 1] against the mean rating. Cross-fitted: the "
                "curve for a message was fitted without it.")  # fmt: skip
     tables.kept(
-        script_frame(result, sample.dimensions), "audit.scripts", biases,
+        views.script_frame(result, sample.dimensions), "audit.scripts", biases,
         columns={"dimension": "Dimension", "script": st.column_config.TextColumn(
                      "Writing system", help="East Asian: Chinese, Japanese, Korean"),
                  "n": _COUNT("Rated", format="localized"), **figures, "curve": "Curve"},

@@ -15,32 +15,16 @@ from hydra_core.base.currencies import CURRENCIES
 from hydra_core.base.errors import HydraError
 from hydra_core.catalog.identifiers import look_alikes, proposed_ids
 from hydra_core.console import tables, widgets
+from hydra_core.console.eval_sets import view_import as views
 from hydra_core.console.eval_sets.import_records import Runner
-from hydra_core.console.eval_sets.view_import import (
-    FORM,
-    SIDES,
-    WRITTEN,
-    model_grid,
-    notations_of,
-    number_columns,
-    read_grid,
-    with_likely_text,
-    without_rates,
-)
 from hydra_core.console.state import once
 from hydra_core.console.widgets import literal
+from hydra_core.evalsets.importers import table
 from hydra_core.evalsets.importers.draft import About, ImportReport, write_draft
 from hydra_core.evalsets.importers.mapping import TableMapping, suggest_mapping
 from hydra_core.evalsets.importers.reading.bounded import TableFile
 from hydra_core.evalsets.importers.reading.notation import Notation
 from hydra_core.evalsets.importers.reading.tables import columns_of
-from hydra_core.evalsets.importers.table import (
-    AsRead,
-    model_names,
-    raw_rows,
-    read_rows,
-    read_table,
-)
 
 _QUERY = {
     "query_id": "Query id",
@@ -62,9 +46,9 @@ def table_source(uploads: Sequence[UploadedFile]) -> tuple[Runner, str] | None:
     stamp = "-".join(file.file_id for file in uploads)[:200]
     shown = st.container()
     try:
-        heads = [raw_rows(file, _LOOKED_AT) for file in files]
+        heads = [table.raw_rows(file, _LOOKED_AT) for file in files]
         columns = list(dict.fromkeys(name for file in files for name in columns_of(file)))
-        suggested = with_likely_text(suggest_mapping(columns), heads)
+        suggested = views.with_likely_text(suggest_mapping(columns), heads)
         mapping, ids = _meaning(columns, suggested, stamp, several=len(files) > 1)
         ids = ids if mapping.wide else _model_ids(_names(files, mapping, stamp))
     except HydraError as error:
@@ -76,7 +60,7 @@ def table_source(uploads: Sequence[UploadedFile]) -> tuple[Runner, str] | None:
     with shown:
         _first_rows(
             [
-                read_rows(head, mapping, form=FORM, notations=notations, rates=usable)
+                table.read_rows(head, mapping, form=views.FORM, notations=notations, rates=usable)
                 for head in heads
             ],
             uploads[0].name,
@@ -94,9 +78,9 @@ def table_source(uploads: Sequence[UploadedFile]) -> tuple[Runner, str] | None:
     def run(out: Path, about: About, force: bool) -> ImportReport:
         if not about.origin:
             about = replace(about, origin=", ".join(file.name for file in files))
-        draft = read_table(
-            files, mapping, need_cost=False, need_text=not bare, form=FORM, notations=notations,
-            rates=usable, ids=ids, complete=False,
+        draft = table.read_table(
+            files, mapping, need_cost=False, need_text=not bare, form=views.FORM,
+            notations=notations, rates=usable, ids=ids, complete=False,
         )  # fmt: skip
         write_draft(draft, out, about, force=force)
         return draft.report
@@ -112,7 +96,7 @@ def _complete(mapping: TableMapping, rates: Mapping[str, float | None], *, bare:
         for field, label in labels.items()
         if field in _REQUIRED and field not in mapping.fields and not (bare and field == "text")
     ]
-    unrated = without_rates(rates, rates)
+    unrated = views.without_rates(rates, rates)
     if lacking:
         st.warning(f"Choose a column for: {', '.join(lacking)}.", icon=":material/view_column:")
     if unrated:
@@ -123,7 +107,7 @@ def _complete(mapping: TableMapping, rates: Mapping[str, float | None], *, bare:
     return not lacking and not unrated
 
 
-def _first_rows(seen: Sequence[AsRead], name: str) -> None:
+def _first_rows(seen: Sequence[table.AsRead], name: str) -> None:
     """The first rows of the first file as they will be read, and what is odd in any file."""
     st.markdown("##### First rows, as they will be read")
     tables.kept(seen[0].rows.head(_SHOWN), "eval_sets.first_rows")
@@ -159,22 +143,22 @@ def _meaning(
     if not wide:
         return mapping, {}
     edited = st.data_editor(
-        model_grid(suggested),
+        views.model_grid(suggested),
         key=f"eval_sets.grid.{stamp}",
         hide_index=True,
         num_rows="dynamic",
         height="content" if len(suggested.quality) <= 12 else 460,
-        column_order=["id", *SIDES],
+        column_order=["id", *views.SIDES],
         placeholder="–",
         column_config={
             "id": st.column_config.TextColumn("Model id", required=True, width="medium"),
             **{
                 side: st.column_config.SelectboxColumn(label, options=list(columns))
-                for side, label in SIDES.items()
+                for side, label in views.SIDES.items()
             },
         },
     )
-    grid = read_grid(edited, suggested)
+    grid = views.read_grid(edited, suggested)
     if grid.lacking:
         left_out = ", ".join(grid.lacking)
         st.caption(literal(f"Left out, because no column holds their quality: {left_out}."))
@@ -212,7 +196,7 @@ def _names(files: Sequence[TableFile], mapping: TableMapping, stamp: str) -> tup
 
     def read() -> tuple[str, ...]:
         with st.spinner("Reading the names of models", show_time=True):
-            return model_names(files, mapping)
+            return table.model_names(files, mapping)
 
     return once("eval_sets.named", (stamp, mapping.fields.get("model")), read)
 
@@ -246,7 +230,7 @@ def _notations(
     mapping: TableMapping, heads: Sequence[pd.DataFrame], stamp: str
 ) -> dict[str, Notation]:
     """How each column of numbers is written, where its cells leave that open."""
-    listed = number_columns(mapping, heads)
+    listed = views.number_columns(mapping, heads)
     if listed.empty:
         return {}
     column = st.column_config
@@ -263,18 +247,20 @@ def _notations(
                 "holds": column.TextColumn("Holds"),
                 "first": column.TextColumn("First cell"),
                 "written": column.SelectboxColumn(
-                    "Written", options=list(WRITTEN), format_func=lambda how: WRITTEN[str(how)]
+                    "Written",
+                    options=list(views.WRITTEN),
+                    format_func=lambda how: views.WRITTEN[str(how)],
                 ),
             },
         )
-    return notations_of(edited)
+    return views.notations_of(edited)
 
 
 def _rates(
     mapping: TableMapping, heads: Sequence[pd.DataFrame], stamp: str
 ) -> dict[str, float | None]:
     """Currency -> USD of one unit, None until it is given."""
-    seen = [read_rows(head, mapping) for head in heads]
+    seen = [table.read_rows(head, mapping) for head in heads]
     found = sorted({one for rows in seen for one in rows.currencies})
     if "cost_usd" not in mapping.fields and not mapping.cost:
         return {}

@@ -13,14 +13,6 @@ from hydra_core.base.errors import HydraError
 from hydra_core.console import tables, widgets
 from hydra_core.console.demo import session
 from hydra_core.console.eval_sets import view_labels as views
-from hydra_core.console.eval_sets.view_labels import (
-    Step,
-    answer,
-    next_steps,
-    progress,
-    start_commands,
-    tiles,
-)
 from hydra_core.console.figures.heat import heat_figure
 from hydra_core.console.figures.intervals import intervals_figure
 from hydra_core.console.widgets import literal
@@ -65,14 +57,14 @@ def watch(run: TrackedRun) -> RunStatus:
 
 def _bar(run: TrackedRun) -> None:
     found = run.status()
-    share, text = progress(found)
+    share, text = views.progress(found)
     st.progress(share, text)
-    widgets.metric_row(tiles(found))
+    widgets.metric_row(views.tiles(found))
 
 
 def verdict(found: Mapping[str, Any]) -> None:
     """Whether the labels are stable, in a sentence."""
-    tone, title, text = answer(found)
+    tone, title, text = views.answer(found)
     widgets.toned(tone, text, title)
 
 
@@ -165,7 +157,7 @@ def set_aside(aside: Sequence[tuple[Message, str]]) -> None:
         st.caption(f"Shown: the first {_ROWS:,} of {len(frame):,}. The download has all rows.")
 
 
-def steps(found: Sequence[Step]) -> None:
+def steps(found: Sequence[views.Step]) -> None:
     """What to do, with the commands to copy."""
     for step in found:
         st.markdown(f":material/{step.icon}: {literal(step.text)}")
@@ -201,7 +193,7 @@ def begin() -> None:
     )
     st.markdown("The first command writes a configuration, the second estimates the cost without "
                 "calling a model, the third starts the run:")  # fmt: skip
-    widgets.commands(start_commands(root()))
+    widgets.commands(views.start_commands(root()))
     st.markdown("Each line of messages.jsonl is one message. `lang` is optional:")
     st.code('{"id": "q1", "text": "Why is this query slow?", "lang": "en"}', language=None)
     st.caption(
@@ -231,7 +223,7 @@ def one_run(folder: Path) -> None:
     elif view == "Set aside":
         set_aside(one.aside())
     else:
-        steps(next_steps(one.setup, status, found, folder))
+        steps(views.next_steps(one.setup, status, found, folder))
 
 
 def show(place: DeltaGenerator) -> None:

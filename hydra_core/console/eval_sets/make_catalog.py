@@ -11,17 +11,8 @@ import streamlit as st
 from hydra_core.base.errors import HydraError
 from hydra_core.catalog.prices.price_file import GivenPrice
 from hydra_core.catalog.prices.recorded import cost_gaps
+from hydra_core.choosing import new_catalog
 from hydra_core.choosing.initial_catalog import InitialCatalog
-from hydra_core.choosing.new_catalog import (
-    EnteredPrices,
-    entered_prices,
-    free_key,
-    named,
-    price_table,
-    prices_of_text,
-    proposed_entries,
-    recorded_prices,
-)
 from hydra_core.console import cache, learned_models, replays, selectors, state, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.cache import SetEntry
@@ -75,9 +66,9 @@ def panel(entry: SetEntry, loaded: EvalSet) -> None:
         widgets.problem(error)
 
 
-def _prices(entry: SetEntry, loaded: EvalSet) -> EnteredPrices:
+def _prices(entry: SetEntry, loaded: EvalSet) -> new_catalog.EnteredPrices:
     """The table of prices, filled from the set and a file."""
-    given = recorded_prices(loaded.prices)
+    given = new_catalog.recorded_prices(loaded.prices)
     table = st.container()
     left, upload = st.columns([4, 3], gap="medium")
     with upload:
@@ -92,7 +83,7 @@ def _prices(entry: SetEntry, loaded: EvalSet) -> EnteredPrices:
         given |= _given(text, file.name, file.file_id, loaded)
     with table:
         edited = _edited(loaded, given, f"{entry.key}.{file.file_id if file else ''}.{len(given)}")
-    entered = entered_prices(edited, given)
+    entered = new_catalog.entered_prices(edited, given)
     with left:
         _lacking(entered)
     return entered
@@ -100,9 +91,9 @@ def _prices(entry: SetEntry, loaded: EvalSet) -> EnteredPrices:
 
 def _given(text: str, name: str, stamp: str, loaded: EvalSet) -> dict[str, GivenPrice]:
     """Prices of a file; where a list has a model under another name, that entry is offered."""
-    given = prices_of_text(text, name, loaded.models, date.today())
+    given = new_catalog.prices_of_text(text, name, loaded.models, date.today())
     lacking = [model for model in loaded.models if model not in given]
-    near = proposed_entries(text, name, lacking, date.today())
+    near = new_catalog.proposed_entries(text, name, lacking, date.today())
     taken = {}
     for model, quote in near.items():
         label = literal(f"{model}: take the price of {quote.entry} ({quote.in_words})")
@@ -110,10 +101,10 @@ def _given(text: str, name: str, stamp: str, loaded: EvalSet) -> dict[str, Given
             taken[model] = quote.entry
     if not taken:
         return given
-    return given | prices_of_text(text, name, list(taken), date.today(), taken)
+    return given | new_catalog.prices_of_text(text, name, list(taken), date.today(), taken)
 
 
-def _agreement(loaded: EvalSet, entered: EnteredPrices) -> bool:
+def _agreement(loaded: EvalSet, entered: new_catalog.EnteredPrices) -> bool:
     """Whether prices agree with recorded tokens and costs, or somebody says that they are right."""
     known = {model: one.price for model, one in entered.prices}
     gaps = [gap for gap in cost_gaps(loaded, known) if gap.must_be_confirmed]
@@ -133,7 +124,7 @@ def _edited(loaded: EvalSet, given: Mapping[str, GivenPrice], stamp: str) -> pd.
     st.markdown("**Prices**, in USD per million tokens")
     column = st.column_config
     frame: pd.DataFrame = st.data_editor(
-        price_table(loaded.models, given),
+        new_catalog.price_table(loaded.models, given),
         key=f"make_catalog.prices.{stamp}",
         hide_index=True,
         num_rows="fixed",
@@ -152,7 +143,7 @@ def _edited(loaded: EvalSet, given: Mapping[str, GivenPrice], stamp: str) -> pd.
     return frame
 
 
-def _lacking(entered: EnteredPrices) -> None:
+def _lacking(entered: new_catalog.EnteredPrices) -> None:
     """What the prices lack, or that nothing is."""
     for problem in entered.problems:
         st.error(literal(str(problem)), icon=":material/error:")
@@ -168,7 +159,7 @@ def _lacking(entered: EnteredPrices) -> None:
         st.caption(":material/check_circle: Every selected model has a price.")
 
 
-def _catalog(entry: SetEntry, loaded: EvalSet, entered: EnteredPrices) -> None:
+def _catalog(entry: SetEntry, loaded: EvalSet, entered: new_catalog.EnteredPrices) -> None:
     """The proposed catalog, what to know about it, and its publication."""
     cut = bool(st.session_state.get("make_catalog.cut", True))
     made = replays.new_catalog(entry, entered, cut)
@@ -202,8 +193,8 @@ def _publication(entry: SetEntry, loaded: EvalSet, made: InitialCatalog) -> None
     """Name it, then publish it and tune, or take the file where the actor may not publish."""
     left, right = st.columns([4, 3], vertical_alignment="bottom")
     name = left.text_input("Name", loaded.name, key="make_catalog.name", max_chars=120)
-    key = free_key(name, [one.key for one in cache.catalogs()])
-    text = named(made.text, name.strip() or key)
+    key = new_catalog.free_key(name, [one.key for one in cache.catalogs()])
+    text = new_catalog.named(made.text, name.strip() or key)
     if not identity.may(Action.PUBLISH):
         st.caption("Publishing needs the role publisher. Download the catalog and give it to one.")
         right.download_button(

@@ -13,16 +13,9 @@ from hydra_core.base.types import Catalog, IntArray
 from hydra_core.console import cache, replays, selectors, tables, widgets
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.eval_sets import contents, make_catalog, scoring
+from hydra_core.console.eval_sets import view_routing_help as figured
 from hydra_core.console.eval_sets.figures import spread_figure, upset_figure
 from hydra_core.console.eval_sets.measuring import AT_ONCE, measured
-from hydra_core.console.eval_sets.view_routing_help import (
-    ablation_table,
-    ablation_view,
-    auc_view,
-    difficulty_table,
-    difficulty_view,
-    upset_view,
-)
 from hydra_core.console.figures.intervals import intervals_figure
 from hydra_core.console.frame import BY_HAND, COLLECT, LEARNED, Head, link
 from hydra_core.console.tasks import Task
@@ -131,7 +124,7 @@ def who_solves(evalset: EvalSet, sweep: Sweep | None) -> None:
     """The upset plot, of all queries or of those that the router sends to one model."""
     sent = None if sweep is None else _sent_to(sweep)
     whole = replays.upset(evalset)
-    found = whole if sent is None else upset_view(evalset, sent)
+    found = whole if sent is None else figured.upset_view(evalset, sent)
     if found is None:
         st.info("No query has an outcome of every model, so there is no pattern to count.")
         return
@@ -196,10 +189,10 @@ def difficulty_by(evalset: EvalSet) -> None:
     if not found:
         st.info("No query has an outcome of every model.")
         return
-    frame = difficulty_table(found, languages=by == "language")
+    frame = figured.difficulty_table(found, languages=by == "language")
     shown = frame.head(24)
     widgets.figure(
-        intervals_figure(difficulty_view(shown), widgets.colors()),
+        intervals_figure(figured.difficulty_view(shown), widgets.colors()),
         "explore.difficulty",
         alt=f"Mean quality of the models and of the oracle by {by}",
     )
@@ -242,7 +235,7 @@ def predictability(entry: SetEntry, sweep: Sweep, task: Task | None) -> None:
         )
         return
     widgets.figure(
-        intervals_figure(auc_view(found), widgets.colors()),
+        intervals_figure(figured.auc_view(found), widgets.colors()),
         "explore.aucs",
         alt="How well success of each model is predicted from the text and from the scores",
     )
@@ -337,13 +330,13 @@ def readings_compared(entry: SetEntry, sweep: Sweep) -> None:
     if found is None:
         return
     widgets.figure(
-        intervals_figure(ablation_view(found), widgets.colors()),
+        intervals_figure(figured.ablation_view(found), widgets.colors()),
         "explore.ablations",
         alt="Quality retention of every way of reading against the predictor as it is",
     )
     column = st.column_config
     tables.kept(
-        ablation_table(found), "explore.ablations.table",
+        figured.ablation_table(found), "explore.ablations.table",
         columns={
             "reading": column.TextColumn("Reading"),
             "pearson": column.NumberColumn("Pearson", format="%.3f", help="Against the labels"),

@@ -12,16 +12,9 @@ from hydra_core.console.access import identity
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.demo import address, session
 from hydra_core.console.eval_sets import make_catalog, scoring
+from hydra_core.console.eval_sets import view as views
 from hydra_core.console.eval_sets.figures import outcomes_figure
 from hydra_core.console.eval_sets.scoring import LATER, later
-from hydra_core.console.eval_sets.view import (
-    NO_INTERVAL,
-    model_table,
-    outcomes_view,
-    query_table,
-    suspect_table,
-    with_requirements,
-)
 from hydra_core.console.frame import BY_HAND, go
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.changes import Earlier, EvalSetChanges, earlier
@@ -97,7 +90,7 @@ def _look(loaded: EvalSet) -> None:
 def _offer(loaded: EvalSet, found: Suspects) -> None:
     with st.container(border=True):
         st.markdown(f"**{literal(str(found))}.** Do they belong together?")
-        tables.kept(suspect_table(loaded, found), "eval_sets.suspects")
+        tables.kept(views.suspect_table(loaded, found), "eval_sets.suspects")
         if not found.vectors:
             st.caption("Texts were not compared by meaning. Score the set first for that.")
         with st.container(horizontal=True):
@@ -245,8 +238,8 @@ def show(entry: SetEntry) -> None:
         return
     scoring.scores(entry, loaded)
     dependence(entry, loaded)
-    table = model_table(loaded)
-    view = outcomes_view(loaded, table)
+    table = views.model_table(loaded)
+    view = views.outcomes_view(loaded, table)
     if view is not None:
         with st.container(border=True):
             widgets.figure(
@@ -259,7 +252,7 @@ def show(entry: SetEntry) -> None:
     else:
         tables.models(table)
         if table["low"].isna().any() and table["quality"].notna().any():
-            st.caption(NO_INTERVAL)
+            st.caption(views.NO_INTERVAL)
         tables.offer_downloads(table, "eval_sets.table.models")
 
 
@@ -272,9 +265,9 @@ def _queries(loaded: EvalSet) -> None:
         dimensions, scores = bundle.dimensions, load_scores(loaded, bundle.fingerprint)
     except HydraError as error:
         st.caption(f":material/info: No requirements to show: {literal(str(error))}")
-    tables.queries(query_table(loaded, dimensions, scores), loaded.n)
+    tables.queries(views.query_table(loaded, dimensions, scores), loaded.n)
     tables.offer_downloads(
-        lambda: with_requirements(loaded, dimensions, scores), "eval_sets.table.queries"
+        lambda: views.with_requirements(loaded, dimensions, scores), "eval_sets.table.queries"
     )
 
 

@@ -29,15 +29,7 @@ from hydra_core.console.inspect.figures import knob_rate_figure
 from hydra_core.console.numbers import percent
 from hydra_core.console.tasks import Task
 from hydra_core.console.widgets import colors, figure, literal, metric_row
-from hydra_core.lab.robustness import probe
-from hydra_core.lab.robustness.attack import (
-    Attacked,
-    Families,
-    load_probes,
-    other_wordings,
-    runs,
-    set_messages,
-)
+from hydra_core.lab.robustness import attack, probe
 from hydra_core.lab.robustness.findings import Exchange, Findings, RoutedAttacks
 from hydra_core.lab.robustness.probe import own_suffixes, suffix_lines
 from hydra_core.predictor.languages import detect
@@ -58,7 +50,7 @@ class Wanted:
     entry: SetEntry | None
     pasted: tuple[str, ...]
     most: int
-    own: Families
+    own: attack.Families
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -69,9 +61,9 @@ class Wanted:
         return ("attack", digest, str(self.most), made_of, cache.bundle().fingerprint)
 
     @property
-    def families(self) -> Families:
+    def families(self) -> attack.Families:
         """The families that come with the console, then the operator's."""
-        return {**load_probes(), **self.own}
+        return {**attack.load_probes(), **self.own}
 
     def messages(self) -> tuple[list[str], list[str]]:
         """Texts and language codes.
@@ -82,7 +74,7 @@ class Wanted:
         if self.entry is None:
             return list(self.pasted), [detect(text) for text in self.pasted]
         loaded = cache.evalset(self.entry)
-        return set_messages(loaded, self.most)
+        return attack.set_messages(loaded, self.most)
 
 
 def start(wanted: Wanted) -> Task:
@@ -93,16 +85,16 @@ def start(wanted: Wanted) -> Task:
     """
     texts, languages = wanted.messages()
     entry = wanted.entry
-    wordings = {} if entry is None else other_wordings(cache.evalset(entry))
+    wordings = {} if entry is None else attack.other_wordings(cache.evalset(entry))
     families, predictor = wanted.families, cache.predictor()
 
-    def work(task: Task) -> Attacked:
+    def work(task: Task) -> attack.Attacked:
         return probe.probed(predictor, texts, languages, families, task.step, wordings)
 
     return replays.tasks().start(wanted.key, work, owner=identity.actor().name)
 
 
-def routed(wanted: Wanted, found: Attacked, catalog: Catalog) -> RoutedAttacks:
+def routed(wanted: Wanted, found: attack.Attacked, catalog: Catalog) -> RoutedAttacks:
     """The attacked messages under a catalog's pool and rule.
 
     Raises:
@@ -113,7 +105,7 @@ def routed(wanted: Wanted, found: Attacked, catalog: Catalog) -> RoutedAttacks:
 
 
 @st.cache_resource(max_entries=6, show_spinner="Routing the attacked messages")
-def _routed(key: tuple[object, ...], _found: Attacked, _catalog: Catalog) -> RoutedAttacks:
+def _routed(key: tuple[object, ...], _found: attack.Attacked, _catalog: Catalog) -> RoutedAttacks:
     del key
     return probe.routed(_found, _catalog)
 
@@ -166,7 +158,7 @@ def wanted(entry: SetEntry | None) -> Wanted | None:
     return Wanted(None, lines, len(lines), own) if lines else None
 
 
-def _own() -> Families:
+def _own() -> attack.Families:
     """The operator's suffixes, typed or from a file."""
     with st.popover("Suffixes of your own", icon=":material/add:"):
         typed = st.text_area(
@@ -376,7 +368,7 @@ def run(entry: SetEntry, catalog: Catalog) -> None:
                 ":material/info: This set has no texts. Paste messages of your own, or open a set "
                 "with texts."
             )
-    if asked is not None and task is not None and isinstance(task.result, Attacked):
+    if asked is not None and task is not None and isinstance(task.result, attack.Attacked):
         result(asked, task.result, catalog)
     elif task is not None and running:
         widgets.waiting(task, "Scoring attacked messages", unit="messages")
@@ -413,10 +405,10 @@ def expected_s(key: tuple[str, ...], _asked: Wanted) -> float:
     began = time.perf_counter()
     predictor.predict(few)
     each = (time.perf_counter() - began) / len(few)
-    return 1.0 + each * runs(languages, languages, len(_asked.families)) / cores()
+    return 1.0 + each * attack.runs(languages, languages, len(_asked.families)) / cores()
 
 
-def result(asked: Wanted, found: Attacked, catalog: Catalog) -> None:
+def result(asked: Wanted, found: attack.Attacked, catalog: Catalog) -> None:
     """The knob, the answer, and one question at a time."""
     left, right = st.columns([7, 3], gap="medium")
     policy = inspect_state.policy_for(state.get().catalog, catalog)

@@ -11,14 +11,6 @@ from hydra_core.base.errors import MismatchError
 from hydra_core.base.types import BoolArray, Catalog, Rule
 from hydra_core.console import cache, selectors, tables
 from hydra_core.console.inspect import view
-from hydra_core.console.inspect.view import (
-    Answers,
-    Inspection,
-    MessageCosts,
-    counted_costs,
-    further_tokens,
-    predicted_costs,
-)
 from hydra_core.console.numbers import knob_text, policy_text
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.evalset import EvalSet
@@ -38,7 +30,7 @@ def other_rule(catalog: Catalog) -> Catalog | None:
     return replace(catalog, policy=replace(policy, rule=rule))
 
 
-def both(one: Inspection, other: Inspection) -> None:
+def both(one: view.Inspection, other: view.Inspection) -> None:
     """What each rule decides and why, the one in force first."""
     agree = one.decision.model == other.decision.model
     st.markdown(
@@ -54,7 +46,7 @@ def both(one: Inspection, other: Inspection) -> None:
             st.markdown(literal(shown.chosen.reason))
 
 
-def candidates(one: Inspection) -> None:
+def candidates(one: view.Inspection) -> None:
     """Every model with predicted success, cost and one sentence."""
     table, valued = view.value_table(one), one.decision.valuation
     assert valued is not None
@@ -83,7 +75,7 @@ def _basis(valued: Valuation) -> str:
     return literal(text)
 
 
-def neighbours(one: Inspection) -> None:
+def neighbours(one: view.Inspection) -> None:
     """The learned queries most like this message, and what the models achieved on them."""
     valued, model = one.decision.valuation, one.decision.model
     assert valued is not None
@@ -136,22 +128,24 @@ def _texts(valued: Valuation) -> dict[str, str]:
     return dict(zip(loaded.query_ids, loaded.texts.tolist(), strict=True))
 
 
-def message_costs(catalog: Catalog, predictor: Scorer, one: Inspection) -> MessageCosts | None:
+def message_costs(
+    catalog: Catalog, predictor: Scorer, one: view.Inspection
+) -> view.MessageCosts | None:
     """What the inspected message costs on each model; None where a link left its text out.
 
     Raises:
         HydraError: The outcome model or an eval set cannot be read.
     """
-    query, further = one.decision.query, further_tokens(one)
+    query, further = one.decision.query, view.further_tokens(one)
     valued = one.decision.valuation
     if valued is None and query is not None and query.text:
         valued = valuation(catalog, predictor, query)
     if valued is not None:
-        return predicted_costs(catalog, valued, further)
+        return view.predicted_costs(catalog, valued, further)
     if query is None or not query.text:
         return None
     counted = cache.token_counter().count(query.text)
-    return counted_costs(catalog, counted, further, mean_answers(catalog))
+    return view.counted_costs(catalog, counted, further, mean_answers(catalog))
 
 
 def valuation(catalog: Catalog, predictor: Scorer, query: Query) -> Valuation | None:
@@ -169,7 +163,7 @@ def valuation(catalog: Catalog, predictor: Scorer, query: Query) -> Valuation | 
         return None
 
 
-def mean_answers(catalog: Catalog) -> Answers:
+def mean_answers(catalog: Catalog) -> view.Answers:
     """From the eval set in use, else from the first that has tokens of these models."""
     pair, ids = selectors.current(), {model.id for model in catalog.models}
     sets = [*([pair[0]] if pair else []), *cache.evalsets()]
@@ -179,8 +173,8 @@ def mean_answers(catalog: Catalog) -> Answers:
         means = _means(cache.evalset(entry))
         known = {name: mean for name, mean in means.items() if name in ids}
         if known:
-            return Answers(known, entry.info.name)
-    return Answers({})
+            return view.Answers(known, entry.info.name)
+    return view.Answers({})
 
 
 @cache.cached(32)
