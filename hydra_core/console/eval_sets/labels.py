@@ -144,9 +144,9 @@ def set_aside(aside: Sequence[tuple[Message, str]]) -> None:
         column_config={"reason": column.TextColumn("Why", width="large"),
                        "messages": column.NumberColumn("Messages", width="small")},
     )  # fmt: skip
-    tables.kept(
-        frame.head(_ROWS), "labels.aside", rows=frame, height="content" if len(frame) < 9 else 360,
-        columns={
+    st.dataframe(
+        frame.head(_ROWS), hide_index=True, height="content" if len(frame) < 9 else 360,
+        column_config={
             "id": column.TextColumn("Message", width="small"),
             "language": column.TextColumn("Language", width="small"),
             "tier": column.TextColumn("Tier", width="small"),
@@ -155,6 +155,7 @@ def set_aside(aside: Sequence[tuple[Message, str]]) -> None:
     )  # fmt: skip
     if len(frame) > _ROWS:
         st.caption(f"Shown: the first {_ROWS:,} of {len(frame):,}. The download has all rows.")
+    tables.offer_downloads(frame, "labels.aside")
 
 
 def steps(found: Sequence[views.Step]) -> None:
