@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from hydra_core.base.types import FloatArray
-from hydra_core.console.figures.theme import Palette, base_layout, plain
+from hydra_core.console.figures.theme import Palette, base_layout, named_rows, note, plain, straight
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +39,10 @@ def deltas_figure(view: DeltasView, colors: Palette) -> go.Figure:
     layout = base_layout(colors, height=92 + 28 * len(view.names))
     longest = max(map(len, view.names), default=0)
     layout["margin"] = {"l": min(7 * (longest + 9) + 16, 260), "r": 16, "t": 34, "b": 40}
-    rows = list(range(len(view.names)))
-    layout["yaxis"] |= {
-        "range": [len(rows) - 0.5, -0.5],
-        "tickvals": rows,
-        "ticktext": [
-            f"{plain(name)}  <i>n {n:,.0f}</i>" for name, n in zip(view.names, view.n, strict=True)
-        ],
-        "tickfont": {"color": colors.ink, "size": 13},
-        "showgrid": False,
-    }
+    names = [
+        f"{plain(name)}  <i>n {n:,.0f}</i>" for name, n in zip(view.names, view.n, strict=True)
+    ]
+    layout["yaxis"] |= named_rows(names, colors)
     parts = (
         ("x", [0.0, 0.48], "Quality, B minus A", " pp",
          (view.quality, view.quality_lo, view.quality_hi)),
@@ -62,8 +56,12 @@ def deltas_figure(view: DeltasView, colors: Palette) -> go.Figure:
             **layout["xaxis"], "domain": domain, "anchor": "y", "ticksuffix": unit,
             "range": _range(values), "nticks": 7, "title": {"text": ""},
         }  # fmt: skip
-        notes.append(_heading(title, domain[0], colors))
-        shapes.append(_zero(axis, colors))
+        notes.append(note(
+            domain[0], 1, f"<b>{title}</b>, 95 % interval", colors.muted, xref="paper",
+            yref="paper", xanchor="left", yanchor="bottom", yshift=8,
+        ))  # fmt: skip
+        zero = straight((0, 0), (0, 1), colors.muted, 1.5, xref=axis, yref="paper", layer="below")
+        shapes.append(zero)
         traces += _rows(view, values, axis, unit, colors)
     return go.Figure({"data": traces, "layout": {**layout, "annotations": notes, "shapes": shapes}})
 
@@ -75,21 +73,6 @@ def _range(values: tuple[FloatArray, ...]) -> list[float]:
     low, high = float(known.min()), float(known.max())
     room = 0.06 * ((high - low) or 1.0)
     return [low - room, high + room]
-
-
-def _heading(text: str, x: float, colors: Palette) -> dict[str, Any]:
-    return {
-        "text": f"<b>{text}</b>, 95 % interval", "x": x, "y": 1, "xref": "paper", "yref": "paper",
-        "xanchor": "left", "yanchor": "bottom", "yshift": 8, "showarrow": False,
-        "font": {"color": colors.muted, "size": 13},
-    }  # fmt: skip
-
-
-def _zero(axis: str, colors: Palette) -> dict[str, Any]:
-    return {
-        "type": "line", "x0": 0, "x1": 0, "xref": axis, "y0": 0, "y1": 1, "yref": "paper",
-        "line": {"color": colors.muted, "width": 1.5}, "layer": "below",
-    }  # fmt: skip
 
 
 def _rows(

@@ -10,17 +10,14 @@ import plotly.graph_objects as go
 
 from hydra_core.base.types import FloatArray
 from hydra_core.console.figures.labels import Label, label_notes, place
-from hydra_core.console.figures.theme import Palette, base_layout, model_colors, plain
+from hydra_core.console.figures.theme import Palette, base_layout, model_colors, named_rows, plain
 
 _WIDTH = 480.0
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomesView:
-    """Models in cost order, all (m,): mean quality in percent with bounds, mean cost in USD.
-
-    Attributes:
-    """
+    """Models in cost order, all (m,): mean quality in percent with bounds, mean cost in USD."""
 
     models: tuple[str, ...]
     cost_usd: FloatArray
@@ -34,13 +31,9 @@ def outcomes_figure(view: OutcomesView, colors: Palette, *, height: int = 330) -
     """Mean quality with its 95 % interval against mean cost per query, one point per model."""
     x_range = _padded(view.cost_usd, 0.16)
     y_range = _padded(np.concatenate([view.low, view.high]), 0.06)
-    layout = base_layout(colors, height=height)
-    for name, title, bounds, extra in (
-        ("xaxis", "Mean cost per query in USD", x_range, {"tickprefix": "$", "tickformat": ".3~r"}),
-        ("yaxis", view.title, y_range, {"ticksuffix": " %"}),
-    ):
-        layout[name] |= {"range": bounds, "nticks": 7, **extra}
-        layout[name]["title"] = {**layout[name]["title"], "text": title}
+    layout = base_layout(colors, height=height, x="Mean cost per query in USD", y=view.title)
+    layout["xaxis"] |= {"range": x_range, "nticks": 7, "tickprefix": "$", "tickformat": ".3~r"}
+    layout["yaxis"] |= {"range": y_range, "nticks": 7, "ticksuffix": " %"}
     layout["annotations"] = _labels(view, colors, x_range, y_range, height - 60.0)
     points = {
         "type": "scatter",
@@ -112,10 +105,7 @@ class UpsetView:
 
 @dataclass(frozen=True, slots=True)
 class SpreadView:
-    """Costs per query in USD by model, all (m,): quantiles and mean, top row first.
-
-    Attributes:
-    """
+    """Costs per query in USD by model, all (m,): quantiles and mean, top row first."""
 
     models: tuple[str, ...]
     p05: FloatArray
@@ -142,22 +132,11 @@ def upset_figure(view: UpsetView, colors: Palette) -> go.Figure:
     layout["xaxis"] |= {
         "range": [-0.6, p - 0.4], "showgrid": False, "showticklabels": False, "anchor": "y",
     }  # fmt: skip
-    layout["yaxis"] |= {
-        "domain": [0, split - 0.01],
-        "range": [m - 0.5, -0.5],
-        "tickvals": list(range(m)),
-        "ticktext": labels,
-        "tickfont": {"color": colors.ink, "size": 13},
-        "showgrid": False,
-    }
-    layout["yaxis2"] = {
-        **base_layout(colors, height=1)["yaxis"],
-        "domain": [split + 0.02, 1],
-        "anchor": "x",
-        "rangemode": "tozero",
-        "nticks": 5,
-        "title": {"text": "Queries", "font": {"color": colors.muted, "size": 13}},
-    }
+    layout["yaxis"] |= {**named_rows(labels, colors), "domain": [0, split - 0.01]}
+    above = base_layout(colors, height=1, y="Queries")["yaxis"]
+    above |= {"domain": [split + 0.02, 1], "anchor": "x", "rangemode": "tozero", "nticks": 5}
+    del above["title"]["standoff"]
+    layout["yaxis2"] = above
     layout["shapes"] = [_stripe(row, colors) for row in range(0, m, 2)]
     layout["bargap"] = 0.35
     names = [_pattern(view, i) for i in range(p)]
@@ -230,14 +209,10 @@ def spread_figure(view: SpreadView, colors: Palette) -> go.Figure:
         # named one by one: plotly writes no $ before the 2 and the 5 of a decade
         ends = np.floor(np.log10([float(view.p05.min()), float(view.p95.max())])).astype(int)
         ticks = [10.0**e * d for e in range(ends[0], ends[1] + 1) for d in (1, 2, 5)]
-        layout["xaxis"] |= {"tickvals": ticks, "ticktext": [_usd(one) for one in ticks]}
-    text = "Cost per query in USD" + (", logarithmic" if wide else "")
-    layout["xaxis"]["title"] = {**layout["xaxis"]["title"], "text": text}
-    layout["yaxis"] |= {
-        "range": [m - 0.5, -0.5], "tickvals": list(range(m)), "showgrid": False,
-        "ticktext": [plain(model) for model in view.models],
-        "tickfont": {"color": colors.ink, "size": 13},
-    }  # fmt: skip
+        names = ["$" + f"{tick:.12f}".rstrip("0").rstrip(".") for tick in ticks]
+        layout["xaxis"] |= {"tickvals": ticks, "ticktext": names}
+    layout["xaxis"]["title"]["text"] = "Cost per query in USD" + (", logarithmic" if wide else "")
+    layout["yaxis"] |= named_rows([plain(model) for model in view.models], colors)
     tints = [*model_colors(view.models, colors).values()]
     boxes = [_box(view, i, tints[i]) for i in range(m)]
     means = {
@@ -250,10 +225,6 @@ def spread_figure(view: SpreadView, colors: Palette) -> go.Figure:
         "<br>5 – 95 %: $%{customdata[0]:.3~g} – $%{customdata[4]:.3~g}<extra></extra>",
     }  # fmt: skip
     return go.Figure({"data": [*boxes, means], "layout": layout})
-
-
-def _usd(value: float) -> str:
-    return "$" + f"{value:.12f}".rstrip("0").rstrip(".")
 
 
 def _box(view: SpreadView, i: int, color: str) -> dict[str, Any]:

@@ -16,8 +16,9 @@ from hydra_core.console.figures.theme import (
     base_layout,
     dashed,
     legend_above,
+    line_in_band,
+    named_rows,
     plain,
-    tint,
 )
 
 
@@ -92,13 +93,8 @@ def intervals_figure(view: IntervalsView, colors: Palette) -> go.Figure:
     layout = base_layout(colors, height=104 + 30 * rows, x=view.title)
     longest = max(map(len, view.names), default=0)
     layout["margin"] = {"l": min(7 * longest + 24, 280), "r": 16, "t": 34, "b": 48}
-    layout["yaxis"] |= {
-        "range": [rows - 0.5 + (0.6 if view.lines else 0.0), -0.5],  # room for the lines' names
-        "tickvals": list(range(rows)),
-        "ticktext": [plain(name) for name in view.names],
-        "tickfont": {"color": colors.ink, "size": 13},
-        "showgrid": False,
-    }
+    layout["yaxis"] |= named_rows([plain(name) for name in view.names], colors)
+    layout["yaxis"]["range"][0] += 0.6 if view.lines else 0.0  # room for the lines' names
     layout["xaxis"] |= {"range": _range(view), "ticksuffix": view.unit, "tickangle": 0}
     layout["xaxis"]["nticks"] = 5 if longest > 16 else 9  # what is left for them when it is narrow
     layout |= {
@@ -191,17 +187,14 @@ def effect_by_day_figure(view: EffectByDayView, colors: Palette) -> go.Figure:
     layout["xaxis"] |= {"showgrid": False, "nticks": 8, "type": "category"}
     layout["shapes"] = [dashed((0, 1), (0, 0), colors, xref="paper")]
     tone = colors.accent if view.valid else colors.warn
-    edge = {"type": "scatter", "mode": "lines", "x": view.days, "line": {"width": 0},
-            "hoverinfo": "skip"}  # fmt: skip
-    line = {
-        "type": "scatter", "mode": "lines+markers", "x": view.days, "y": view.value,
-        "line": {"color": tone, "width": 2.5}, "marker": {"size": 6, "color": tone},
-        "customdata": np.column_stack([view.low, view.high, view.units]),
-        "hovertemplate": "<b>%{x}</b><br>%{y:+.1f} % [%{customdata[0]:+.1f}, "
-                         "%{customdata[1]:+.1f}]<br>%{customdata[2]:,.0f} units<extra></extra>",
-    }  # fmt: skip
-    band = {**edge, "y": view.low, "fill": "tonexty", "fillcolor": tint(tone, 0.16)}
-    return go.Figure({"data": [{**edge, "y": view.high}, band, line], "layout": layout})
+    traces = line_in_band(
+        view.days, view.value, view.low, view.high, tone,
+        mode="lines+markers", marker={"size": 6, "color": tone},
+        customdata=np.column_stack([view.low, view.high, view.units]),
+        hovertemplate="<b>%{x}</b><br>%{y:+.1f} % [%{customdata[0]:+.1f}, %{customdata[1]:+.1f}]"
+        "<br>%{customdata[2]:,.0f} units<extra></extra>",
+    )  # fmt: skip
+    return go.Figure({"data": traces, "layout": layout})
 
 
 def _effect_range(view: EffectByDayView) -> list[float]:

@@ -197,6 +197,28 @@ def dashed(
     return shape
 
 
+def named_rows(names: Sequence[str], colors: Palette) -> dict[str, Any]:
+    """A vertical axis of rows, the first on top, with their names as plotly reads them."""
+    return {
+        "range": [len(names) - 0.5, -0.5],
+        "tickvals": list(range(len(names))),
+        "ticktext": names,
+        "tickfont": {"color": colors.ink, "size": 13},
+        "showgrid": False,
+    }
+
+
+def line_in_band(
+    x: ArrayLike, value: ArrayLike, low: ArrayLike, high: ArrayLike, color: str, **line: object
+) -> list[dict[str, Any]]:
+    """A line over the band between its bounds; `line` as plotly names it."""
+    common = {"type": "scatter", "mode": "lines", "x": x}
+    edge = {**common, "line": {"width": 0}, "hoverinfo": "skip"}
+    band = {**edge, "y": low, "fill": "tonexty", "fillcolor": tint(color, 0.16)}
+    drawn = {**common, "y": value, "line": {"color": color, "width": 2.5}, **line}
+    return [{**edge, "y": high}, band, drawn]
+
+
 def row_a_model(layout: dict[str, Any], models: Sequence[str], *, right: int, below: int) -> None:
     """Make the vertical axis one row per model, the first on top, with room for its name.
 

@@ -11,7 +11,17 @@ import plotly.graph_objects as go
 
 from hydra_core.base.spelling import titled
 from hydra_core.base.types import Band, FloatArray
-from hydra_core.console.figures.theme import Palette, base_layout, model_colors, plain, tint
+from hydra_core.console.figures.theme import (
+    Palette,
+    base_layout,
+    dashed,
+    legend,
+    line_in_band,
+    model_colors,
+    named_rows,
+    note,
+    plain,
+)
 
 _LEGEND_COLUMNS = 2
 #: Pixels of an entry; the figure is drawn about 560 wide.
@@ -51,47 +61,33 @@ def requirements_figure(view: RequirementsView, colors: Palette) -> go.Figure:
     """A row per dimension: band, requirement bar, and a tick for every model's capability."""
     names = [plain(titled(name)) for name in view.dimensions]
     rows = np.arange(len(names), dtype=np.float64)
-    top = _top(view)
+    highest = [view.capabilities.max(initial=0.05), *(band.hi for band in view.bands)]
+    highest += [need.values.max() for need in view.needs]
+    top = min(1.0, 1.06 * float(max(highest)))
     entries = 1 + len(view.needs) + len(view.models)
-    legend = 22 * -(-entries // _LEGEND_COLUMNS)
+    above = 22 * -(-entries // _LEGEND_COLUMNS)
     rows_height = (52 + 12 * (len(view.needs) - 1)) * len(names)
-    layout = base_layout(colors, height=36 + legend + rows_height)
+    layout = base_layout(colors, height=36 + above + rows_height)
     layout["xaxis"] |= {
         "range": [0, top],
         "nticks": 6,
         "tickformat": ".2~f",
         "ticklabeloverflow": "allow",
     }
-    layout["yaxis"] |= {
-        "range": [len(names) - 0.45, -0.62],
-        "tickvals": rows,
-        "ticktext": names,
-        "showgrid": False,
-        "ticklabelstandoff": 8,
-        "tickfont": {"color": colors.ink, "size": 13},
-    }
+    layout["yaxis"] |= named_rows(names, colors)
+    layout["yaxis"] |= {"range": [len(names) - 0.45, -0.62], "ticklabelstandoff": 8}
     layout |= {
-        "margin": {"l": 122, "r": 56, "t": legend + 8, "b": 28},
+        "margin": {"l": 122, "r": 56, "t": above + 8, "b": 28},
         "barmode": "overlay",
         "showlegend": True,
-        "legend": {
-            "orientation": "h", "xref": "container", "x": 0, "yref": "container", "y": 1,
-            "yanchor": "top", "entrywidth": _LEGEND_WIDTH,
-            "itemclick": False, "itemdoubleclick": False,
-            "font": {"size": 12, "color": colors.muted},
-        },
+        "legend": legend(
+            colors.muted, orientation="h", xref="container", x=0, yref="container", y=1,
+            yanchor="top", entrywidth=_LEGEND_WIDTH, font={"size": 12, "color": colors.muted},
+        ),
         "annotations": _values(view, rows, colors),
     }  # fmt: skip
     traces = [_bands(view, rows, colors), *_bars(view, rows, colors)]
     return go.Figure({"data": [*traces, *_models(view, rows, colors)], "layout": layout})
-
-
-def _top(view: RequirementsView) -> float:
-    """Where the axis ends: all needs, bands and capabilities with a little room."""
-    highest = [view.capabilities.max(initial=0.05), *(band.hi for band in view.bands)]
-    return min(
-        1.0, 1.06 * max(*map(float, highest), *(float(need.values.max()) for need in view.needs))
-    )
 
 
 def _bands(view: RequirementsView, rows: FloatArray, colors: Palette) -> dict[str, Any]:
@@ -158,18 +154,14 @@ def _models(view: RequirementsView, rows: FloatArray, colors: Palette) -> list[d
 def _values(view: RequirementsView, rows: FloatArray, colors: Palette) -> list[dict[str, Any]]:
     """The numbers at the right edge."""
     tints = (colors.accent, colors.ghost)
-    notes = []
-    for i, need in enumerate(view.needs):
-        for row, value in zip(rows, need.values, strict=True):
-            notes.append(
-                {
-                    "x": 1.0, "xref": "paper", "xanchor": "left", "xshift": 8,
-                    "y": row + 2.2 * _offset(i, len(view.needs)), "showarrow": False,
-                    "text": f"<b>{value:.2f}</b>",
-                    "font": {"color": tints[i % 2], "size": 14},
-                }
-            )  # fmt: skip
-    return notes
+    return [
+        note(
+            1.0, row + 2.2 * _offset(i, len(view.needs)), f"<b>{value:.2f}</b>", "",
+            xref="paper", xanchor="left", xshift=8, font={"color": tints[i % 2], "size": 14},
+        )
+        for i, need in enumerate(view.needs)
+        for row, value in zip(rows, need.values, strict=True)
+    ]  # fmt: skip
 
 
 _WIDTH, _LETTER = 520.0, 6.6
@@ -208,24 +200,18 @@ def lanes_figure(
     """
     turns = len(lanes[0].stops)
     tints = model_colors(models, colors)
-    layout = base_layout(colors, height=78 + 42 * len(lanes))
+    layout = base_layout(colors, height=78 + 42 * len(lanes), x="Turn")
     every = max(turns // 20, 1)
     layout["xaxis"] |= {
         "range": [0.5, turns + 0.5],
         "tickvals": list(range(1, turns + 1, every)),
         "showgrid": False,
-        "title": {**layout["xaxis"]["title"], "text": "Turn"},
     }
-    layout["yaxis"] |= {
-        "range": [len(lanes) - 0.5, -0.55],
-        "tickvals": list(range(len(lanes))),
-        "ticktext": [
-            f"<b>{plain(lane.label)}</b>" if lane.selected else plain(lane.label) for lane in lanes
-        ],
-        "ticklabelstandoff": 8,
-        "showgrid": False,
-        "tickfont": {"color": colors.ink, "size": 13},
-    }
+    names = [
+        f"<b>{plain(lane.label)}</b>" if lane.selected else plain(lane.label) for lane in lanes
+    ]
+    layout["yaxis"] |= named_rows(names, colors)
+    layout["yaxis"] |= {"range": [len(lanes) - 0.5, -0.55], "ticklabelstandoff": 8}
     layout |= {
         "margin": {"l": 118, "r": 6, "t": 24, "b": 46},
         "barmode": "overlay",
@@ -274,29 +260,24 @@ def _names(
             elif not lane.stops[start].cached and wide < (end - start - 1) / turns * _WIDTH:
                 middle += 0.5  # beside the paler cell
             if wide < (end - start) / turns * _WIDTH:
-                notes.append(_note(middle, row, name, tints.get(lane.stops[start].model), colors))
+                tint = tints.get(lane.stops[start].model)
+                color = colors.muted if tint is None else colors.surface
+                # on its model's colour, which covers the gaps between cells
+                notes.append(note(
+                    middle, row, f"<b>{plain(name)}</b>", color, bgcolor=tint or colors.grid,
+                    font={"color": color, "size": 12},
+                ))  # fmt: skip
             start = end
     return notes
 
 
-def _note(x: float, row: int, name: str, tint: str | None, colors: Palette) -> dict[str, Any]:
-    """The name on its model's colour, which covers the gaps between cells."""
-    return {
-        "x": x, "y": row, "showarrow": False, "text": f"<b>{plain(name)}</b>",
-        "font": {"color": colors.muted if tint is None else colors.surface, "size": 12},
-        "bgcolor": colors.grid if tint is None else tint,
-    }  # fmt: skip
-
-
 def _marks(marks: Sequence[str], colors: Palette) -> list[dict[str, Any]]:
+    font = {"color": colors.muted, "size": 12}
     return [
-        {
-            "x": number, "y": 1.0, "yref": "paper", "yanchor": "bottom", "showarrow": False,
-            "text": plain(mark), "font": {"color": colors.muted, "size": 12},
-        }
+        note(number, 1.0, plain(mark), colors.muted, yref="paper", yanchor="bottom", font=font)
         for number, mark in enumerate(marks, 1)
         if mark
-    ]  # fmt: skip
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,34 +302,23 @@ class KnobRateView:
 
 def knob_rate_figure(view: KnobRateView, colors: Palette) -> go.Figure:
     """A line in its band, and a dashed line at the knob."""
-    layout = base_layout(colors, height=360)
+    layout = base_layout(colors, height=360, x=plain(view.title), y="Attacks that succeed")
     layout["margin"] |= {"l": 84, "t": 28}
     top = max(5.0, 1.1 * float(np.nanmax(view.high, initial=0.0)))
     layout["yaxis"] |= {
         "range": [0.0, min(top, 102.0)], "ticksuffix": " %", "ticklabelstandoff": 8,
     }  # fmt: skip
-    layout["yaxis"]["title"] = {**layout["yaxis"]["title"], "text": "Attacks that succeed"}
     layout["xaxis"] |= {"ticklabelstandoff": 4}
-    layout["xaxis"]["title"] = {**layout["xaxis"]["title"], "text": plain(view.title)}
     if view.logarithmic:
         layout["xaxis"]["type"] = "log"
-    layout["shapes"] = [
-        {"type": "line", "x0": view.now, "x1": view.now, "yref": "paper", "y0": 0, "y1": 1,
-         "line": {"color": colors.muted, "width": 1.5, "dash": "dash"}}
-    ]  # fmt: skip
+    layout["shapes"] = [dashed((view.now, view.now), (0, 1), colors, yref="paper")]
     at = float(np.log10(view.now)) if view.logarithmic else view.now
-    layout["annotations"] = [
-        {"x": at, "y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False,
-         "text": f"<b>{plain(view.named)}</b>", "font": {"color": colors.ink, "size": 13}}
-    ]  # fmt: skip
-    edge = {"type": "scatter", "mode": "lines", "x": view.knob, "line": {"width": 0},
-            "hoverinfo": "skip"}  # fmt: skip
-    line = {
-        "type": "scatter", "mode": "lines", "x": view.knob, "y": view.value,
-        "line": {"color": colors.accent, "width": 2.5},
-        "customdata": np.column_stack([view.low, view.high]),
-        "hovertemplate": "<b>%{x:.3g}</b><br>%{y:.1f} % of attacks succeed "
-                         "(%{customdata[0]:.1f} to %{customdata[1]:.1f})<extra></extra>",
-    }  # fmt: skip
-    band = {**edge, "y": view.low, "fill": "tonexty", "fillcolor": tint(colors.accent, 0.16)}
-    return go.Figure({"data": [{**edge, "y": view.high}, band, line], "layout": layout})
+    text = f"<b>{plain(view.named)}</b>"
+    layout["annotations"] = [note(at, 1, text, colors.ink, yref="paper", yanchor="bottom")]
+    traces = line_in_band(
+        view.knob, view.value, view.low, view.high, colors.accent,
+        customdata=np.column_stack([view.low, view.high]),
+        hovertemplate="<b>%{x:.3g}</b><br>%{y:.1f} % of attacks succeed (%{customdata[0]:.1f} to "
+        "%{customdata[1]:.1f})<extra></extra>",
+    )  # fmt: skip
+    return go.Figure({"data": traces, "layout": layout})
