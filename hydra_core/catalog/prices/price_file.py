@@ -122,7 +122,7 @@ def parse_listed(
         if len({hit.price for hit in hits}) > 1:
             problems.append(_several(model, hits))
         elif hits:
-            found[model] = _from_list(hits[0], as_of)
+            found[model] = _from_list(hits[0])
         elif wanted != model:
             problems.append(Problem(model, f"the list has no entry {wanted!r}", "look at its ids"))
     if problems:
@@ -140,8 +140,8 @@ def _several(model: str, hits: Sequence[PriceQuote]) -> Problem:
     return Problem(model, f"is listed at several prices ({'; '.join(prices)}{more})", remedy)
 
 
-def _from_list(quote: PriceQuote, as_of: date) -> GivenPrice:
-    return GivenPrice(quote.price, as_of, f"{quote.source.value}: {quote.entry}", quote)
+def _from_list(quote: PriceQuote) -> GivenPrice:
+    return GivenPrice(quote.price, quote.as_of, f"{quote.source.value}: {quote.entry}", quote)
 
 
 def near_entries(models: Sequence[str], quotes: Iterable[PriceQuote]) -> dict[str, PriceQuote]:

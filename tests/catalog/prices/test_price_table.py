@@ -67,6 +67,7 @@ def test_a_row_gives_a_model_its_price_day_and_provider():
     text = "model,provider,input,output,date\na,acme,1,2,2026-05-04\n"
     given = prices_of_text(text, "p.csv", ["a"], DAY)["a"]
     assert (given.listed.provider, given.listed.as_of) == ("acme", date(2026, 5, 4))
+    assert given.day == date(2026, 5, 4)
 
 
 def test_a_name_spelled_otherwise_is_proposed_and_not_taken():
