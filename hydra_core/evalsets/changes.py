@@ -14,19 +14,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import pandas as pd
 
 from hydra_core.base.digests import file_sha256
-from hydra_core.base.errors import EvalSetError, Problem, StoreError
+from hydra_core.base.errors import EvalSetError, StoreError
 from hydra_core.base.types import Progress
 from hydra_core.evalsets.evalset import EvalSet, load_evalset
 from hydra_core.evalsets.folders import replace_folder
 from hydra_core.evalsets.format import MANIFEST
 from hydra_core.evalsets.score_files import score_path
-from hydra_core.evalsets.scoring import CHUNK, ScoringPredictor, score_evalset
+from hydra_core.evalsets.scoring import CHUNK, score_evalset
 from hydra_core.store import Action, Actor, Store, require
+
+if TYPE_CHECKING:
+    from hydra_core.predictor.onnx_predictor import Predictor
 
 T = TypeVar("T")
 _EARLIER: Final = ".earlier"
@@ -101,7 +104,7 @@ class EvalSetChanges:
     def score(
         self,
         evalset: EvalSet,
-        predictor: ScoringPredictor,
+        predictor: Predictor,
         progress: Progress | None = None,
         chunk: int = CHUNK,
     ) -> pd.DataFrame:
@@ -136,7 +139,10 @@ class EvalSetChanges:
         """
         require(self.actor, Action.DELETE)
         with _alone(path.parent):
-            before, kept = _existing_digest(path), self._keep(path)
+            before = _digest(path)
+            if not before:
+                raise EvalSetError.of(str(path), "is no eval set", "reload the page")
+            kept = self._keep(path)
             _take_away(path)
             self._record(Action.DELETE, f"eval set {path.name} removed", before, "", path, kept)
             self._drop_oldest(path)
@@ -165,8 +171,8 @@ class EvalSetChanges:
         try:
             replace_folder(kept, lambda folder: _link_all(path, folder), replace=False)
         except OSError as error:
-            problem = Problem("", f"cannot be kept: {error}", "nothing was changed")
-            raise EvalSetError(str(path), [problem]) from error
+            message = f"cannot be kept: {error}"
+            raise EvalSetError.of(str(path), message, "nothing was changed") from error
         return Earlier(kept, path.name, until)
 
     def _record(
@@ -197,8 +203,8 @@ def _alone(root: Path) -> Iterator[None]:
         root.mkdir(parents=True, exist_ok=True)
         held = os.open(root, os.O_RDONLY)
     except OSError as error:
-        problem = Problem("", f"cannot be opened: {error.strerror}", "nothing was changed")
-        raise EvalSetError(str(root), [problem]) from error
+        message = f"cannot be opened: {error.strerror}"
+        raise EvalSetError.of(str(root), message, "nothing was changed") from error
     try:
         fcntl.flock(held, fcntl.LOCK_EX)  # a killed process lets go
         yield
@@ -210,8 +216,8 @@ def _take_away(path: Path) -> None:
     try:
         path.unlink() if path.is_symlink() else shutil.rmtree(path)
     except OSError as error:
-        problem = Problem("", f"cannot be removed: {error}", "bring its kept state back")
-        raise EvalSetError(str(path), [problem]) from error
+        message = f"cannot be removed: {error}"
+        raise EvalSetError.of(str(path), message, "bring its kept state back") from error
 
 
 def _digest(path: Path) -> str:
@@ -221,13 +227,6 @@ def _digest(path: Path) -> str:
 
 def _sha256(file: Path) -> str:
     return file_sha256(file) if file.is_file() else ""
-
-
-def _existing_digest(path: Path) -> str:
-    found = _digest(path)
-    if not found:
-        raise EvalSetError.of(str(path), "is no eval set", "reload the page")
-    return found
 
 
 def _link_all(source: Path, target: Path) -> None:

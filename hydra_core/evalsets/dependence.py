@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,8 @@ from hydra_core.base.types import IntArray
 ACCEPTED, DECLINED, NONE_FOUND = "accepted", "declined", "none found"
 _ANSWERS = (ACCEPTED, DECLINED, NONE_FOUND)
 
+#: Row numbers of the two ends of every link.
+Pairs = tuple[IntArray, IntArray]
 #: The columns of a query table that declare rows to belong together.
 CLUSTER, CONVERSATION = "cluster", "conversation_id"
 
@@ -24,33 +27,37 @@ def cluster_numbers(queries: pd.DataFrame) -> IntArray | None:
     None where no row has either. Everything that counts or resamples whole clusters reads this.
     """
     n = len(queries)
-    columns = [queries[name] for name in (CLUSTER, CONVERSATION) if name in queries.columns]
-    codes = [pd.factorize(column)[0] for column in columns if column.notna().any()]
-    if not codes:
+    named = [queries[name] for name in (CLUSTER, CONVERSATION) if name in queries.columns]
+    columns = [column for column in named if column.notna().any()]
+    if not columns:
         return None
-    if len(codes) == 1:
-        numbers = np.where(codes[0] < 0, n + np.arange(n), codes[0])
+    if len(columns) == 1:
+        codes = pd.factorize(columns[0])[0]
+        numbers = np.where(codes < 0, n + np.arange(n), codes)
     else:
-        numbers = _joined(codes, n)
+        numbers = joined(map(same_key, columns), n)
     clusters: IntArray = pd.factorize(numbers)[0]
     return clusters
 
 
-def _joined(codes: list[IntArray], n: int) -> IntArray:
-    """(n,) number of the connected component of each row; a code of -1 joins nothing."""
+def same_key(keys: pd.Series) -> Pairs:
+    """Every row with its key's first row; rows without a key stand alone."""
+    codes = pd.factorize(keys)[0]
+    rows = np.flatnonzero(codes >= 0)
+    first = np.full(codes.max(initial=-1) + 1, -1)
+    first[codes[rows[::-1]]] = rows[::-1]
+    return rows, first[codes[rows]]
+
+
+def joined(links: Iterable[Pairs], n: int) -> IntArray:
+    """(n,) number of the connected component of each row."""
     from scipy.sparse import coo_matrix  # slow to import, and few sets have both columns
     from scipy.sparse.csgraph import connected_components
 
-    rows, groups, size = [], [], n
-    for one in codes:
-        stated = np.flatnonzero(one >= 0)
-        rows.append(stated)
-        groups.append(size + one[stated])
-        size += int(one.max()) + 1
-    left, right = np.concatenate(rows), np.concatenate(groups)
-    graph = coo_matrix((np.ones(left.size, dtype=bool), (left, right)), shape=(size, size))
-    numbers: IntArray = connected_components(graph, directed=False)[1][:n]
-    return numbers
+    left, right = (np.concatenate(ends) for ends in zip(*links, strict=True))
+    graph = coo_matrix((np.ones(left.size, dtype=bool), (left, right)), shape=(n, n))
+    labels: IntArray = connected_components(graph, directed=False)[1].astype(np.intp)
+    return labels
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,17 +9,17 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Final, Protocol
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from hydra_core.base.errors import EvalSetError
-from hydra_core.base.types import Float32Array, FloatArray, Progress
+from hydra_core.base.types import FloatArray, Progress
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.evalsets.score_files import (
     TextFacts,
@@ -34,62 +34,16 @@ from hydra_core.evalsets.score_files import (
 )
 from hydra_core.predictor.signals import COUNTS, surface_counts
 
+if TYPE_CHECKING:
+    from hydra_core.predictor.bundle import Bundle
+    from hydra_core.predictor.onnx_predictor import Predictor
+
 #: Queries between two writes to disk.
 CHUNK: Final = 256
 _Rows = npt.NDArray[np.void]
 
 
-class _Scored(Protocol):
-    @property
-    def requirements(self) -> FloatArray:
-        """(n, K) in [0, 1]."""
-        ...
-
-    @property
-    def vectors(self) -> Float32Array | None:
-        """(n, d) text vectors, None from a bundle without."""
-        ...
-
-
-class _BundleFacts(Protocol):
-    @property
-    def fingerprint(self) -> str:
-        """What identifies the bundle."""
-        ...
-
-    @property
-    def dimensions(self) -> tuple[str, ...]:
-        """(K,) names."""
-        ...
-
-    @property
-    def vectors(self) -> int:
-        """Width of a text vector, 0 for none."""
-        ...
-
-
-class ScoringPredictor(Protocol):
-    """What scoring needs of a predictor."""
-
-    @property
-    def bundle(self) -> _BundleFacts:
-        """The bundle's fingerprint, dimensions and width of vectors."""
-        ...
-
-    def predict_batches(
-        self,
-        texts: Sequence[str],
-        batch_size: int = ...,
-        progress: Progress | None = None,
-        turns: Sequence[int] | None = None,
-        *,
-        contexts: Sequence[str] | None = None,
-    ) -> _Scored:
-        """Scores of many messages."""
-        ...
-
-
-def is_scored(evalset: EvalSet, bundle: _BundleFacts) -> FloatArray | None:
+def is_scored(evalset: EvalSet, bundle: Bundle) -> FloatArray | None:
     """(n, K) scores, where all that this bundle gives lies in the folder already, else None.
 
     A set without texts counts as scored by what was shipped with it.
@@ -112,7 +66,7 @@ def is_scored(evalset: EvalSet, bundle: _BundleFacts) -> FloatArray | None:
 
 def score_evalset(
     evalset: EvalSet,
-    predictor: ScoringPredictor,
+    predictor: Predictor,
     progress: Progress | None = None,
     chunk: int = CHUNK,
 ) -> pd.DataFrame:
@@ -121,8 +75,7 @@ def score_evalset(
     Text vectors and counts are kept beside the scores where the bundle gives vectors.
 
     Args:
-        evalset: Loaded eval set; its folder must be writable unless it is scored.
-        predictor: A loaded bundle.
+        evalset: Its folder must be writable unless it is scored.
         progress: Called with (done, n) now and then; an exception it raises stops the job, which
             the next call resumes.
         chunk: Queries between two writes to disk.
@@ -160,7 +113,7 @@ def score_evalset(
     return frame
 
 
-def _row_type(facts: _BundleFacts) -> np.dtype[Any]:
+def _row_type(facts: Bundle) -> np.dtype[Any]:
     """One finished query in the partial file."""
     fields: list[tuple[str, str, tuple[int]]] = [("requirements", "<f8", (len(facts.dimensions),))]
     if facts.vectors:
@@ -170,7 +123,7 @@ def _row_type(facts: _BundleFacts) -> np.dtype[Any]:
 
 def _run(
     evalset: EvalSet,
-    predictor: ScoringPredictor,
+    predictor: Predictor,
     stream: IO[bytes],
     done: _Rows,
     progress: Progress | None,
@@ -211,9 +164,7 @@ def _partial_path(path: Path) -> Path:
 
 
 @contextmanager
-def _partial(
-    path: Path, evalset: EvalSet, facts: _BundleFacts
-) -> Iterator[tuple[IO[bytes], _Rows]]:
+def _partial(path: Path, evalset: EvalSet, facts: Bundle) -> Iterator[tuple[IO[bytes], _Rows]]:
     """The locked partial file, at its end, and the rows it holds already."""
     path.parent.mkdir(exist_ok=True)
     kind = _row_type(facts)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 import shutil
 import unicodedata
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -25,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.base.digests import file_sha256
-from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.errors import EvalSetError
 from hydra_core.base.types import Float32Array, IntArray, Progress
 from hydra_core.evalsets.dependence import (
     ACCEPTED,
@@ -33,7 +32,10 @@ from hydra_core.evalsets.dependence import (
     DECLINED,
     NONE_FOUND,
     DependenceAnswer,
+    Pairs,
     cluster_numbers,
+    joined,
+    same_key,
 )
 from hydra_core.evalsets.evalset import EvalSet, load_evalset
 from hydra_core.evalsets.folders import replace_folder
@@ -47,7 +49,6 @@ SAME_LANGUAGE, OTHER_LANGUAGE = 0.95, 0.5
 #: is taken out, and translations must be closer.
 _FEWEST_FOR_A_MEAN, _OF_FEW = 10, 0.65
 _ROWS_PER_BLOCK = 1_024
-Pairs = tuple[IntArray, IntArray]
 
 
 def near_texts(
@@ -61,9 +62,6 @@ def near_texts(
         vectors: (n, d) text vectors.
         languages: (n,) language codes.
         progress: Called with (done, n) rows.
-
-    Returns:
-        Row numbers of the two ends of every such pair.
     """
     unit = _directions(vectors, languages)
     rows_of = {name: np.flatnonzero(languages == name) for name in np.unique(languages)}
@@ -181,9 +179,6 @@ class Suspects:
 def look(evalset: EvalSet, progress: Progress | None = None) -> Suspects:
     """Find what looks dependent in a set, with the vectors of a bundle that has scored it.
 
-    Args:
-        progress: Called with (done, n) rows while vectors are compared.
-
     Raises:
         EvalSetError: A file of scores is damaged.
     """
@@ -211,7 +206,7 @@ def suspects(
         found[Sign.VECTORS] = near_texts(vectors, queries["language"].to_numpy(), progress)
     numbers = cluster_numbers(queries)
     declared = np.arange(n) if numbers is None else numbers
-    merged = _joined([_same_key(pd.Series(declared)), *found.values()], n)
+    merged = joined([same_key(pd.Series(declared)), *found.values()], n)
     units = pd.Series(declared).groupby(merged).nunique()
     several = units.index[units > 1]
     members = pd.Series(np.arange(n)).groupby(merged)
@@ -251,8 +246,8 @@ def answer(evalset: EvalSet, found: Suspects, *, accepted: bool) -> EvalSet:
     try:
         replace_folder(evalset.path, fill)
     except OSError as error:
-        problem = Problem("", f"cannot be written: {error}", "nothing was changed")
-        raise EvalSetError(str(evalset.path), [problem]) from error
+        message = f"cannot be written: {error}"
+        raise EvalSetError.of(str(evalset.path), message, "nothing was changed") from error
     return load_evalset(evalset.path)
 
 
@@ -284,30 +279,10 @@ class _Blanks(dict[int, str]):
 _BLANKS: Final = _Blanks()
 
 
-def _same_key(keys: pd.Series) -> Pairs:
-    """Every row with its key's first row; rows without a key stand alone."""
-    codes = pd.factorize(keys)[0]
-    rows = np.flatnonzero(codes >= 0)
-    first = np.full(codes.max(initial=-1) + 1, -1)
-    first[codes[rows[::-1]]] = rows[::-1]
-    return rows, first[codes[rows]]
-
-
-def _joined(links: Iterable[Pairs], n: int) -> IntArray:
-    """(n,) number of the connected component of each row."""
-    from scipy.sparse import coo_matrix  # slow to import, and only imports of sets come here
-    from scipy.sparse.csgraph import connected_components
-
-    left, right = (np.concatenate(ends) for ends in zip(*links, strict=True))
-    graph = coo_matrix((np.ones(left.size, dtype=bool), (left, right)), shape=(n, n))
-    labels: IntArray = connected_components(graph, directed=False)[1].astype(np.intp)
-    return labels
-
-
 def _same_text(queries: pd.DataFrame) -> Pairs:
     if "text" not in queries.columns:
-        return _same_key(pd.Series([], dtype=object))
-    return _same_key(queries["text"].map(normalised).reset_index(drop=True))
+        return same_key(pd.Series([], dtype=object))
+    return same_key(queries["text"].map(normalised).reset_index(drop=True))
 
 
 def _by_id(queries: pd.DataFrame) -> Pairs:
@@ -324,7 +299,7 @@ def _by_id(queries: pd.DataFrame) -> Pairs:
         bases.append(match and (match["base"] or match["rest"]))
     keys = pd.Series(bases, dtype=object)
     repeats = keys.value_counts()
-    return _same_key(keys.where(pd.Series(repeats.max() <= repeats.size, index=keys.index)))
+    return same_key(keys.where(pd.Series(repeats.max() <= repeats.size, index=keys.index)))
 
 
 @lru_cache(maxsize=256)

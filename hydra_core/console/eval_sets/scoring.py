@@ -17,8 +17,8 @@ from hydra_core.console.widgets import literal
 from hydra_core.evalsets.changes import EvalSetChanges
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.evalsets.score_files import load_text_facts
-from hydra_core.evalsets.scoring import ScoringPredictor
 from hydra_core.predictor.bundle import Bundle
+from hydra_core.predictor.onnx_predictor import Predictor
 from hydra_core.store import Action, Actor, Store
 
 #: Where an error of a callback waits for the next run.
@@ -28,7 +28,7 @@ _CHUNK = 64
 
 
 def start(
-    tasks: Tasks, evalset: EvalSet, predictor: ScoringPredictor, *, actor: Actor, store: Store
+    tasks: Tasks, evalset: EvalSet, predictor: Predictor, *, actor: Actor, store: Store
 ) -> Task:
     """Score a set in the background, unless that is running.
 
