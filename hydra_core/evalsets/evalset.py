@@ -165,8 +165,9 @@ class EvalSet:
             EvalSetError: The set came without texts.
         """
         if self.texts is None:
-            problem = Problem("queries: text", "this set has no texts", f"{reader} reads them")
-            raise EvalSetError(self.name, [problem])
+            raise EvalSetError.of(
+                self.name, "this set has no texts", f"{reader} reads them", place="queries: text"
+            )
         return self.texts.astype(str)
 
     @property

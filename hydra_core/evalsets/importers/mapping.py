@@ -182,8 +182,12 @@ class TableMapping:
             new = [ids.get(model, model) for model in side]
             twice = sorted({name for name in new if new.count(name) > 1})
             if twice:
-                problem = Problem(twice[0], "would be the id of two models", "give each its own")
-                raise EvalSetError("model ids", [problem])
+                raise EvalSetError.of(
+                    "model ids",
+                    "would be the id of two models",
+                    "give each its own",
+                    place=twice[0],
+                )
         sides = [
             {ids.get(model, model): column for model, column in side.items()}
             for side in (self.quality, self.cost, *self.more.values())

@@ -149,8 +149,9 @@ def _with_ids(names: pd.Series, ids: Mapping[str, str]) -> pd.Series:
     for model, both in sharing.items():
         if len({plain_name(name) for name in both}) > 1:
             listed = ", ".join(map(repr, both))
-            problem = Problem(model, f"would be the id of {listed}", "give each its own id")
-            raise EvalSetError("model ids", [problem])
+            raise EvalSetError.of(
+                "model ids", f"would be the id of {listed}", "give each its own id", place=model
+            )
     return names.map(lambda name: ids.get(name, name))
 
 

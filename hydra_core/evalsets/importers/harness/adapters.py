@@ -6,18 +6,23 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.errors import EvalSetError
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.given import NOTHING, Given
-from hydra_core.evalsets.importers.harness.evalplus import EVALPLUS, EVALPLUS_OLD
-from hydra_core.evalsets.importers.harness.helm import HELM, STATE, STATS_SIGNS
 from hydra_core.evalsets.importers.harness.inspect_log import INSPECT
-from hydra_core.evalsets.importers.harness.llmrouter import LLMROUTER
-from hydra_core.evalsets.importers.harness.lm_eval import LM_EVAL
 from hydra_core.evalsets.importers.harness.promptfoo import (
     PROMPTFOO,
     is_promptfoo_csv,
     read_promptfoo_csv,
+)
+from hydra_core.evalsets.importers.harness.results import (
+    EVALPLUS,
+    EVALPLUS_OLD,
+    HELM,
+    LLMROUTER,
+    LM_EVAL,
+    STATE,
+    STATS_SIGNS,
 )
 from hydra_core.evalsets.importers.harness.scored import (
     Adapter,
@@ -65,8 +70,9 @@ def run_files(path: Path) -> list[Path]:
         one for suffix in ("eval", "jsonl", "json") for one in path.rglob(f"*.{suffix}")
     )
     if not files:
-        problem = Problem("", "holds no files that are read", "give the files of one harness")
-        raise EvalSetError(str(path), [problem])
+        raise EvalSetError.of(
+            str(path), "holds no files that are read", "give the files of one harness"
+        )
     return files
 
 
@@ -103,8 +109,9 @@ def _required(file: TableFile) -> Adapter:
     adapter = adapter_of(file)
     if adapter is None:
         known = ", ".join(dict.fromkeys(one.name for one in ADAPTERS))
-        problem = Problem("", "is of no harness that is read", f"files are read of {known}")
-        raise EvalSetError(file.name, [problem])
+        raise EvalSetError.of(
+            file.name, "is of no harness that is read", f"files are read of {known}"
+        )
     return adapter
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, Final, cast
 
-from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.errors import EvalSetError
 from hydra_core.evalsets.importers.harness.scored import (
     Adapter,
     Reading,
@@ -77,8 +77,9 @@ def _log(file: TableFile, reading: Reading) -> tuple[Mapping[str, Any], list[Map
             try:
                 inner = json.loads(content)
             except (ValueError, RecursionError) as error:
-                problem = Problem(name, f"is not valid JSON: {error}", "get the log again")
-                raise EvalSetError(file.name, [problem]) from error
+                raise EvalSetError.of(
+                    file.name, f"is not valid JSON: {error}", "get the log again", place=name
+                ) from error
             if isinstance(inner, Mapping) and name.startswith("samples/"):
                 samples.append(inner)
             elif isinstance(inner, Mapping) and (not header or name == _HEADERS[0]):
@@ -145,10 +146,12 @@ def members(file: TableFile, budget: Budget) -> Iterator[tuple[str, bytes]]:
                 yield info.filename, content
     except NotImplementedError as error:
         remedy = "save it as JSON (inspect log convert --to json)"
-        problem = Problem("", f"is compressed in a way that is not read: {error}", remedy)
-        raise EvalSetError(file.name, [problem]) from error
+        raise EvalSetError.of(
+            file.name, f"is compressed in a way that is not read: {error}", remedy
+        ) from error
     except _DAMAGED as error:
         if isinstance(error, EvalSetError):
             raise
-        problem = Problem("", f"is damaged or cut off: {error}", "get the file again")
-        raise EvalSetError(file.name, [problem]) from error
+        raise EvalSetError.of(
+            file.name, f"is damaged or cut off: {error}", "get the file again"
+        ) from error

@@ -126,8 +126,9 @@ def require_score(names: Sequence[str], wanted: str, source: str) -> None:
     """
     listed = ", ".join(names[:_MOST])
     if wanted and wanted not in names:
-        problem = Problem("--score", f"{wanted!r} does not occur", f"there are: {listed}")
-        raise EvalSetError(source, [problem])
+        raise EvalSetError.of(
+            source, f"{wanted!r} does not occur", f"there are: {listed}", place="--score"
+        )
     if not wanted and len(names) > 1:
         message, remedy = f"holds several scores: {listed}", "choose one with --score NAME"
         raise EvalSetError.of(source, message, remedy)

@@ -1,0 +1,214 @@
+"""Results of harnesses that hold one answer a row or object: lm-evaluation-harness, EvalPlus, HELM,
+LLMRouter. promptfoo and Inspect have modules of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from hydra_core.base.errors import EvalSetError
+from hydra_core.evalsets.importers.harness.scored import (
+    Adapter,
+    Reading,
+    Scored,
+    as_feedback,
+    key_of,
+)
+from hydra_core.evalsets.importers.reading.bounded import TableFile
+from hydra_core.evalsets.importers.reading.json_document import objects, read_json, value_at
+from hydra_core.evalsets.importers.reading.tables import json_objects
+from hydra_core.evalsets.importers.traffic.feedback import Feedback
+from hydra_core.evalsets.importers.traffic.messages import asked_in
+from hydra_core.evalsets.importers.traffic.rows import identifier, number, text
+from hydra_core.evalsets.importers.traffic.served import Served
+
+#: Where the tasks keep a document's own question, before the prompt that was made of it.
+_QUESTIONS: Final = ("question", "query", "problem", "prompt", "instruction", "input", "text")
+_PROMPT: Final = "arguments.gen_args_0.arg_0"
+_NO_METRICS: Final = frozenset(
+    {
+        *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),
+        *("doc_hash", "prompt_hash", "target_hash", "task_name"),
+    }
+)
+
+
+def _read_lm_eval(file: TableFile, reading: Reading) -> Iterator[Scored]:
+    model = reading.file_models[key_of(file)]
+    for line, row in json_objects(file, reading.budget, reading.traffic.unread):
+        asked = asked_in(_message(row, reading.traffic.given.text_path))
+        group = text(row.get("task_name"))
+        served = Served((file.name, line), _query_id(row), asked, model, group=group)
+        yield Scored(served, _metrics(row))
+
+
+def _query_id(row: Mapping[str, Any]) -> str:
+    """The number of the document, with its hash: numbers begin anew in every task."""
+    number, mark = identifier(row.get("doc_id")), text(row.get("doc_hash"))
+    return f"{number}-{mark[:12]}" if number and mark else number
+
+
+def _message(row: Mapping[str, Any], path: str) -> object:
+    if path:
+        return value_at(row, path)
+    doc = row.get("doc")
+    facts = doc if isinstance(doc, Mapping) else {}
+    own = next((facts[name] for name in _QUESTIONS if isinstance(facts.get(name), str)), None)
+    if own is not None:
+        return own
+    prompt = value_at(row, _PROMPT)
+    arguments = row.get("arguments")
+    if prompt is None and isinstance(arguments, list):  # older versions: a list of lists
+        prompt = value_at(row, "arguments.0.0")
+    return prompt
+
+
+def _metrics(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Metric and filter -> value, named as the harness names them: `exact_match,strict-match`."""
+    listed = row.get("metrics")
+    plain = (int, float, bool)
+    names = [n for n, value in row.items() if n not in _NO_METRICS and isinstance(value, plain)]
+    if isinstance(listed, list):
+        names = [str(name) for name in listed]
+    chosen = text(row.get("filter"))
+    suffix = f",{chosen}" if chosen and chosen != "none" else ""
+    return {f"{name}{suffix}": as_feedback(row[name]) for name in names if name in row}
+
+
+LM_EVAL: Final = Adapter(
+    "lm-evaluation-harness",
+    frozenset({"doc_id", "filtered_resps"}),
+    _read_lm_eval,
+    models_in_names=True,
+)
+
+
+def _read_evalplus(file: TableFile, reading: Reading) -> Iterator[Scored]:
+    document = read_json(file, reading.budget)
+    tasks = document.get("eval") if isinstance(document, Mapping) else None
+    if not isinstance(tasks, Mapping):
+        raise EvalSetError.of(file.name, 'has no "eval"', "give *_eval_results.json")
+    if not reading.problems:
+        remedy = "give the problems with --problems, such as HumanEvalPlus.jsonl"
+        raise EvalSetError.of(file.name, "holds no messages", remedy)
+    model = reading.file_models[key_of(file)]
+    for line, (task, solutions) in enumerate(tasks.items(), 1):
+        asked = asked_in(reading.problems.get(task))
+        for statuses in _statuses(solutions):
+            reading.budget.take_rows(1, file.name)
+            served = Served((file.name, line), str(task), asked, model)
+            scores = {name: Feedback(float(status == "pass")) for name, status in statuses.items()}
+            yield Scored(served, scores, "plus" if "plus" in scores else "base")
+
+
+def _statuses(solutions: Any) -> list[dict[str, str]]:  # noqa: ANN401 (JSON)
+    """base and plus -> status, for each solution of a task; older files list them by side."""
+    if isinstance(solutions, list):
+        sides = (("base", "base_status"), ("plus", "plus_status"))
+        return [
+            {name: text(one[key]) for name, key in sides if isinstance(one.get(key), str)}
+            for one in objects(solutions)
+        ]
+    if not isinstance(solutions, Mapping):
+        return []
+    listed = {name: solutions[name] for name in ("base", "plus") if solutions.get(name)}
+    rows = [
+        {name: text(result[0]) for name, result in zip(listed, results, strict=True) if result}
+        for results in zip(*listed.values(), strict=False)
+    ]
+    return [row for row in rows if row]
+
+
+EVALPLUS: Final = Adapter(
+    "EvalPlus", frozenset({"eval", "base_status", "solution"}), _read_evalplus, models_in_names=True
+)
+EVALPLUS_OLD: Final = Adapter(
+    "EvalPlus", frozenset({"eval", "base", "nfiles"}), _read_evalplus, models_in_names=True
+)
+
+
+STATE: Final = "scenario_state.json"
+_STATS: Final = "per_instance_stats.json"
+#: Names at the beginning of a file of statistics.
+STATS_SIGNS: Final = frozenset({"instance_id", "stats"})
+#: Figures of every instance that are no scores.
+_NO_SCORES: Final = ("num_", "inference_", "training_", "logprob", "estimated_", "finish_reason",
+                     "max_prob", "batch_size", "prompt_tokens", "completion_tokens")  # fmt: skip
+
+
+def _read_helm(file: TableFile, reading: Reading) -> Iterator[Scored]:
+    beside = _stats_of(file, reading)
+    state = read_json(file, reading.budget)
+    stats = _figures(read_json(beside, reading.budget))
+    model = text(value_at(state, "adapter_spec.model")) if isinstance(state, Mapping) else ""
+    states = objects(state.get("request_states")) if isinstance(state, Mapping) else []
+    task = file.parent.name.split(":")[0].split(",")[0] if isinstance(file, Path) else ""
+    for line, one in enumerate(states, 1):
+        reading.budget.take_rows(1, file.name)
+        key = (identifier(value_at(one, "instance.id")), identifier(one.get("train_trial_index")))
+        figures = stats.get(key, {})
+        served = Served(
+            (file.name, line),
+            f"{task}:{key[0]}" if task else key[0],
+            reading.asked(one, "instance.input.text"),
+            model or text(value_at(one, "request.model")),
+            input_tokens=figures.get("num_prompt_tokens", float("nan")),
+            output_tokens=figures.get("num_output_tokens", float("nan")),
+            latency_s=figures.get("inference_runtime", float("nan")),
+            group=task,
+        )
+        scores = {n: Feedback(v) for n, v in figures.items() if not n.startswith(_NO_SCORES)}
+        yield Scored(served, scores)
+
+
+def _stats_of(file: TableFile, reading: Reading) -> TableFile:
+    """The statistics of a run: those of its folder, else the ones that were given with it."""
+    if isinstance(file, Path) and (file.parent / _STATS).exists():
+        return file.parent / _STATS
+    if len(reading.beside) == 1:
+        return reading.beside[0]
+    found = "stands without" if not reading.beside else "stands beside several of"
+    remedy = f"give one run, its {STATE} and {_STATS}, or the folders on the command line"
+    raise EvalSetError.of(file.name, f"{found} {_STATS}", remedy)
+
+
+def _figures(document: Any) -> dict[tuple[str, str], dict[str, float]]:  # noqa: ANN401 (JSON)
+    """(instance, trial) -> figure -> its mean."""
+    stats: dict[tuple[str, str], dict[str, float]] = {}
+    for one in objects(document):
+        key = (identifier(one.get("instance_id")), identifier(one.get("train_trial_index")))
+        for stat in objects(one.get("stats")):
+            if value_at(stat, "name.perturbation") is None:
+                name = text(value_at(stat, "name.name"))
+                stats.setdefault(key, {}).setdefault(name, number(stat.get("mean")))
+    return stats
+
+
+HELM: Final = Adapter("HELM", frozenset({"adapter_spec", "request_states"}), _read_helm)
+
+
+def _read_llmrouter(file: TableFile, reading: Reading) -> Iterator[Scored]:
+    for line, row in json_objects(file, reading.budget, reading.traffic.unread):
+        asked = reading.asked(row, "query")
+        task = text(row.get("task_name"))
+        mark = sha256(asked.text.encode("utf-8", "replace")).hexdigest()[:16]
+        served = Served(
+            (file.name, line),
+            f"{task}-{mark}" if task else mark,
+            asked,
+            text(row.get("model_name")),
+            cost_usd=number(row.get("cost")),
+            input_tokens=number(row.get("input_tokens", row.get("prompt_tokens"))),
+            output_tokens=number(row.get("output_tokens", row.get("completion_tokens"))),
+            latency_s=number(row.get("response_time")),
+            group=task,
+        )
+        yield Scored(served, {"performance": as_feedback(row.get("performance"))})
+
+
+LLMROUTER: Final = Adapter(
+    "LLMRouter", frozenset({"query", "model_name", "performance"}), _read_llmrouter
+)
