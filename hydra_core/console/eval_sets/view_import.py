@@ -10,7 +10,7 @@ import pandas as pd
 
 from hydra_core.catalog.identifiers import proposed_ids
 from hydra_core.evalsets.importers.mapping import TableMapping
-from hydra_core.evalsets.importers.reading.cells import FILE, Form, blank, in_words
+from hydra_core.evalsets.importers.reading.cells import BLANK, FILE, WORDS, Form, among
 from hydra_core.evalsets.importers.reading.notation import Measure, Notation, parse_notations
 from hydra_core.evalsets.importers.reading.tables import LINE
 from hydra_core.evalsets.importers.table import measures
@@ -75,7 +75,7 @@ def with_likely_text(suggested: TableMapping, heads: Sequence[pd.DataFrame]) -> 
     lengths: dict[str, float] = {}
     for head in heads:
         for column in (str(name) for name in head if name not in taken):
-            cells = head[column][~blank(head[column])]
+            cells = head[column][~among(head[column], BLANK)]
             if len(cells) and (cells.str.count(r"\s") >= _WORDS - 1).mean() > _MOST:
                 lengths[column] = max(lengths.get(column, 0.0), float(cells.str.len().mean()))
     if not lengths:
@@ -137,8 +137,8 @@ def number_columns(mapping: TableMapping, heads: Sequence[pd.DataFrame]) -> pd.D
     rows = []
     for column, measure in measures(mapping).items():
         cells = pd.concat([head[column] for head in heads if column in head] or [pd.Series([""])])
-        filled = cells[~blank(cells)]
-        words = measure is Measure.QUALITY and in_words(filled).any()
+        filled = cells[~among(cells, BLANK)]
+        words = measure is Measure.QUALITY and among(filled, WORDS).any()
         rows.append(
             {
                 "column": column,

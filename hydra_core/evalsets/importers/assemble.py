@@ -16,6 +16,7 @@ from hydra_core.catalog.prices.recorded import implausible_costs
 from hydra_core.evalsets.importers.draft import Draft, Dropped, language_of, report_on
 from hydra_core.evalsets.importers.reading.cells import (
     FILE,
+    among,
     first_places,
     flags,
     language_codes,
@@ -112,7 +113,7 @@ def _uncounted(raw: pd.DataFrame, parsed: pd.DataFrame) -> list[str]:
     """A warning of outcomes whose 0 input tokens count as not known."""
     if "input_tokens" not in parsed:
         return []
-    stated = ~raw["input_tokens"].str.strip().str.lower().isin(("", "nan"))
+    stated = ~among(raw["input_tokens"], ("", "nan"))
     count = int((stated & parsed["input_tokens"].isna()).sum())
     text = f"{count:,} outcomes state 0 input tokens, so their tokens count as not known"
     return [text] if count else []
@@ -244,7 +245,7 @@ def _queries(raw: pd.DataFrame, issues: Issues, *, need_text: bool) -> pd.DataFr
     """
     _check_ids(raw, issues)
     raw = raw.copy()
-    raw["text"] = raw["text"].mask(raw["text"].str.strip().str.lower().isin(MISSING_TEXTS), "")
+    raw["text"] = raw["text"].mask(among(raw["text"], MISSING_TEXTS), "")
     if "language" in raw.columns:
         raw["language"] = language_codes(raw, issues)
     texts = _single(raw, "text", issues).sort_index()

@@ -37,15 +37,12 @@ class NamedStream(Protocol):
     @property
     def name(self) -> str:
         """File name with its suffix."""
-        ...
 
     def read(self, size: int = -1, /) -> bytes:
         """Up to `size` bytes."""
-        ...
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
         """Move to a position."""
-        ...
 
 
 TableFile: TypeAlias = Path | NamedStream
@@ -184,7 +181,9 @@ def open_plain(
             kind = _kind(name, source)
             if kind == "parquet":
                 if stream is not raw:
-                    raise _problem(source, "is a compressed Parquet file", "give it as .parquet")
+                    raise EvalSetError.of(
+                        source, "is a compressed Parquet file", "give it as .parquet"
+                    )
                 yield kind, raw
                 return
             metered = io.BufferedReader(_Metered(stream, budget, source), 1 << 16)
@@ -193,11 +192,11 @@ def open_plain(
                 yield kind, text
     except UnicodeDecodeError as error:
         message = f"is not {error.encoding.upper()} text (byte {error.object[error.start]:#04x})"
-        raise _problem(source, message, "save it as UTF-8") from error
+        raise EvalSetError.of(source, message, "save it as UTF-8") from error
     except UnicodeError as error:  # UTF-16 that is cut off
-        raise _problem(source, f"is no text: {error}", "save it as UTF-8") from error
+        raise EvalSetError.of(source, f"is no text: {error}", "save it as UTF-8") from error
     except OSError as error:
-        raise _problem(source, f"cannot be read: {error}", "check the file") from error
+        raise EvalSetError.of(source, f"cannot be read: {error}", "check the file") from error
 
 
 def _encoding(beginning: bytes) -> str:
@@ -207,11 +206,7 @@ def _encoding(beginning: bytes) -> str:
 
 
 def _cut_off(source: str, error: Exception) -> EvalSetError:
-    return _problem(source, f"is damaged or cut off: {error}", "get the file again")
-
-
-def _problem(source: str, message: str, remedy: str) -> EvalSetError:
-    return EvalSetError.of(source, message, remedy)
+    return EvalSetError.of(source, f"is damaged or cut off: {error}", "get the file again")
 
 
 @contextmanager
@@ -248,7 +243,7 @@ def _only_member(raw: BinaryIO, source: str) -> tuple[str, BinaryIO]:
     except _DAMAGED as error:
         raise _cut_off(source, error) from error
     remedy = "zip exactly one table, or give them unzipped"
-    raise _problem(source, f"holds {len(inside)} files", remedy)
+    raise EvalSetError.of(source, f"holds {len(inside)} files", remedy)
 
 
 def _kind(name: str, source: str) -> str:
@@ -263,5 +258,7 @@ def _kind(name: str, source: str) -> str:
     kind = kinds.get(Path(name).suffix.lower())
     if kind is None:
         remedy = "save it as .csv, .tsv, .jsonl or .parquet (text formats also as .gz or .zip)"
-        raise _problem(source, f"has the suffix {Path(name).suffix!r}, which is not read", remedy)
+        raise EvalSetError.of(
+            source, f"has the suffix {Path(name).suffix!r}, which is not read", remedy
+        )
     return kind

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,10 +17,11 @@ from hydra_core.evalsets.importers.reading.tables import LINE
 #: Name of the column that holds the file each row came from.
 FILE = "\0file"
 
-_MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "-", "–", "—"})
-_NUMBER = r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*"
+#: What stands for no value.
+BLANK = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "-", "–", "—"})
+NUMBER = r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*"
 #: Those that spreadsheets write in other languages among them.
-_TRUE = frozenset(
+TRUE = frozenset(
     {
         *("true", "yes", "y", "✓", "✔", "✔️", "☑", "☑️", "✅", "👍"),
         *("wahr", "ja", "vrai", "oui", "verdadero", "sí", "vero", "sì"),
@@ -35,6 +37,10 @@ _PASSED = frozenset({"pass", "passed", "resolved", "solved", "correct", "success
 _FAILED = frozenset(
     {"fail", "failed", "unresolved", "unsolved", "incorrect", "wrong", "failure", "not ok"}
 )
+#: What says in a word whether a query was answered well, and what says so as a flag.
+WORDS, FLAGS = _PASSED | _FAILED, TRUE | _FALSE
+#: What means 1 among them.
+GOOD = TRUE | _PASSED
 _SHOWN = 5
 
 
@@ -63,9 +69,9 @@ class Form:
 PLAIN = Form()
 
 
-def blank(cells: pd.Series) -> pd.Series:
-    """Which cells hold no value (empty, NA, NaN, null, None)."""
-    return cells.str.strip().str.lower().isin(_MISSING)
+def among(cells: pd.Series, words: Collection[str]) -> pd.Series:
+    """Which cells are one of these words, in whatever case and between whatever spaces."""
+    return cells.str.strip().str.lower().isin(words)
 
 
 def first_places(frame: pd.DataFrame) -> list[tuple[str, int]]:
@@ -86,21 +92,6 @@ def _shown(cells: pd.Series, bad: pd.Series) -> str:
     return ", ".join(repr(str(value)[:60]) for value in values)
 
 
-def in_words(cells: pd.Series) -> pd.Series:
-    """Which cells say in a word whether a query was answered well (pass, unresolved, ...)."""
-    return cells.str.strip().str.lower().isin(_PASSED | _FAILED)
-
-
-def is_flag(cells: pd.Series) -> pd.Series:
-    """Which cells are true, false, yes, no, or a check mark or a cross."""
-    return cells.str.strip().str.lower().isin(_TRUE | _FALSE)
-
-
-def is_true(cells: pd.Series) -> pd.Series:
-    """Which cells mean 1 among flags and words."""
-    return cells.str.strip().str.lower().isin(_TRUE | _PASSED)
-
-
 def numbers(
     frame: pd.DataFrame,
     name: str,
@@ -115,11 +106,8 @@ def numbers(
     or outside [low, high]. `true` and `false` count as 1 and 0.
     """
     cells = frame[name]
-    plain = cells.str.strip().str.lower()
-    empty = plain.isin(_MISSING)
-    numeric = cells.str.fullmatch(_NUMBER)
-    yes, no = plain.isin(_TRUE), plain.isin(_FALSE)
-    bad = ~(empty | numeric | yes | no)
+    numeric, yes, no = cells.str.fullmatch(NUMBER), among(cells, TRUE), among(cells, _FALSE)
+    bad = ~(among(cells, BLANK) | numeric | yes | no)
     remedies = "use a plain number such as 0.5, or true or false"
     note(issues, frame, bad, f"{name} is not a number ({_shown(cells, bad)})", remedies)
     values = np.full(len(frame), np.nan)
@@ -136,9 +124,8 @@ def numbers(
 
 def flags(frame: pd.DataFrame, name: str, issues: Issues) -> pd.Series:
     """(rows,) true or false of a column; blank is false."""
-    plain = frame[name].str.strip().str.lower()
-    yes = plain.isin(_TRUE | {"1"})
-    bad = ~(yes | plain.isin(_FALSE | {"0"} | _MISSING))
+    yes = among(frame[name], TRUE | {"1"})
+    bad = ~(yes | among(frame[name], _FALSE | {"0"} | BLANK))
     shown = _shown(frame[name], bad)
     note(issues, frame, bad, f"{name} is not true or false ({shown})", "use true or false")
     return yes.astype(bool)
@@ -147,7 +134,7 @@ def flags(frame: pd.DataFrame, name: str, issues: Issues) -> pd.Series:
 def language_codes(frame: pd.DataFrame, issues: Issues) -> pd.Series:
     """(rows,) ISO 639 codes (`en-US` becomes `en`); empty where blank."""
     codes = frame["language"].str.strip().str.lower().str.replace(r"[-_].*", "", regex=True)
-    codes = codes.mask(codes.isin(_MISSING), "")
+    codes = codes.mask(codes.isin(BLANK), "")
     bad = ~codes.str.fullmatch(r"(?:[a-z]{2,3})?")
     shown = _shown(frame["language"], bad)
     note(issues, frame, bad, f"language is not a code ({shown})", "use ISO 639 codes such as en")

@@ -13,13 +13,15 @@ import pandas as pd
 from hydra_core.base.currencies import CURRENCIES
 from hydra_core.base.errors import Problem
 from hydra_core.evalsets.importers.reading.cells import (
+    BLANK,
     FILE,
+    FLAGS,
+    GOOD,
+    NUMBER,
     PLAIN,
+    WORDS,
     Form,
-    blank,
-    in_words,
-    is_flag,
-    is_true,
+    among,
 )
 from hydra_core.evalsets.importers.reading.issues import Issues
 from hydra_core.evalsets.importers.reading.notation import (
@@ -33,7 +35,6 @@ from hydra_core.evalsets.importers.reading.notation import (
 )
 from hydra_core.evalsets.importers.reading.tables import LINE
 
-_PLAIN = r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*"
 _WHOLE = r"\s*[0-9]+(?:\.0*)?\s*"
 _FRACTION = re.compile(r"\s*([0-9]{1,6})\s*/\s*([1-9][0-9]{0,5})\s*")
 _POINTS = re.compile(r"\s*[0-9]{1,3}(?:\.[0-9]{3})+\s*")
@@ -88,11 +89,11 @@ class Columns:
         if notation.unknown and measure in _ASSUMED:
             unit = f"({notation.unknown}) is no known unit"
             self.notes.append(f"{column} was read {_ASSUMED[measure]}: {unit}")
-        flags = is_flag(cells)
+        flags = among(cells, FLAGS)
         if notation.words:
-            self._note_words(column, cells[in_words(cells)])
-            flags |= in_words(cells)
-        rest = ~blank(cells) & ~flags
+            self._note_words(column, cells[among(cells, WORDS)])
+            flags |= among(cells, WORDS)
+        rest = ~among(cells, BLANK) & ~flags
         texts = values = cells[rest]
         faults: list[_Fault] = []
         if measure is Measure.QUALITY and texts.str.fullmatch(_FRACTION).all() and len(texts):
@@ -102,9 +103,9 @@ class Columns:
             values, faults = self._numbers(column, texts, measure, notation)
         faults += _out_of_range(texts, values, measure, self.form)
         for fault in faults:
-            self._report(frame, column, fault, int((~blank(cells)).sum()))
+            self._report(frame, column, fault, int((~among(cells, BLANK)).sum()))
             values = values.mask(fault.bad, "")
-        cells = cells.mask(flags, is_true(cells).map({True: "true", False: "false"}))
+        cells = cells.mask(flags, among(cells, GOOD).map({True: "true", False: "false"}))
         return cells.mask(rest, values)
 
     def _notation(self, column: str, measure: Measure) -> Notation:
@@ -194,7 +195,7 @@ class Columns:
 
     def _remedy(self, bad: pd.Series, reader: Reader) -> str:
         """What to do about cells that are no numbers, by what they hold."""
-        if reader.measure is Measure.QUALITY and in_words(bad).any():
+        if reader.measure is Measure.QUALITY and among(bad, WORDS).any():
             return f"use 1 or 0; or say that words count ({self._how('words')})"
         commas = [cell.strip() for cell in bad if "," in cell and digits_of(cell, reader.measure)]
         if commas and reader.measure is not Measure.COUNT:
@@ -299,7 +300,7 @@ def _is_plain(texts: pd.Series, measure: Measure, notation: Notation) -> bool:
     foreign = measure is Measure.COST and notation.currency
     if notation.divisor != 1 or notation.decimal == "," or foreign:
         return False
-    form = _WHOLE if measure is Measure.COUNT else _PLAIN
+    form = _WHOLE if measure is Measure.COUNT else NUMBER
     return bool(texts.str.fullmatch(form).all())
 
 

@@ -31,15 +31,21 @@ def read_json(file: TableFile, budget: Budget | None = None) -> Any:  # noqa: AN
     Raises:
         EvalSetError: No JSON file, damaged, an object with a key twice, or over the bound.
     """
+    with open_plain(file, budget or Budget(MAX_JSON_BYTES)) as (kind, stream):
+        if kind != "json":
+            raise EvalSetError.of(file.name, "must be a .json file")
+        text = cast(io.TextIOWrapper, stream).read()
+    return _document(text, file.name)
+
+
+def _document(text: str, source: str) -> Any:  # noqa: ANN401
     try:
-        with open_plain(file, budget or Budget(MAX_JSON_BYTES)) as (kind, stream):
-            if kind != "json":
-                raise EvalSetError.of(file.name, "must be a .json file")
-            text = cast(io.TextIOWrapper, stream).read()
         return parsed(text)
+    except TwiceError as error:
+        raise EvalSetError.of(source, str(error), "keep one of them") from error
     except (ValueError, RecursionError) as error:
         remedy = "the file may be cut off; get it again"
-        raise EvalSetError.of(file.name, f"is not valid JSON: {error}", remedy) from error
+        raise EvalSetError.of(source, f"is not valid JSON: {error}", remedy) from error
 
 
 def list_of_objects(text: str, source: str) -> list[dict[str, Any]]:
@@ -48,17 +54,10 @@ def list_of_objects(text: str, source: str) -> list[dict[str, Any]]:
     Raises:
         EvalSetError: It is another document, damaged, or over the bound.
     """
-    remedy = "give a list of objects, or save it as .jsonl, one object per line"
     if len(text) > MAX_JSON_BYTES:
         message = f"is a JSON document of more than {MAX_JSON_BYTES >> 20} MiB"
-        raise EvalSetError.of(source, message, remedy)
-    try:
-        found = parsed(text)
-    except TwiceError as error:
-        raise EvalSetError.of(source, str(error), "keep one of them") from error
-    except (ValueError, RecursionError) as error:
-        raise EvalSetError.of(source, f"is not valid JSON: {error}", remedy) from error
-    return records_of(found, source)
+        raise EvalSetError.of(source, message, "save it as .jsonl, one object per line")
+    return records_of(_document(text, source), source)
 
 
 def records_of(found: object, source: str) -> list[dict[str, Any]]:

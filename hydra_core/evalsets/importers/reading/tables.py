@@ -11,7 +11,7 @@ import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, BinaryIO, Final, TypeAlias, cast
+from typing import Any, BinaryIO, Final, TextIO, TypeAlias, cast
 
 import pandas as pd
 import pyarrow as pa
@@ -64,7 +64,7 @@ def columns_of(file: TableFile) -> list[str]:
     """
     with open_plain(file, Budget()) as (kind, stream):
         if kind == "parquet":
-            return _checked(parquet_columns(cast(BinaryIO, stream), file.name), file.name)
+            return _checked(_parquet_columns(cast(BinaryIO, stream), file.name), file.name)
         text = cast(io.TextIOWrapper, stream)
         if kind in ("json", "jsonl"):
             issues = Issues()
@@ -72,7 +72,7 @@ def columns_of(file: TableFile) -> list[str]:
             columns = _names_of(found for _, found in objects)
             issues.raise_any(file.name)
         else:
-            columns, line = _header(_csv_reader(text, kind, file.name))
+            line, columns = _header(_csv_reader(text, kind, file.name))
             named = [name for name in columns if name.strip()]
             if len(named) < 2 <= len(columns):
                 found = f"has {len(named)} of {len(columns)} headings: {', '.join(named)}"
@@ -115,7 +115,7 @@ def read_columns(
     issues = Issues() if bad is None else bad
     with open_plain(file, budget) as (kind, stream):
         if kind == "parquet":
-            frame = parquet_cells(cast(BinaryIO, stream), file.name, wanted, budget, stop)
+            frame = _parquet_cells(cast(BinaryIO, stream), file.name, wanted, budget, stop)
             frame.insert(0, LINE, range(1, len(frame) + 1))
             return frame, ()
         text = cast(io.TextIOWrapper, stream)
@@ -163,41 +163,30 @@ def _checked(columns: list[str], source: str) -> list[str]:
     return columns
 
 
-def _csv_reader(text: io.TextIOWrapper, kind: str, source: str) -> Iterator[list[str]]:
-    """Rows of cells; CSV has the delimiter of Excel's `sep=` line, else the header's own.
+def _csv_reader(text: TextIO, kind: str, source: str) -> Iterator[tuple[int, list[str]]]:
+    """(first line, cells) of rows; CSV has the delimiter of Excel's `sep=` line, else the header's.
 
     A `sep=` line comes out as a row without cells.
     """
     csv.field_size_limit(_CELL_CHARS)
-    first = text.readline(_CELL_CHARS)
+    line, first = 1, text.readline(_CELL_CHARS)
     stated = _SEPARATOR.fullmatch(first)
     if stated is not None:
-        yield []
-        first = text.readline(_CELL_CHARS)
+        yield line, []
+        line, first = 2, text.readline(_CELL_CHARS)
     usual = "\t" if kind == "tsv" else max(",;\t", key=first.count)
     usual = usual if usual in first or "|" not in first else "|"
     delimiter = usual if stated is None else stated[1]
     lines = itertools.chain([first], text) if first else iter(())
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    while True:
-        try:
-            yield next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            remedy = "the file may be cut off inside a quoted text; get it again"
-            raise EvalSetError.of(
-                source, str(error), remedy, place=f"line {reader.line_num}"
-            ) from error
-
-
-def header_of(beginning: str, kind: str) -> list[str]:
-    """The header of a CSV or TSV file, from its beginning; none where it is cut off."""
-    text = io.TextIOWrapper(io.BytesIO(beginning.encode("utf-8", "replace")), "utf-8", newline="")
     try:
-        return _header(_csv_reader(text, kind, ""))[0]
-    except EvalSetError:
-        return []
+        for row in reader:
+            yield line, row
+            line += 1 + sum(cell.count("\n") for cell in row)
+    except csv.Error as error:
+        remedy = "the file may be cut off inside a quoted text; get it again"
+        place = f"line {reader.line_num}"
+        raise EvalSetError.of(source, str(error), remedy, place=place) from error
 
 
 def csv_records(file: TableFile, budget: Budget) -> Iterator[tuple[int, list[str]]]:
@@ -209,41 +198,31 @@ def csv_records(file: TableFile, budget: Budget) -> Iterator[tuple[int, list[str
     with open_plain(file, budget) as (kind, stream):
         if kind not in ("csv", "tsv"):
             raise EvalSetError.of(file.name, f"is {kind}", "give it as .csv")
-        line = 0
-        for row in _csv_reader(cast(io.TextIOWrapper, stream), kind, file.name):
-            line += 1
+        for line, row in _csv_reader(cast(io.TextIOWrapper, stream), kind, file.name):
             budget.take_rows(1, file.name)
             if row:
                 yield line, row
-            line += sum(cell.count("\n") for cell in row)
 
 
-def _header(rows: Iterator[list[str]]) -> tuple[list[str], int]:
-    """The first row with cells, and the line that it ends on."""
-    line = 0
-    for row in rows:
-        line += 1 + sum(cell.count("\n") for cell in row)
-        if row:
-            return row, line
-    return [], line
+def _header(rows: Iterator[tuple[int, list[str]]]) -> tuple[int, list[str]]:
+    """The first row with cells, and its line."""
+    return next(((line, row) for line, row in rows if row), (0, []))
 
 
 def _csv_rows(
     text: io.TextIOWrapper, kind: str, source: str, wanted: list[str], issues: Issues
 ) -> Iterator[Record]:
     rows = _csv_reader(text, kind, source)
-    header, line = _header(rows)
+    header = _header(rows)[1]
     places = [header.index(name) for name in wanted]
-    for row in rows:
-        start = line + 1
-        line = start + sum(cell.count("\n") for cell in row)
+    for line, row in rows:
         if not any(cell.strip() for cell in row):
             continue  # spreadsheets write rows of delimiters alone
         if len(row) != len(header):
             found = f"has {len(row)} cells instead of {len(header)}"
-            issues.add(found, start, "cut-off file, or a text with a delimiter but no quotes")
+            issues.add(found, line, "cut-off file, or a text with a delimiter but no quotes")
             continue
-        yield start, [row[i] for i in places]
+        yield line, [row[i] for i in places]
 
 
 def json_objects(
@@ -341,12 +320,7 @@ def _cell(value: object) -> str | None:
     return None
 
 
-def parquet_columns(stream: BinaryIO, source: str) -> list[str]:
-    """Column names of a Parquet file, not yet checked.
-
-    Raises:
-        EvalSetError: It is no whole Parquet file.
-    """
+def _parquet_columns(stream: BinaryIO, source: str) -> list[str]:
     try:
         with pq.ParquetFile(stream) as file:
             return list(file.schema_arrow.names)
@@ -359,14 +333,10 @@ def _damaged(source: str, error: Exception) -> EvalSetError:
     return EvalSetError.of(source, f"is not a whole Parquet file: {reason}", "get the file again")
 
 
-def parquet_cells(
+def _parquet_cells(
     stream: BinaryIO, source: str, wanted: list[str], budget: Budget, stop: int | None
 ) -> pd.DataFrame:
-    """Some columns as text, empty where there is no value.
-
-    Raises:
-        EvalSetError: It is no whole Parquet file, over the budget, or a column is no text.
-    """
+    """Some columns as text, empty where there is no value."""
     try:
         table = read_arrow(stream, budget.bytes_left, wanted, stop=stop)
     except OverflowError as error:
@@ -409,6 +379,9 @@ def names_in(file: TableFile) -> tuple[set[str], bool]:
         if kind == "parquet":
             return set(pq.read_schema(stream).names), True
         head = str(stream.read(_HEAD))
-    if kind in ("csv", "tsv"):
-        return set(header_of(head, kind)), True
-    return set(_KEY.findall(head)), kind == "jsonl"
+    if kind not in ("csv", "tsv"):
+        return set(_KEY.findall(head)), kind == "jsonl"
+    try:
+        return set(_header(_csv_reader(io.StringIO(head, newline=""), kind, ""))[1]), True
+    except EvalSetError:  # the header is cut off
+        return set(), True
