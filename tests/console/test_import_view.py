@@ -30,14 +30,14 @@ def test_cells_are_corrected_rows_added_and_a_model_without_quality_left_out():
     edited.loc[2, ["id", "quality", "input_tokens"]] = ["new", "x", "B cost"]
     grid = read_grid(edited, suggested)
     assert grid.mapping.quality == {"A (May)": "A (May) correct", "new": "x"}
-    assert (grid.mapping.cost, grid.mapping.more) == ({}, {"input_tokens": {"new": "B cost"}})
+    assert (grid.mapping.cost, grid.mapping.sides["input_tokens"]) == ({}, {"new": "B cost"})
     assert (grid.ids, grid.lacking) == ({"A (May)": "gpt", "new": "new"}, ("B",))
 
 
 def test_what_the_grid_leaves_out_stays_out_of_the_import(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("id,text,A correct,A cost,B correct,B cost\n1,Hi,1,0.5,1,0.7\n")
-    mapping = TableMapping({"query_id": "id", "text": "text"}, {"A": "A correct"})
+    mapping = TableMapping({"query_id": "id", "text": "text"}, {"quality": {"A": "A correct"}})
     draft = read_table([path], mapping, need_cost=False, complete=False)
     assert draft.models == ("A",)
     assert pd.isna(draft.cost_usd).all()

@@ -87,11 +87,8 @@ def with_likely_text(suggested: TableMapping, heads: Sequence[pd.DataFrame]) -> 
 def model_grid(suggested: TableMapping) -> pd.DataFrame:
     """One row a model: its name in the file, an id for it, and the columns of its figures."""
     ids = proposed_ids(list(suggested.quality))
-    sides = {"quality": suggested.quality, "cost_usd": suggested.cost, **suggested.more}
-    rows = [
-        {"name": name, "id": ids[name], **{side: sides.get(side, {}).get(name) for side in SIDES}}
-        for name in suggested.quality
-    ]
+    columns = [suggested.sides.get(side, {}) for side in SIDES]
+    rows = [[name, ids[name], *(one.get(name) for one in columns)] for name in suggested.quality]
     return pd.DataFrame(rows, columns=["name", "id", *SIDES], dtype=object)
 
 
@@ -115,12 +112,11 @@ def read_grid(grid: pd.DataFrame, suggested: TableMapping) -> Grid:
                 sides[side][name] = column
     hidden = {
         figure: {name: column for name, column in columns.items() if name in ids}
-        for figure, columns in suggested.more.items()
+        for figure, columns in suggested.sides.items()
         if figure not in SIDES
     }
-    quality, cost = sides.pop("quality"), sides.pop("cost_usd")
-    more = {figure: columns for figure, columns in {**sides, **hidden}.items() if columns}
-    mapping = TableMapping(suggested.query_fields, quality, cost, more)
+    stated = {figure: columns for figure, columns in {**sides, **hidden}.items() if columns}
+    mapping = TableMapping(suggested.query_fields, stated)
     return Grid(mapping, ids, tuple(lacking))
 
 

@@ -114,15 +114,21 @@ class TableMapping:
     Attributes:
         fields: query_id, text, language, ..., label_<dimension>; in the long form also model,
             quality, cost_usd, latency_s, tokens, input_tokens, ...
-        quality: Wide form: model -> column of its quality.
-        cost: Wide form: model -> column of its cost in USD.
-        more: Wide form: other outcome, such as input_tokens -> model -> column.
+        sides: Wide form: outcome, such as quality or cost_usd -> model -> column.
     """
 
     fields: Mapping[str, str] = field(default_factory=dict)
-    quality: Mapping[str, str] = field(default_factory=dict)
-    cost: Mapping[str, str] = field(default_factory=dict)
-    more: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    sides: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def quality(self) -> Mapping[str, str]:
+        """Wide form: model -> column of its quality."""
+        return self.sides.get("quality", {})
+
+    @property
+    def cost(self) -> Mapping[str, str]:
+        """Wide form: model -> column of its cost in USD."""
+        return self.sides.get("cost_usd", {})
 
     @property
     def wide(self) -> bool:
@@ -150,13 +156,11 @@ class TableMapping:
         def completed(own: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
             return {name: c for name, c in other.items() if c not in mine} | dict(own)
 
-        more = {f: completed(self.more.get(f, {}), c) for f, c in suggested.more.items()}
-        return TableMapping(
-            completed(self.fields, suggested.fields),
-            completed(self.quality, suggested.quality),
-            completed(self.cost, suggested.cost),
-            {**{f: dict(c) for f, c in self.more.items()}, **more},
-        )
+        sides = {
+            name: completed(self.sides.get(name, {}), suggested.sides.get(name, {}))
+            for name in {**self.sides, **suggested.sides}
+        }
+        return TableMapping(completed(self.fields, suggested.fields), sides)
 
     def identified(self) -> tuple[TableMapping, str]:
         """This mapping of one file with ids where no column has them, and what they then are.
@@ -188,13 +192,11 @@ class TableMapping:
                     "give each its own",
                     place=twice[0],
                 )
-        sides = [
-            {ids.get(model, model): column for model, column in side.items()}
-            for side in (self.quality, self.cost, *self.more.values())
-        ]
-        return TableMapping(
-            self.fields, sides[0], sides[1], dict(zip(self.more, sides[2:], strict=True))
-        )
+        sides = {
+            name: {ids.get(model, model): column for model, column in side.items()}
+            for name, side in self.sides.items()
+        }
+        return replace(self, sides=sides)
 
     def problems(
         self, columns: Iterable[str], *, need_cost: bool = True, need_text: bool = True
@@ -220,8 +222,11 @@ class TableMapping:
 
     def all_columns(self) -> dict[str, str]:
         """Every field with its column, `quality:MODEL` and `cost:MODEL` among them."""
-        sides = {"quality": self.quality, "cost": self.cost, **self.more}
-        per_model = {f"{name}:{m}": c for name, side in sides.items() for m, c in side.items()}
+        per_model = {
+            f"{'cost' if name == 'cost_usd' else name}:{model}": column
+            for name in LONG_FIELDS
+            for model, column in self.sides.get(name, {}).items()
+        }
         return {**self.fields, **per_model}
 
     def _wide_problems(self, need_cost: bool) -> list[Problem]:
@@ -277,10 +282,7 @@ def suggest_mapping(columns: Sequence[str]) -> TableMapping:
             fields[name] = column
             taken.add(column)
     fields |= {column: column for column in columns if column.startswith("label_")}
-    if not headers:
-        return TableMapping(fields)
-    quality, cost = sides.pop("quality", {}), sides.pop("cost_usd", {})
-    return TableMapping(fields, quality, cost, sides)
+    return TableMapping(fields, sides)
 
 
 def header_notations(columns: Sequence[str]) -> dict[str, Notation]:
@@ -328,8 +330,9 @@ def parse_map(pairs: Sequence[str]) -> TableMapping:
         EvalSetError: A text of another form, or a field said twice.
     """
     problems = []
-    names = ("", "quality", "cost", *EXTRA_OUTCOMES)
-    sides: dict[str, dict[str, str]] = {name: {} for name in names}
+    sides: dict[str, dict[str, str]] = {
+        name: {} for name in ("", "quality", "cost", *EXTRA_OUTCOMES)
+    }
     for pair in pairs:
         name, equals, column = pair.partition("=")
         side, colon, model = name.partition(":")
@@ -343,5 +346,5 @@ def parse_map(pairs: Sequence[str]) -> TableMapping:
             target[key] = column
     if problems:
         raise EvalSetError("--map", problems)
-    more = {name: sides[name] for name in EXTRA_OUTCOMES if sides[name]}
-    return TableMapping(sides[""], sides["quality"], sides["cost"], more)
+    fields, sides["cost_usd"] = sides.pop(""), sides.pop("cost")
+    return TableMapping(fields, {name: side for name, side in sides.items() if side})

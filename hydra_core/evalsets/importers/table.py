@@ -175,7 +175,8 @@ def _file_problems(
         needed.append(mapping.fields["text"])
     missing = [column for column in needed if column not in columns and column != LINE]
     if not need_cost:
-        missing = [c for c in missing if c not in (mapping.fields.get("cost_usd"), *mapping.cost)]
+        costs = (mapping.fields.get("cost_usd"), *mapping.cost.values())
+        missing = [column for column in missing if column not in costs]
     return [Problem(name, f"there is no column {column!r}") for column in missing]
 
 
@@ -238,9 +239,9 @@ def _outcome_rows(raw: pd.DataFrame, mapping: TableMapping, have: set[str]) -> p
     query_id = mapping.fields["query_id"]
     layouts: list[tuple[str | None, dict[str, str]]] = [(None, mapping.outcome_fields)]
     if mapping.wide:
-        sides = {"quality": mapping.quality, "cost_usd": mapping.cost, **mapping.more}
+        sides = mapping.sides.items()
         layouts = [
-            (model, {field: side[model] for field, side in sides.items() if model in side})
+            (model, {field: side[model] for field, side in sides if model in side})
             for model in mapping.quality
         ]
     frames = []
@@ -347,7 +348,7 @@ def read_rows(
 
 def measures(mapping: TableMapping) -> dict[str, Measure]:
     """Column -> what its numbers are, of all outcomes."""
-    sides = {"quality": mapping.quality, "cost_usd": mapping.cost, **mapping.more}
+    sides = mapping.sides
     if not mapping.wide:
         sides = {field: {"": c} for field, c in mapping.outcome_fields.items() if field != "model"}
     return {

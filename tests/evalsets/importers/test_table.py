@@ -454,7 +454,9 @@ def test_texts_may_be_absent_only_when_said(tmp_path):
     ],
 )  # fmt: skip
 def test_usual_names_suggest_a_mapping(columns, fields, quality, cost):
-    assert suggest_mapping(columns) == TableMapping(fields, quality, cost)
+    stated = {"quality": quality, "cost_usd": cost}
+    sides = {name: side for name, side in stated.items() if side}
+    assert suggest_mapping(columns) == TableMapping(fields, sides)
 
 
 def test_what_is_said_wins_over_what_is_suggested(tmp_path):

@@ -108,7 +108,7 @@ def test_a_grid_of_models_and_figures_is_proposed():
     assert mapping.fields == {"query_id": "Ticket #", "text": "Prompt"}
     assert mapping.quality == {"A (May)": "A (May) correct", "bee": "bee score (%)"}
     assert mapping.cost == {"A (May)": "A (May) $", "bee": "bee cost (cents)"}
-    assert mapping.more == {"input_tokens": {"bee": "bee input tokens"}}
+    assert mapping.sides["input_tokens"] == {"bee": "bee input tokens"}
 
 
 def test_the_grid_can_be_corrected_by_hand(tmp_path):
@@ -257,3 +257,13 @@ def test_units_of_other_columns_are_read_by_name_and_sign(tmp_path, column, cell
     draft = read_table([path])
     assert draft.cost_usd[0, 0] == 0.05
     assert draft.extras[field][0, 0] == value
+
+
+def test_one_of_several_files_may_lack_a_cost_that_is_not_needed(tmp_path):
+    costly, free = tmp_path / "costly.csv", tmp_path / "free.csv"
+    costly.write_text("id,text,A quality,A cost\n1,Hi,1,0.1\n")
+    free.write_text("id,text,A quality\n2,Ho,0\n")
+    with pytest.raises(EvalSetError, match="there is no column 'A cost'"):
+        read_table([costly, free])
+    draft = read_table([costly, free], need_cost=False)
+    np.testing.assert_array_equal(draft.cost_usd, [[0.1], [np.nan]])
