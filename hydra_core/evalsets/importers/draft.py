@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +14,6 @@ from hydra_core.base.errors import EvalSetError
 from hydra_core.base.list_price import ListPrice
 from hydra_core.base.types import FloatArray
 from hydra_core.evalsets.evalset import EvalSet, save_evalset
-from hydra_core.evalsets.format import require_free
 from hydra_core.evalsets.importers.price_card import PriceCard
 from hydra_core.evalsets.importers.reading.bounded import stop_where_asked
 from hydra_core.evalsets.suspects import suspects
@@ -78,19 +77,8 @@ class ImportReport:
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON-ready values."""
-        return {
-            "kept": self.kept,
-            "outcomes": self.outcomes,
-            "models": list(self.models),
-            "dropped": [
-                {"reason": d.reason, "count": d.count, "examples": list(d.examples)}
-                for d in self.dropped
-            ],
-            "missing": {m: {"quality": q, "cost_usd": c} for m, (q, c) in self.missing.items()},
-            "warnings": list(self.warnings),
-            "columns": dict(self.columns),
-            "unread": list(self.unread),
-        }
+        missing = {m: {"quality": q, "cost_usd": c} for m, (q, c) in self.missing.items()}
+        return {**asdict(self), "missing": missing}
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,17 +172,11 @@ def dependence_warnings(queries: pd.DataFrame) -> list[str]:
 
 
 def write_draft(draft: Draft, out: Path, about: About, *, force: bool = False) -> EvalSet:
-    """Write an imported eval set to disk.
-
-    Args:
-        out: The folder to create.
-        about: Name, origin, licence and flags.
-        force: Replace an eval set that is already there.
+    """Write an imported eval set into a folder; `force` replaces the set that is there.
 
     Raises:
         EvalSetError: `out` is taken or cannot be written; nothing was changed.
     """
-    require_free(out, force=force)
     return save_evalset(
         out,
         name=about.name or out.resolve().name,

@@ -24,7 +24,7 @@ from hydra_core.evalsets.importers.price_card import PriceCard
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
 from hydra_core.evalsets.importers.reading.cells import FILE
 from hydra_core.evalsets.importers.reading.issues import Issues
-from hydra_core.evalsets.importers.reading.json_document import read_json
+from hydra_core.evalsets.importers.reading.json_document import number_in, read_json
 from hydra_core.evalsets.importers.reading.tables import (
     LINE,
     columns_of,
@@ -103,13 +103,6 @@ class _Records:
         draft = assemble(rows, source, scale=scale, need_text=need_text)
         self.card.require_used(draft.models)
         return with_estimates(draft, self.estimated, self.card, tokens)
-
-
-def _number(value: object) -> float:
-    """A JSON number as float; NaN for anything else."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return math.nan
-    return float(value)
 
 
 def read_livecodebench(files: Sequence[TableFile], given: Given) -> Draft:
@@ -287,8 +280,8 @@ def _answers(file: str, key: tuple[str, str], rows: list[dict[str, Any]]) -> Ite
             text if isinstance(text, str) else "",
             model,
             row.get("score"),
-            _number(row.get("cost")),
-            (_number(row.get("prompt_tokens")), _number(row.get("completion_tokens"))),
+            number_in(row.get("cost")),
+            (number_in(row.get("prompt_tokens")), number_in(row.get("completion_tokens"))),
         )
 
 
@@ -306,14 +299,14 @@ def read_routerarena(files: Sequence[TableFile], given: Given = NOTHING) -> Draf
     answers = [answer for file in files for answer in _cached(file, budget, issues)]
     issues.raise_any("import")
     wanted = set(given.models.values())
-    scores = [_number(one.quality) for one in answers if not wanted or one.model in wanted]
+    scores = [number_in(one.quality) for one in answers if not wanted or one.model in wanted]
     warnings = []
     if below := sum(-1 <= score < 0 for score in scores):
         warnings.append(f"{below} scores below 0 count as 0")
     if fractional := sum(0 < score < 1 for score in scores):
         warnings.append(f"{fractional} scores lie between 0 and 1 and are kept as they are")
     answers = [
-        replace(one, quality=0.0) if -1 <= _number(one.quality) < 0 else one for one in answers
+        replace(one, quality=0.0) if -1 <= number_in(one.quality) < 0 else one for one in answers
     ]
     return _answers_draft(answers, sorted({one.model for one in answers}), given, warnings)
 
@@ -335,8 +328,8 @@ def _cached(file: TableFile, budget: Budget, issues: Issues) -> Iterator[_Answer
             str(entry.get("question") or ""),
             str(entry.get("llm_selected") or Path(file.name).stem),
             result.get("score"),
-            _number(result.get("inference_cost")) or math.nan,
-            (_number(usage.get("input_tokens")), _number(usage.get("output_tokens"))),
+            number_in(result.get("inference_cost")) or math.nan,
+            (number_in(usage.get("input_tokens")), number_in(usage.get("output_tokens"))),
         )
 
 

@@ -9,6 +9,7 @@ are kept; the report counts the others.
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,7 +27,7 @@ from hydra_core.evalsets.importers.draft import (
 )
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
 from hydra_core.evalsets.importers.reading.issues import Issues
-from hydra_core.evalsets.importers.reading.json_document import read_json
+from hydra_core.evalsets.importers.reading.json_document import number_in, read_json
 from hydra_core.evalsets.importers.reading.tables import LINE, columns_of, read_columns
 from hydra_core.evalsets.rules import model_id_problem
 
@@ -196,7 +197,7 @@ def list_runs(leaderboards: TableFile) -> tuple[Run, ...]:
 
 def _run(board: str, result: Mapping[str, Any]) -> Run:
     folder, name = str(result.get("folder", "")), str(result.get("name", ""))
-    headline = _number(result.get("resolved"))
+    headline = number_in(result.get("resolved"))
     details = result.get("per_instance_details")
     if not isinstance(details, dict) or not details:
         return Run(board, folder, name, headline, {}, "has no per-instance details")
@@ -221,19 +222,10 @@ def _run(board: str, result: Mapping[str, Any]) -> Run:
 def _outcome(entry: object) -> tuple[float, float]:
     """(quality, cost): quality NaN if it is no flag; cost NaN if absent, -1 if it is no cost."""
     if not isinstance(entry, dict):
-        return float("nan"), float("nan")
+        return math.nan, math.nan
     resolved = entry.get("resolved")
-    quality = float(resolved) if isinstance(resolved, bool) or resolved in (0, 1) else float("nan")
+    quality = float(resolved) if isinstance(resolved, bool) or resolved in (0, 1) else math.nan
     if entry.get("cost") is None:
-        return quality, float("nan")
-    cost = _number(entry["cost"])
-    return quality, cost if 0 <= cost < float("inf") else -1.0
-
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return float("nan")
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf")
+        return quality, math.nan
+    cost = number_in(entry["cost"])
+    return quality, cost if 0 <= cost < math.inf else -1.0

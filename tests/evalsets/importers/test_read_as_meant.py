@@ -15,6 +15,7 @@ from hydra_core.evalsets.importers.reading.bounded import Budget
 from hydra_core.evalsets.importers.reading.issues import Issues
 from hydra_core.evalsets.importers.reading.notation import Measure, parse_notations
 from hydra_core.evalsets.importers.table import read_table
+from hydra_core.evalsets.importers.traffic import rows as log_rows
 from hydra_core.evalsets.importers.traffic.langfuse import read_langfuse
 from hydra_core.evalsets.importers.traffic.rows import rows_of
 from hydra_core.evalsets.importers.traffic.spend_logs import read_spend_logs
@@ -431,3 +432,7 @@ def test_headers_of_models_in_other_languages_are_suggested(tmp_path, right, cos
     header = f"id,prompt,GPT-4o {right},GPT-4o {cost} ($)"
     draft = read_table([write(tmp_path, "a.csv", f"{header}\n7,Hi,1,0.25\n")], ids={"GPT-4o": "g"})
     assert (draft.models, draft.quality[0, 0], draft.cost_usd[0, 0]) == (("g",), 1, 0.25)
+
+
+def test_a_number_that_no_float_holds_is_none():
+    assert all(math.isnan(log_rows.number(value)) for value in (10**400, "1e999", "many"))

@@ -152,6 +152,12 @@ def test_llmrouterbench_takes_the_newest_run_that_is_no_demo(tmp_path):
     assert sum("skipped" in text for text in draft.report.warnings) == 2
 
 
+def test_llmrouterbench_names_a_cost_that_no_float_holds(tmp_path):
+    write_json(tmp_path / "a.json", result("small", [10**400]))
+    with pytest.raises(EvalSetError, match="cost_usd is not a number"):
+        read_llmrouterbench(result_files(tmp_path))
+
+
 def test_llmrouterbench_needs_prices_only_where_costs_are_missing(tmp_path):
     write_json(tmp_path / "a.json", result("small", [0.1]))
     assert not read_llmrouterbench(result_files(tmp_path)).cost_estimated

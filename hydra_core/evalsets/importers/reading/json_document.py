@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
@@ -82,6 +83,16 @@ def parsed(text: str) -> Any:  # noqa: ANN401
         ValueError: It is damaged, or an object has a key twice with different values.
     """
     return json.loads(text, object_pairs_hook=unique_keys)
+
+
+def number_in(value: object) -> float:
+    """A JSON number as float, infinite where it is too large for one; NaN for anything else."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def objects(value: object) -> list[Mapping[str, Any]]:

@@ -88,10 +88,10 @@ def decoded(value: object) -> Any:  # noqa: ANN401 (JSON)
 
 def number(value: object) -> float:
     """A number, also one written as text; NaN for anything else."""
-    if isinstance(value, bool):
-        return float(value)
     try:
         found = float(value) if isinstance(value, int | float | str) else math.nan
+    except OverflowError:
+        return math.nan
     except ValueError:
         return {"true": 1.0, "false": 0.0}.get(str(value).strip().lower(), math.nan)
     return found if math.isfinite(found) else math.nan
