@@ -79,12 +79,7 @@ _LEAST_USD = 1e-9
 
 
 def fit_costs(material: Material, columns: Float32Array, penalty: float) -> Costs:
-    """Cost and, where the set has them, token heads of every model.
-
-    Args:
-        columns: (n, p) what linear heads read.
-        penalty: Of the ridge.
-    """
+    """Cost and, where the set has them, token heads of every model, on (n, p) columns."""
     read, written = (
         None if values is None else _head(columns, values, penalty, 1.0)
         for values in (material.input_tokens, material.output_tokens)
@@ -173,21 +168,6 @@ class Choice:
     held_out: FloatArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _RidgeFold:
-    """What ridge predicts for the queries of one inner fold.
-
-    Attributes:
-        rows: (t,) the fold's rows.
-        path: (penalties, t, 1 + b) predictions.
-        errors: (2, penalties) squared errors of f0 and of the differences.
-    """
-
-    rows: IntArray
-    path: FloatArray
-    errors: FloatArray
-
-
 def grouped_parts(clusters: IntArray, count: int, rng: np.random.Generator) -> IntArray:
     """(n,) number of the part that each query belongs to; clusters stay whole."""
     names, unit = np.unique(clusters, return_inverse=True)
@@ -259,16 +239,14 @@ def choose(material: Material, rng: np.random.Generator) -> Choice:
     wanted = targets(material.quality[:, : material.together])
     along = _along(material, wanted)
     predicted = {c.name: np.zeros_like(wanted) for c in CANDIDATES}
-    folds: dict[str, list[_RidgeFold]] = {}
+    paths: dict[str, list[tuple[IntArray, FloatArray]]] = {}
     part = grouped_parts(material.clusters, _INNER, rng)
     for number in range(_INNER):
         train, test = np.flatnonzero(part != number), np.flatnonzero(part == number)
         seed = int(rng.integers(2**31))
         for name, path in _inner(material.messages, wanted, along, train, test, predicted, seed):
-            squares = (path - wanted[None, test]) ** 2
-            errors = np.stack([squares[:, :, 0].sum(axis=1), squares[:, :, 1:].sum(axis=(1, 2))])
-            folds.setdefault(name, []).append(_RidgeFold(test, path, errors))
-    penalties = _take_best(folds, predicted)
+            paths.setdefault(name, []).append((test, path))
+    penalties = {name: _best(parts, wanted, predicted[name]) for name, parts in paths.items()}
     for candidate in CANDIDATES:
         if 0.0 < candidate.ridge < 1.0:
             linear_one, trees = _pure(candidate)
@@ -313,18 +291,22 @@ def _inner(
             yield candidate.name, path.predict_all(features.with_products(other))
 
 
-def _take_best(
-    folds: dict[str, list[_RidgeFold]], predicted: dict[str, FloatArray]
-) -> dict[str, tuple[float, float]]:
-    """Penalties of every ridge candidate; fills in its predictions at them."""
-    penalties = {}
-    for name, parts in folds.items():
-        shared, differing = np.sum([part.errors for part in parts], axis=0).argmin(axis=1)
-        for part in parts:
-            predicted[name][part.rows, :1] = part.path[shared][:, :1]
-            predicted[name][part.rows, 1:] = part.path[differing][:, 1:]
-        penalties[name] = (float(PENALTIES[shared]), float(PENALTIES[differing]))
-    return penalties
+def _best(
+    parts: Sequence[tuple[IntArray, FloatArray]], wanted: FloatArray, predicted: FloatArray
+) -> tuple[float, float]:
+    """The penalties of f0 and of the differences that err least; fills in what they predict.
+
+    Args:
+        parts: (t,) rows of an inner fold, and ridge's (penalties, t, 1 + b) predictions for them.
+    """
+    errors = np.zeros((2, PENALTIES.size))
+    for rows, path in parts:
+        squares = (path - wanted[None, rows]) ** 2
+        errors += np.stack([squares[:, :, 0].sum(axis=1), squares[:, :, 1:].sum(axis=(1, 2))])
+    shared, differing = errors.argmin(axis=1)
+    for rows, path in parts:
+        predicted[rows, :1], predicted[rows, 1:] = path[shared][:, :1], path[differing][:, 1:]
+    return float(PENALTIES[shared]), float(PENALTIES[differing])
 
 
 def fit(material: Material, choice: Choice, *, seed: int, trees: int = TREES) -> OutcomeHeads:

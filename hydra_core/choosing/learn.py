@@ -92,8 +92,7 @@ class Learning:
         raw: What heads said of every row that had not seen it.
         predicted: (n, m) the same as success and cost.
         lift: Cross-fitted; None where no cost range is left to route in.
-        recommend: Whether to use it.
-        reason: One sentence.
+        recommend, reason: Whether to use it, and why in one sentence.
         reliability: (m, bins, 3) number, mean predicted, mean achieved success.
         curve: From few queries to as many as the folds have.
         slices: By group and by language.
@@ -166,23 +165,18 @@ def learn(
     Raises:
         OutcomeModelError: Nearly all queries are the same or depend on one another.
     """
-    _require_different(material, folds)
-    with threadpool_limits(1):  # the trees use every core; small matrices gain nothing by two
-        return _learn(
-            material, prices, folds, seed, curve=curve, real=groups_are_traffic, progress=progress
-        )
-
-
-def _require_different(material: Material, folds: int) -> None:
-    """Make sure that every fold holds queries that the others have not."""
     kinds = np.unique(material.clusters).size
-    if kinds < 2 * folds:
+    if kinds < 2 * folds:  # a fold would hold nothing that the others have not
         message = (
             f"its {material.n:,} queries count as {kinds}: texts are identical or declared "
             f"dependent, and {folds} folds need {2 * folds} that are not"
         )
         remedy = "add queries with other texts"
         raise OutcomeModelError(material.evalset.name, [Problem("", message, remedy)])
+    with threadpool_limits(1):  # the trees use every core; small matrices gain nothing by two
+        return _learn(
+            material, prices, folds, seed, curve=curve, real=groups_are_traffic, progress=progress
+        )
 
 
 def _learn(
@@ -291,9 +285,7 @@ def _parts_of_logged(material: Material, part: IntArray, folds: int, seed: int) 
 
 def _without(material: Material, part: IntArray, beside: IntArray, number: int) -> Material:
     """What one fold learns from."""
-    logged = material.logged
-    if logged is not None:
-        logged = logged.take(np.flatnonzero(beside != number))
+    logged = material.logged and material.logged.take(np.flatnonzero(beside != number))
     return replace(material, logged=logged).take(np.flatnonzero(part != number))
 
 
@@ -316,13 +308,11 @@ def _is_worse(raw: Raw, other: Raw, material: Material) -> bool:
     What counts is the squared error of the models' differences from their mean, on which a route
     depends.
     """
-    b = material.together
     wanted, mine, theirs = (
         values - values.mean(axis=1, keepdims=True)
         for values in (
-            material.quality[:, :b],
-            raw.difference[:, :b].astype(np.float64),
-            other.difference[:, :b].astype(np.float64),
+            one[:, : material.together].astype(np.float64)
+            for one in (material.quality, raw.difference, other.difference)
         )
     )
     more = ((mine - wanted) ** 2 - (theirs - wanted) ** 2).mean(axis=1)
@@ -333,27 +323,23 @@ def _is_worse(raw: Raw, other: Raw, material: Material) -> bool:
 def _added(
     material: Material, raw: Raw, before: Lift | None, lift: Lift | None, used: bool
 ) -> LoggedPart:
-    if before is None or lift is None:
-        return LoggedPart(raw, used, before, None)
-    clusters = material.clusters[material.complete]
-    added = mean_interval(lift.contributions - before.contributions, clusters)
+    added = None
+    if before is not None and lift is not None:
+        clusters = material.clusters[material.complete]
+        added = mean_interval(lift.contributions - before.contributions, clusters)
     return LoggedPart(raw, used, before, added)
 
 
 def _said(material: Material, rows: IntArray, heads: OutcomeHeads, into: Raw | None) -> Raw:
     """What heads say of some rows, put into the whole; the other rows are NaN until filled."""
     found = heads.read(material.messages.take(rows))
-    parts = []
-    for name in Raw.__slots__:
-        values = getattr(found, name)
-        whole = (
-            np.full((material.n, values.shape[1]), np.nan, dtype=np.float32)
-            if into is None
-            else getattr(into, name)
-        )
-        whole[rows] = values
-        parts.append(whole)
-    return Raw(*parts)
+    parts = {name: getattr(found, name) for name in Raw.__slots__}
+    if into is None:
+        shapes = {name: (material.n, values.shape[1]) for name, values in parts.items()}
+        into = Raw(**{name: np.full(of, np.nan, np.float32) for name, of in shapes.items()})
+    for name, values in parts.items():
+        getattr(into, name)[rows] = values
+    return into
 
 
 def _combined(

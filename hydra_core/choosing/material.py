@@ -19,6 +19,7 @@ from hydra_core.outcome_model.model import LEAST_OUTCOMES
 #: A model with outcomes on this share of the queries that the best known model has is learned
 #: together with the others; one with fewer is a newcomer.
 TOGETHER = 0.5
+_BY_ROW = ("quality", "cost_usd", "input_tokens", "output_tokens", "rows", "clusters", "others")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,8 +35,7 @@ class Material:
         messages: What is known of each query.
         quality: (n, m) in [0, 1], NaN where a newcomer has no outcome.
         cost_usd: (n, m) USD, NaN where it is missing.
-        input_tokens: (n, m), None where the set has none; NaN where it is missing.
-        output_tokens: Likewise.
+        input_tokens, output_tokens: (n, m), None where the set has none; NaN where one is missing.
         rows: (n,) rows in the eval set.
         clusters: (n,) cluster numbers; queries with the same text are in one.
         others: (n, r) outcomes of the set's further models that have one on every row: learned
@@ -89,18 +89,9 @@ class Material:
         logged = self.logged
         if logged is not None:
             logged = logged.take(np.flatnonzero(~np.isin(logged.clusters, left)))
-        return replace(
-            self,
-            logged=logged,
-            messages=self.messages.take(rows),
-            quality=self.quality[rows],
-            cost_usd=self.cost_usd[rows],
-            input_tokens=None if self.input_tokens is None else self.input_tokens[rows],
-            output_tokens=None if self.output_tokens is None else self.output_tokens[rows],
-            rows=self.rows[rows],
-            clusters=self.clusters[rows],
-            others=self.others[rows],
-        )
+        arrays = {name: getattr(self, name) for name in _BY_ROW}
+        kept = {name: values[rows] for name, values in arrays.items() if values is not None}
+        return replace(self, logged=logged, messages=self.messages.take(rows), **kept)
 
 
 def gather(
@@ -147,19 +138,16 @@ def gather(
     later = [*named, *(evalset.models.index(one) for one in by_rate if one in evalset.models)]
     wanted = [*at[:together], *later]
     some = np.flatnonzero(np.isfinite(evalset.quality[:, wanted]).any(axis=1) & ~complete)
-    if some.size:
-        logged = _material(evalset, messages, at, some, every, together)
-        made = replace(made, logged=logged)
-    return replace(made, logged_only=tuple(evalset.models[i] for i in named))
+    logged = _material(evalset, messages, at, some, every, together) if some.size else None
+    return replace(made, logged=logged, logged_only=tuple(evalset.models[i] for i in named))
 
 
 def _numbered(clusters: IntArray, rows: IntArray) -> IntArray:
     """The same clusters, those of some rows first and without gaps."""
     first = np.unique(clusters[rows])
+    order = np.concatenate([first, np.setdiff1d(clusters, first)])
     number = np.empty(int(clusters.max()) + 1, dtype=np.intp)
-    number[np.concatenate([first, np.setdiff1d(clusters, first)])] = np.arange(
-        np.unique(clusters).size
-    )
+    number[order] = np.arange(order.size)
     result: IntArray = number[clusters]
     return result
 
@@ -174,11 +162,10 @@ def _material(
 ) -> Material:
     """Some rows of the set, the models in the order of `columns`."""
     at = np.ix_(rows, np.asarray(columns, dtype=np.intp))
-    tokens = [evalset.extras.get(name) for name in ("input_tokens", "output_tokens")]
-    complete = all(
-        found is not None and np.isfinite(found[at]).any(axis=0).all() for found in tokens
-    )
-    read, written = (found[at] if complete and found is not None else None for found in tokens)
+    extras, names = evalset.extras, ("input_tokens", "output_tokens")
+    tokens = [extras[name][at] for name in names if name in extras]
+    complete = len(tokens) == 2 and all(np.isfinite(one).any(axis=0).all() for one in tokens)
+    read, written = tokens if complete else (None, None)
     return Material(
         evalset=evalset,
         models=tuple(evalset.models[i] for i in columns),

@@ -43,12 +43,9 @@ _FOUND: Final = tuple(
 _LENGTH: Final = 0.10
 
 
-def complexity(texts: Sequence[str]) -> FloatArray:
-    """(n,) messages -> (n,) scores, higher for what looks harder; only their order matters."""
-    return np.array([_score(text[:_LOOKED_AT]) for text in texts], dtype=np.float64)
-
-
-def _score(text: str) -> float:
+def _complexity(text: str) -> float:
+    """A score, higher for what looks harder; only the order of messages by it matters."""
+    text = text[:_LOOKED_AT]
     words = len(text.split())
     score = _LENGTH * min(max((words - _SHORT) / (_LONG - _SHORT), 0.0), 1.0)
     for weight, full, pattern in _FOUND:
@@ -89,9 +86,7 @@ def rivals(
     Args:
         sweeps: The set under each rule; the same queries and models in all of them.
         material: What the outcome model was learned from; gives clusters and folds.
-        folds: As in `learn`, so that everyone is judged on the same parts.
-        seed: Likewise.
-        progress: Called with (done, total) steps; what it raises stops the work.
+        folds, seed, progress: As in `learn`, so that everyone is judged on the same parts.
     """
     data = sweeps[0].data
     clusters, cut = _parts(material, data.rows, folds, seed)
@@ -112,7 +107,8 @@ def rivals(
     if material.evalset.texts is None:
         return tuple(found)
     texts = material.evalset.texts.iloc[data.rows].astype(str).tolist()
-    found.append(rival("Complexity score", _threshold(complexity(texts), hull, costs)))
+    scores = np.array([_complexity(text) for text in texts])
+    found.append(rival("Complexity score", _threshold(scores, hull, costs)))
     names = [name for name in BASELINES if name != RANDOM_MIX]
     for run in run_baselines(data, texts, names=names, cut=cut, seed=seed, progress=progress):
         rng = np.random.default_rng(seed)

@@ -31,7 +31,7 @@ class Space:
     Attributes:
         bands: One per dimension, for the compensated weights.
         factor: Each stored weight lies between 1/factor and factor before they are scaled.
-        cells: (model, dimension number) -> (low, high) of profile cells that may move.
+        cells: (low, high) of the profile cells that may move.
     """
 
     bands: Sequence[Band]
@@ -73,9 +73,8 @@ def checked(space: Space, pool: Pool) -> Space:
             are not 0 <= low <= high <= 1.
     """
     if len(space.bands) != pool.capabilities.shape[1]:
-        raise ValueError(
-            f"need one band per dimension, got {len(space.bands)} for {pool.capabilities.shape[1]}"
-        )
+        k = pool.capabilities.shape[1]
+        raise ValueError(f"need one band per dimension, got {len(space.bands)} for {k}")
     for (model, k), (low, high) in space.cells.items():
         _row(pool, model, k)
         if not 0.0 <= low <= high <= 1.0:

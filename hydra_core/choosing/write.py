@@ -86,7 +86,6 @@ def write_outcome_model(
     """Write what was learned, and load it back.
 
     Args:
-        path: The folder to create.
         fingerprint: Of the predictor bundle whose vectors were read.
         force: Replace an outcome model that is already there.
         record: Called with the SHA-256 of the manifest before it takes its place, so that no
@@ -192,7 +191,6 @@ def _with_ends(lift: Interval) -> dict[str, Any]:
 
 def _manifest(folder: Path, learning: Learning, fingerprint: str) -> str:
     material, heads = learning.material, learning.heads
-    kinds = ["trees" if isinstance(part.heads, Forest) else "linear" for part in heads.parts]
     content = {
         "schema": SCHEMA,
         "predictor": {
@@ -207,8 +205,11 @@ def _manifest(folder: Path, learning: Learning, fingerprint: str) -> str:
         "learner": learning.learner,
         "blocks": list(heads.features.blocks),
         "parts": [
-            {"kind": kind, "share": float(part.share)}
-            for kind, part in zip(kinds, heads.parts, strict=True)
+            {
+                "kind": "trees" if isinstance(part.heads, Forest) else "linear",
+                "share": float(part.share),
+            }
+            for part in heads.parts
         ],
         "files": {name: file_sha256(folder / name) for name in (HEADS, LEARNED, FIGURES)},
     }

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from hydra_core.base.types import BoolArray, FloatArray
+from hydra_core.choosing.sources.outcomes import groups_at
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.replay.significance import normal_p
 
@@ -77,16 +78,13 @@ def cell_findings(
     output_tokens: FloatArray | None = None,
     latency_s: FloatArray | None = None,
 ) -> tuple[Finding, ...]:
-    """Look for outcomes that a grader or a harness may have made, group by group.
+    """Look for outcomes that a grader or a harness may have made; those of most cells first.
 
     Args:
         models: (m,) ids.
         groups: (n,) group of each query; '' is a group of its own.
         quality: (n, m) in [0, 1], NaN where missing; as for the other matrices.
         input_tokens, output_tokens, latency_s: (n, m); None where the set has none.
-
-    Returns:
-        The findings that concern most cells first.
     """
     names = np.asarray(groups, dtype=np.str_)
     found: list[Finding] = []
@@ -103,15 +101,9 @@ def cell_findings(
 
 
 def findings_of(evalset: EvalSet, models: Sequence[str]) -> tuple[Finding, ...]:
-    """Look at the outcomes of some models of a set, by its groups.
-
-    Args:
-        models: Ids that the set has.
-    """
+    """Look at the outcomes of some models of a set, by its groups."""
     columns = [evalset.models.index(name) for name in models]
-    groups = ["the set"] * evalset.n
-    if "group" in evalset.queries.columns:
-        groups = [str(name) for name in evalset.queries["group"].fillna("")]
+    groups = groups_at(evalset, np.arange(evalset.n)) or ["the set"] * evalset.n
     extras = {
         name: evalset.extras[name][:, columns]
         for name in ("input_tokens", "output_tokens", "latency_s")
@@ -162,15 +154,12 @@ def _filled(
 ) -> Iterator[Finding]:
     for j, model in enumerate(models):
         known = np.isfinite(quality[:, j])
-        if latency is not None:
-            none = int((known & (latency[:, j] == 0)).sum())
-            if none:
-                text = f"{none} answers of {model} on {group} took no time: they look filled in."
-                yield Finding(FindingKind.NO_LATENCY, model, group, none, text)
+        if latency is not None and (none := int((known & (latency[:, j] == 0)).sum())):
+            text = f"{none} answers of {model} on {group} took no time: they look filled in."
+            yield Finding(FindingKind.NO_LATENCY, model, group, none, text)
         if written is None:
             continue
-        silent = int((known & (written[:, j] == 0)).sum())
-        if silent:
+        if silent := int((known & (written[:, j] == 0)).sum()):
             text = f"{model} wrote nothing on {silent} queries of {group}."
             yield Finding(FindingKind.NO_TOKENS, model, group, silent, text)
         if read is not None:
@@ -212,11 +201,8 @@ def _length(
             continue
         own, length = quality[rows, j], written[rows, j]
         usual = _means(others[rows].T, np.isfinite(others[rows].T))
-        best = max(
-            (_cut(own, usual, length, float(np.quantile(length, cut))) for cut in _LENGTH_CUTS),
-            key=lambda found: found[0],
-        )
-        effect, p_value, at, long = best
+        cuts = [_cut(own, usual, length, float(np.quantile(length, cut))) for cut in _LENGTH_CUTS]
+        effect, p_value, at, long = max(cuts, key=lambda found: found[0])
         behind = float(usual[long].mean() - own[long].mean())
         if effect >= _LENGTH_EFFECT and p_value < _P_VALUE and behind >= _BEHIND:
             text = (

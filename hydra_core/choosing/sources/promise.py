@@ -112,7 +112,8 @@ class Promise:
 
     def numbers(self, rule: Rule) -> dict[str, Any]:
         """Return it JSON-ready, the knob as tau or V in USD."""
-        found = {key: v for key, v in asdict(self).items() if key not in ("position", "tau")}
+        left = ("position", "tau", "forecast")
+        found = {key: v for key, v in asdict(self).items() if key not in left}
         return {
             **found,
             "knob": {"rule": rule.value, "value": self.knob(rule)},
