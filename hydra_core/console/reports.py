@@ -31,16 +31,15 @@ def button(sweep: Sweep, knob: float, key: str, label: str = "Report") -> None:
             persist_state="session",
         )
         name = folder_name(f"{sweep.evalset.name} {state.get().catalog}")
-        baseline = state.get().baseline
+        asked = (sweep, knob, tuned_on, state.get().baseline)
         st.download_button(
-            "HTML report", lambda: _html(sweep, knob, tuned_on, baseline), f"{name}.html",
-            "text/html", icon=":material/download:", key=f"{key}.html", on_click="ignore",
-            width="stretch", type="primary",
+            "HTML report", lambda: _html(*asked), f"{name}.html", "text/html",
+            icon=":material/download:", key=f"{key}.html", on_click="ignore", width="stretch",
+            type="primary",
         )  # fmt: skip
         st.download_button(
-            "JSON report", lambda: _json(sweep, knob, tuned_on, baseline), f"{name}.json",
-            "application/json", icon=":material/data_object:", key=f"{key}.json",
-            on_click="ignore", width="stretch",
+            "JSON report", lambda: _json(*asked), f"{name}.json", "application/json",
+            icon=":material/data_object:", key=f"{key}.json", on_click="ignore", width="stretch",
         )  # fmt: skip
 
 

@@ -82,6 +82,31 @@ def working() -> Working | None:
     return None if entry is None else drafts.load(entry)
 
 
+def on_draft(
+    head: Head, body: Callable[[CatalogEntry, Working], None], *, tools: bool = True
+) -> None:
+    """A part about one catalog, chosen in its head, and its draft; a fragment of its own.
+
+    Args:
+        tools: Whether edits are undone here.
+    """
+    entry = choose_catalog(head.right)
+    if entry is None:
+        st.warning("There is no catalog yet.")
+    else:
+        (st.fragment(_draft) if tools else _draft)(entry, body, tools)
+
+
+def _draft(entry: CatalogEntry, body: Callable[[CatalogEntry, Working], None], tools: bool) -> None:
+    try:
+        working = drafts.load(entry)
+    except HydraError as error:
+        widgets.problem(error)
+        return
+    drafts.status_line(working, tools=tools)
+    body(entry, working)
+
+
 def edit(change: Callable[[str, str], str], chosen: Chosen | None = None) -> bool:
     """Change the draft of the catalog in use; see `drafts.edit`.
 

@@ -112,33 +112,34 @@ def _written(
     return form(frame if isinstance(frame, pd.DataFrame) else frame())
 
 
-def languages(frame: pd.DataFrame) -> None:
+def languages(frame: pd.DataFrame, key: str) -> None:
     """QR, CS and cost by language with 95 % bounds; small samples are marked."""
-    column = st.column_config
-    _slices(
-        frame.assign(cost_range=ranges(frame, "cost", _decimals(frame["cost"]))),
-        {"policy": "Language"},
-        {},
-        {
-            "cost": column.NumberColumn("Cost per query", format=dollars(frame["cost"])),
-            "cost_range": "95 % interval  ",
-        },
-    )
+    column, costs = st.column_config, ranges(frame, "cost", _decimals(frame["cost"]))
+    last = {
+        "cost": column.NumberColumn("Cost per query", format=dollars(frame["cost"])),
+        "cost_range": "95 % interval  ",
+    }
+    _slices(frame, key, {"policy": "Language"}, {}, last, cost_range=costs)
 
 
-def groups(frame: pd.DataFrame) -> None:
+def groups(frame: pd.DataFrame, key: str) -> None:
     """Language groups with QR and savings, and both minus English, in percent points."""
     column = st.column_config
     _slices(
-        frame.assign(qr_apart=_apart(frame, "qr_english"), cs_apart=_apart(frame, "cs_english")),
-        {"group": "Language group"},
+        frame, key, {"group": "Language group"},
         {"qr_apart": column.TextColumn("QR minus English", width=170)},
         {"cs_apart": column.TextColumn("Savings minus English", width=170)},
-    )
+        qr_apart=_apart(frame, "qr_english"), cs_apart=_apart(frame, "cs_english"),
+    )  # fmt: skip
 
 
 def _slices(
-    frame: pd.DataFrame, name: dict[str, Any], qr: dict[str, Any], last: dict[str, Any]
+    frame: pd.DataFrame,
+    key: str,
+    name: dict[str, Any],
+    qr: dict[str, Any],
+    last: dict[str, Any],
+    **further: list[str],
 ) -> None:
     """Parts of a set with queries, QR and savings, and what stands behind either."""
     column = st.column_config
@@ -157,11 +158,20 @@ def _slices(
         qr_range=ranges(frame, "qr"),
         cs_range=ranges(frame, "cs"),
         note=frame["small"].map({True: "small sample", False: ""}),
+        **further,
     )
+    _ordered(shown, frame, key, columns)
+
+
+def _ordered(
+    shown: pd.DataFrame, frame: pd.DataFrame, key: str, columns: Mapping[str, Any]
+) -> None:
+    """These columns of a table, in this order, and its rows with plain numbers to take along."""
     st.dataframe(
         shown, hide_index=True, height="content", column_order=tuple(columns),
         column_config=columns,
     )  # fmt: skip
+    offer_downloads(frame, key)
 
 
 def _apart(frame: pd.DataFrame, name: str) -> list[str]:
@@ -173,38 +183,29 @@ def _apart(frame: pd.DataFrame, name: str) -> list[str]:
     ]
 
 
-def policies(frame: pd.DataFrame) -> None:
+def policies(frame: pd.DataFrame, key: str) -> None:
     """The router beside the constant at its cost, the oracle and every single model."""
     column = st.column_config
     shown = frame.assign(
         qr_range=ranges(frame, "qr"),
-        cost_range=ranges(frame, "cost", _decimals(frame["cost"])),
-        per_resolved_range=ranges(frame, "per_resolved", _decimals(frame["per_resolved"])),
+        **{f"{x}_range": ranges(frame, x, _decimals(frame[x])) for x in ("cost", "per_resolved")},
     )
-    st.dataframe(
-        shown,
-        hide_index=True,
-        height="content",
-        column_order=(
-            "policy", "detail", "quality", "qr", "qr_range", "cost", "cost_range",
-            "per_resolved", "per_resolved_range", "cs", "misroute",
+    columns = {
+        "policy": column.TextColumn("Policy", width=180),
+        "detail": column.TextColumn("What it is", width=125),
+        "quality": column.NumberColumn("Quality", format=_PERCENT),
+        "qr": column.NumberColumn("QR", format=_PERCENT),
+        "qr_range": "95 % interval",
+        "cost": column.NumberColumn("Cost per query", format=dollars(frame["cost"])),
+        "cost_range": "95 % interval ",
+        "per_resolved": column.NumberColumn(
+            "Cost per resolved", format=dollars(frame["per_resolved"])
         ),
-        column_config={
-            "policy": column.TextColumn("Policy", width=180),
-            "detail": column.TextColumn("What it is", width=125),
-            "quality": column.NumberColumn("Quality", format=_PERCENT),
-            "qr": column.NumberColumn("QR", format=_PERCENT),
-            "qr_range": "95 % interval",
-            "cost": column.NumberColumn("Cost per query", format=dollars(frame["cost"])),
-            "cost_range": "95 % interval ",
-            "per_resolved": column.NumberColumn(
-                "Cost per resolved", format=dollars(frame["per_resolved"])
-            ),
-            "per_resolved_range": "95 % interval  ",
-            "cs": column.NumberColumn("Savings", format=_PERCENT),
-            "misroute": column.NumberColumn("Overpaid queries", format=_PERCENT),
-        },
-    )  # fmt: skip
+        "per_resolved_range": "95 % interval  ",
+        "cs": column.NumberColumn("Savings", format=_PERCENT),
+        "misroute": column.NumberColumn("Overpaid queries", format=_PERCENT),
+    }
+    _ordered(shown, frame, key, columns)
 
 
 def ranges(frame: pd.DataFrame, name: str, digits: int = 1) -> list[str]:
@@ -214,28 +215,19 @@ def ranges(frame: pd.DataFrame, name: str, digits: int = 1) -> list[str]:
     return ["" if pd.isna(a) else f"{a:.{digits}f} – {b:.{digits}f}" for a, b in bounds]
 
 
-def models(frame: pd.DataFrame) -> None:
+def models(frame: pd.DataFrame, key: str) -> None:
     """The models of an eval set: quality, cost and what is missing."""
     column = st.column_config
-    shown = frame.assign(bounds=ranges(frame, ""))
-    st.dataframe(
-        shown,
-        hide_index=True,
-        height="content",
-        column_order=(
-            "model", "resolved", "quality", "bounds", "cost",
-            *(name for name in ("missing_quality", "missing_cost") if frame[name].any()),
-        ),
-        column_config={
-            "model": column.TextColumn("Model", width=215),
-            "resolved": column.NumberColumn("Resolved", format="localized"),
-            "quality": column.NumberColumn("Quality", format=_PERCENT),
-            "bounds": "95 % interval",
-            "cost": column.NumberColumn("Cost per query", format=dollars(frame["cost"])),
-            "missing_quality": column.NumberColumn("Outcomes missing"),
-            "missing_cost": column.NumberColumn("Costs missing"),
-        },
-    )  # fmt: skip
+    missing = {"missing_quality": "Outcomes missing", "missing_cost": "Costs missing"}
+    columns = {
+        "model": column.TextColumn("Model", width=215),
+        "resolved": column.NumberColumn("Resolved", format="localized"),
+        "quality": column.NumberColumn("Quality", format=_PERCENT),
+        "bounds": "95 % interval",
+        "cost": column.NumberColumn("Cost per query", format=dollars(frame["cost"])),
+        **{x: column.NumberColumn(label) for x, label in missing.items() if frame[x].any()},
+    }
+    _ordered(frame.assign(bounds=ranges(frame, "")), frame, key, columns)
 
 
 def queries(frame: pd.DataFrame, total: int) -> None:
@@ -264,27 +256,14 @@ def queries(frame: pd.DataFrame, total: int) -> None:
         st.caption("This set has no texts.")
 
 
-def pool(frame: pd.DataFrame) -> None:
+def pool(frame: pd.DataFrame, key: str) -> None:
     """A catalog's models with blended price and capabilities in [0, 1]."""
     column = st.column_config
-    dimensions = [name for name in frame.columns if name not in ("model", "status", "price")]
-    st.dataframe(
-        frame,
-        hide_index=True,
-        height="content",
-        column_config={
-            "model": column.TextColumn("Model", width=185),
-            "status": column.TextColumn("Status", width=66),
-            "price": column.NumberColumn("Price per Mtok", format="$%.4g", width=100),
-            **{
-                name: column.ProgressColumn(
-                    titled(name),
-                    min_value=0,
-                    max_value=1,
-                    format="%.2f",
-                    width=115,
-                )
-                for name in dimensions
-            },
-        },
-    )
+    share = partial(column.ProgressColumn, min_value=0, max_value=1, format="%.2f", width=115)
+    columns = {
+        "model": column.TextColumn("Model", width=185),
+        "status": column.TextColumn("Status", width=66),
+        "price": column.NumberColumn("Price per Mtok", format="$%.4g", width=100),
+    }
+    further = {name: share(titled(name)) for name in frame.columns if name not in columns}
+    _ordered(frame, frame, key, columns | further)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -30,6 +31,7 @@ from hydra_core.replay.metrics import ConstantPolicy, PolicyMetrics, evaluate_ch
 from hydra_core.replay.step_curve import CurvePoint
 from hydra_core.replay.sweep import Sweep
 
+_Number = TypeVar("_Number", float, FloatArray)
 #: Two pixels each on the page.
 _CURVE_POINTS = 300
 _BAND_POINTS = 150
@@ -94,13 +96,19 @@ def frontier_view(
     def measured(label: str, policy: PolicyMetrics) -> Spot:
         return Spot(label, x(policy.mean_cost_usd.value), y(policy.quality.value))
 
+    x_axis = AxisSpec("Mean cost per query in USD", ".3~r", prefix="$")
+    if axes.x is XAxis.SAVINGS:
+        x_axis = AxisSpec(f"Cost savings (CS) against always {axes.baseline}", ".1f", suffix=" %")
+    y_title = "Resolved queries" if sweep.data.binary else "Mean quality"
+    if axes.y is YAxis.QR:
+        y_title = "Quality retention (QR) of the oracle"
     hull = sorted((x(s.mean_cost_usd), y(s.quality)) for s in sweep.hull)
     shown = [(one.rule, one.weights) for one in (sweep, beside) if one is not None]
     pin, pin_knob = pinned or (sweep, knob)
     other_curve = (pin.rule, pin.weights) not in shown
     return FrontierView(
-        x_axis=_x_axis(axes),
-        y_axis=_y_axis(sweep, axes),
+        x_axis=x_axis,
+        y_axis=AxisSpec(y_title, ".1f", suffix=" %"),
         curve=_line(sweep, axes, sweep),
         selected=spot(knob_text(sweep.rule, knob), sweep.curve.at(knob)),
         models=tuple(
@@ -151,16 +159,9 @@ def language_table(evaluation: Evaluation) -> pd.DataFrame:
 
 def languages_view(frame: pd.DataFrame, evaluation: Evaluation) -> LanguagesView:
     """The funnel of a `language_table`."""
-    columns = {name: frame[name].to_numpy(np.float64) for name in ("n", "qr", "qr_lo", "qr_hi")}
-    return LanguagesView(
-        names=tuple(frame["policy"]),
-        n=columns["n"],
-        qr=columns["qr"],
-        low=columns["qr_lo"],
-        high=columns["qr_hi"],
-        overall=100 * evaluation.router.qr.value,
-        small=frame["small"].to_numpy(np.float64),
-    )
+    n, qr, low, high, small = frame[["n", "qr", "qr_lo", "qr_hi", "small"]].to_numpy(np.float64).T
+    overall = 100 * evaluation.router.qr.value
+    return LanguagesView(tuple(frame["policy"]), n, qr, low, high, overall, small)
 
 
 def policy_table(
@@ -209,17 +210,15 @@ def _measures(metrics: PolicyMetrics) -> tuple[tuple[str, Interval, float], ...]
     )
 
 
+@dataclass(frozen=True, slots=True)
 class _Scale:
-    """Linear map of cost or quality onto an axis, for numbers and arrays alike."""
+    """Linear map of cost or quality onto an axis."""
 
-    def __init__(self, factor: float, offset: float = 0.0) -> None:
-        self.factor, self.offset = factor, offset
+    factor: float
+    offset: float = 0.0
 
-    def __call__(self, value: float) -> float:
+    def __call__(self, value: _Number) -> _Number:
         return self.offset + self.factor * value
-
-    def many(self, values: FloatArray) -> FloatArray:
-        return self.offset + self.factor * values
 
 
 def _scales(sweep: Sweep, axes: Axes) -> tuple[_Scale, _Scale]:
@@ -234,8 +233,8 @@ def _line(sweep: Sweep, axes: Axes, drawn: Sweep) -> CurveLine:
     rows = drawn.curve.simplified(_CURVE_POINTS)
     curve = drawn.curve
     return CurveLine(
-        x.many(curve.mean_cost_usd[rows]),
-        y.many(curve.quality[rows]),
+        x(curve.mean_cost_usd[rows]),
+        y(curve.quality[rows]),
         np.array([curve.point(int(row)).knob for row in rows]),
         _SHORTFALL if drawn.source is None else _BY_VALUE[drawn.source],
     )
@@ -251,24 +250,11 @@ def _band(sweep: Sweep, axes: Axes) -> CurveBandView:
     half = band.critical * band.standard_error[some]
     quality = curve.quality[rows]
     return CurveBandView(
-        x.many(curve.mean_cost_usd[rows]),
-        y.many(quality - half),
-        y.many(quality + half),
+        x(curve.mean_cost_usd[rows]),
+        y(quality - half),
+        y(quality + half),
         f"95 % band over every {SYMBOLS[sweep.rule]}",
     )
-
-
-def _x_axis(axes: Axes) -> AxisSpec:
-    if axes.x is XAxis.SAVINGS:
-        return AxisSpec(f"Cost savings (CS) against always {axes.baseline}", ".1f", suffix=" %")
-    return AxisSpec("Mean cost per query in USD", ".3~r", prefix="$")
-
-
-def _y_axis(sweep: Sweep, axes: Axes) -> AxisSpec:
-    if axes.y is YAxis.QR:
-        return AxisSpec("Quality retention (QR) of the oracle", ".1f", suffix=" %")
-    title = "Resolved queries" if sweep.data.binary else "Mean quality"
-    return AxisSpec(title, ".1f", suffix=" %")
 
 
 def together(bases: Sequence[str]) -> list[int]:

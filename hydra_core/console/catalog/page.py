@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from hydra_core.base.errors import HydraError
 from hydra_core.base.types import Catalog
 from hydra_core.console import cache, drafts, frame, selectors, widgets
 from hydra_core.console.cache import CatalogEntry, SetEntry
@@ -21,7 +20,6 @@ from hydra_core.console.drafts import Working
 from hydra_core.console.frame import Head, Part
 from hydra_core.console.widgets import literal
 from hydra_core.replay.portability import Event, EventKind, event_catalogs
-from hydra_core.replay.what_if import WhatIf
 
 _DRAFT = ""
 _LABELS = {
@@ -49,84 +47,42 @@ def choose(place: DeltaGenerator, catalog: Catalog, chosen: SetEntry) -> Event |
     if kind != EventKind.REPRICE:
         return Event(EventKind(kind), model)
     spec = catalog.model(model)
+    now = {"input": spec.input_usd_per_mtok, "output": spec.output_usd_per_mtok}
     prices = []
-    for field, label, now, column in zip(
-        ("input", "output"),
-        ("Input", "Output"),
-        (spec.input_usd_per_mtok, spec.output_usd_per_mtok),
-        st.columns([5, 3, 3, 3])[2:],
-        strict=True,
-    ):
+    for column, (field, price) in zip(st.columns([5, 3, 3, 3])[2:], now.items(), strict=True):
         key = f"catalog.event.{field}.{model}"
-        st.session_state.setdefault(key, now)
-        prices.append(
-            column.number_input(
-                f"{label}, USD per Mtok",
-                0.001,
-                100_000.0,
-                step=0.1,
-                format="%.6g",
-                key=key,
-                persist_state="session",
-            )  # fmt: skip
-        )
+        st.session_state.setdefault(key, price)
+        prices.append(column.number_input(
+            f"{field.capitalize()}, USD per Mtok", 0.001, 100_000.0, step=0.1, format="%.6g",
+            key=key, persist_state="session",
+        ))  # fmt: skip
     return Event(EventKind.REPRICE, model, *prices)
 
 
-_SUMMARY, _DETAILS = "what_if.summary", "what_if.details"
-_VIEWS = ("Edit", "Cards", "Capabilities")
+_SUMMARY, _DETAILS = what_if_view.SUMMARY, "what_if.details"
 
 
-def _on_draft(
-    draw: Callable[[CatalogEntry, Working, str], None], views: Sequence[str] = (), key: str = ""
-) -> Callable[[Head], None]:
-    """A part on the draft of a catalog, which is chosen in the head.
+def _part(
+    title: str,
+    draw: Callable[[CatalogEntry, Working, str], None],
+    views: Sequence[str] = ("",),
+    key: str = "",
+) -> Part:
+    """A part on the draft of a catalog; `draw` draws one of its views."""
 
-    Args:
-        draw: Draws one of the views, '' where there are none.
-    """
+    def body(entry: CatalogEntry, working: Working) -> None:
+        draw(entry, working, widgets.switch("View", views, key) if key else "")
 
     def part(head: Head) -> None:
         with st.sidebar:  # here an element without size would push the head line down
             cell_typing()
-        entry = selectors.choose_catalog(head.right)
-        if entry is None:
-            st.warning("There is no catalog yet.")
-            return
-        _draft(entry, draw, views, key)
+        selectors.on_draft(head, body)
 
-    return part
-
-
-@st.fragment
-def _draft(
-    entry: CatalogEntry,
-    draw: Callable[[CatalogEntry, Working, str], None],
-    views: Sequence[str],
-    key: str,
-) -> None:
-    """One view; only this runs again after an edit."""
-    try:
-        working = drafts.load(entry)
-    except HydraError as error:
-        widgets.problem(error)
-        return
-    drafts.status_line(working)
-    view = ""
-    if views:
-        st.session_state.setdefault(key, views[0])
-        view = (
-            st.segmented_control(
-                "View", views, key=key, required=True, persist_state="session",
-                label_visibility="collapsed",
-            )
-            or views[0]
-        )  # fmt: skip
-    draw(entry, working, view)
+    return Part(title, part, (8.0, 4.0))
 
 
 def _models(entry: CatalogEntry, working: Working, view: str) -> None:
-    if view in ("Edit", ""):
+    if view == "Edit":
         _edit(entry, working)
         return
     models_view.problems(working)
@@ -205,30 +161,18 @@ def _what_if(entry: CatalogEntry, working: Working, view: str) -> None:
         st.caption("The draft says what is published. Edit a model, or try an event.")
     else:
         with st.container(key=_SUMMARY):
-            _summary(found, chosen)
-    what_if_view.knob_deltas(
-        found, chosen, before=names[0], after=names[1], fades=(_SUMMARY, _DETAILS)
-    )
+            what_if_view.summary(found, chosen, what_if_view.sentence(found))
+    what_if_view.knob_deltas(found, chosen, *names, fades=(_SUMMARY, _DETAILS))
     evalset = cache.evalset(chosen)
     with st.container(key=_DETAILS):
-        what_if_view.details(found, evalset, before=names[0], after=names[1])
-
-
-def _summary(found: WhatIf, chosen: SetEntry) -> None:
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if chosen.info.synthetic:
-            widgets.synthetic_badge()
-        notes = "".join(f" {literal(note)}" for note in found.after.data.notes)
-        st.caption(literal(what_if_view.sentence(found)) + notes)
+        what_if_view.details(found, evalset, *names)
 
 
 PARTS = {
-    "models": Part("Models", _on_draft(_models, _VIEWS, "catalog.view"), (8.0, 4.0)),
-    "profiles": Part(
-        "Profiles", _on_draft(profiles_page.show, profiles_page.VIEWS, "profiles.view"), (8.0, 4.0)
-    ),
-    "policy": Part("Policy", _on_draft(_policy), (8.0, 4.0)),
-    "what-if": Part("What-if", _on_draft(_what_if), (8.0, 4.0)),
+    "models": _part("Models", _models, ("Edit", "Cards", "Capabilities"), "catalog.view"),
+    "profiles": _part("Profiles", profiles_page.show, profiles_page.VIEWS, "profiles.view"),
+    "policy": _part("Policy", _policy),
+    "what-if": _part("What-if", _what_if),
 }
 
 

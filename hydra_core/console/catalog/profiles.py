@@ -152,10 +152,7 @@ def _evidence_order(names: list[str], columns: dict[str, Any]) -> list[str] | No
     """The columns to show: all where they fit, else those that are asked for."""
     if sum(columns[name]["width"] for name in names) <= _ROOM_PX:
         return None
-    part = st.segmented_control(
-        "Evidence", list(_PARTS), default=next(iter(_PARTS)), key="profiles.evidence.part",
-        required=True, label_visibility="collapsed",
-    )  # fmt: skip
+    part = widgets.switch("Evidence", _PARTS, "profiles.evidence.part")
     return [name for name in names if not name.startswith(_PARTS[part])]
 
 
@@ -276,14 +273,8 @@ def contribution_plot(catalog: Catalog) -> None:
     left, right = st.columns([4, 7], vertical_alignment="center")
     left.markdown("**What each benchmark adds**")
     names = [titled(name) for name in catalog.dimensions]
-    if st.session_state.get("profiles.dimension") not in names:
-        st.session_state["profiles.dimension"] = names[0]
     with right.container(horizontal=True, horizontal_alignment="right"):
-        chosen = st.segmented_control(
-            "Dimension", names, key="profiles.dimension", required=True,
-            persist_state="session", label_visibility="collapsed",
-        )  # fmt: skip
-    k = names.index(chosen or names[0])
+        k = names.index(widgets.switch("Dimension", names, "profiles.dimension"))
     values = contributions(catalog)[:, :, k]
     if not values.size or np.isnan(values).all():
         st.caption("No model has rates on the benchmarks that count here.")

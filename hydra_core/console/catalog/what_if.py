@@ -36,9 +36,9 @@ _QUALITIES = (Measure.QUALITY, Measure.QR)
 def sentence(found: WhatIf) -> str:
     """The effect in one plain sentence."""
     comparison = found.comparison
-    if not comparison.flipped.size:
-        return f"No query of {comparison.n:,} changes its model."
     moved = int(comparison.flipped.size)
+    if not moved:
+        return f"No query of {comparison.n:,} changes its model."
     share = 100 * moved / comparison.n
     return f"{moved:,} of {comparison.n:,} queries ({share:.1f} %) change their model."
 
@@ -53,7 +53,7 @@ def alone(found: WhatIf) -> str:
     return f"{text} Quality {quality}, cost {cost} per query."
 
 
-def deltas(found: WhatIf, *, before: str = "published", after: str = "draft") -> None:
+def deltas(found: WhatIf, before: str = "published", after: str = "draft") -> None:
     """One tile per figure: the value with the draft, and its paired difference."""
     shown = tiles(found, before, after)
     wide = [1.3 if one.measure is Measure.COST else 1.0 for one in shown]  # its change is long
@@ -127,13 +127,15 @@ def _color(change: Interval, better: int) -> str:
     return "green" if change.value * better > 0 else "red"
 
 
-def details(found: WhatIf, evalset: EvalSet, *, before: str, after: str) -> None:
+def details(found: WhatIf, evalset: EvalSet, before: str, after: str) -> None:
     """Traffic before and after, the flip matrix, and the queries that flipped."""
     left, right = st.columns([5, 6], gap="medium")
+    models = tuple(found.shares)
+    was, now = 100 * np.array([found.shares[model] for model in models]).reshape(-1, 2).T
     with left.container(border=True, height="stretch"):
         st.markdown("**Traffic by model**")
         widgets.figure(
-            traffic_figure(_traffic(found, before, after), widgets.colors()),
+            traffic_figure(TrafficView(models, was, now, before, after), widgets.colors()),
             "what_if.traffic",
             alt="Share of queries that each model gets, before and after",
         )
@@ -141,12 +143,6 @@ def details(found: WhatIf, evalset: EvalSet, *, before: str, after: str) -> None
         st.markdown("**Flips: from row to column**")
         _flips(found)
     _queries(found, evalset)
-
-
-def _traffic(found: WhatIf, before: str, after: str) -> TrafficView:
-    models = tuple(found.shares)
-    shares = np.array([found.shares[model] for model in models]).reshape(-1, 2)
-    return TrafficView(models, 100 * shares[:, 0], 100 * shares[:, 1], before, after)
 
 
 def _flips(found: WhatIf) -> None:
@@ -277,9 +273,9 @@ def common_setting(place: DeltaGenerator, before: Catalog, after: Catalog) -> fl
 def knob_deltas(
     found: WhatIf,
     chosen: SetEntry,
-    *,
     before: str = "published",
     after: str = "draft",
+    *,
     fades: tuple[str, ...] = (),
 ) -> None:
     """The tiles of a what-if over a knob that both catalogs follow; without it across two rules.
@@ -291,7 +287,7 @@ def knob_deltas(
     """
     sweeps = _sweeps(found, chosen)
     if sweeps is None:
-        deltas(found, before=before, after=after)
+        deltas(found, before, after)
         return
     rule, models = found.after.catalog.policy.rule, tuple(found.shares)
     own, now = (part.catalog.policy.knob for part in (found.before, found.after))
@@ -336,7 +332,8 @@ def _sweeps(found: WhatIf, chosen: SetEntry) -> tuple[Sweep, Sweep] | None:
     return a, b
 
 
-_SUMMARY = "what_if.summary"
+#: Key of what the summary stands in; it holds for the last setting only.
+SUMMARY = "what_if.summary"
 
 
 def draft_effect(working: Working, *, knob: bool = False) -> None:
@@ -359,38 +356,31 @@ def draft_effect(working: Working, *, knob: bool = False) -> None:
     at = common_setting(middle, working.published, working.catalog) if knob else None
     found = compared(chosen, working.published, working.catalog, at)
     if found is not None:
-        with st.container(key=_SUMMARY):
-            _summary(found, chosen, working)
+        text = sentence(found) if working.edited else "Edit a cell to see its effect."
+        where = policy_text(found.after.catalog.policy)
+        with st.container(key=SUMMARY):
+            n = found.comparison.n
+            summary(found, chosen, f"{text} Replayed on {n:,} queries at {where}.")
         if knob:
-            knob_deltas(found, chosen, fades=(_SUMMARY,))
+            knob_deltas(found, chosen, fades=(SUMMARY,))
         else:
             deltas(found)
-        _moved(working.published, working.catalog)
+        moved = moved_by_pool(working.published, working.catalog)
+        if moved:
+            st.caption(
+                f":material/info: The capabilities of {literal(', '.join(moved))} move too: on "
+                "each dimension the weakest active model of the pool stands at the low end of the "
+                "score band and the strongest at its high end, so who is in the pool shifts "
+                "everybody."
+            )
 
 
-def _moved(before: Catalog, after: Catalog) -> None:
-    """Say why capabilities move that nobody edited."""
-    moved = moved_by_pool(before, after)
-    if moved:
-        st.caption(
-            f":material/info: The capabilities of {literal(', '.join(moved))} move too: on each "
-            "dimension the weakest active model of the pool stands at the low end of the score "
-            "band and the strongest at its high end, so who is in the pool shifts everybody."
-        )
-
-
-def _summary(found: WhatIf, chosen: SetEntry, working: Working) -> None:
+def summary(found: WhatIf, chosen: SetEntry, text: str) -> None:
+    """What a comparison comes to, in a line beside what it rests on."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if chosen.info.synthetic:
             widgets.synthetic_badge()
-        text = "Edit a cell to see its effect."
-        if working.edited:
-            text = sentence(found)
-        where = policy_text(found.after.catalog.policy)
-        notes = "".join(f" {literal(note)}" for note in found.after.data.notes)
-        st.caption(
-            literal(f"{text} Replayed on {found.comparison.n:,} queries at {where}.") + notes
-        )
+        st.caption(literal(" ".join([text, *found.after.data.notes])))
 
 
 def compared(

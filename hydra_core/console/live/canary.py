@@ -132,12 +132,10 @@ def _form(folder: Path) -> None:
         catalog = open_to[name].catalog
         assert catalog is not None
         order = _settings(middle, right, source_of(open_to[name]), CanaryOrder(""), "canary")
-        allowed = _allowed(folder)
-        if st.button(
-            "Begin the canary", type="primary", icon=":material/play_arrow:", key="canary.begin",
-            disabled=not allowed, help=None if allowed else _why_not(folder),
-        ):  # fmt: skip
-            _do(folder, lambda changes: changes.begin(order, catalog.digest))
+        _button(
+            folder, "Begin the canary", "play_arrow",
+            lambda changes: changes.begin(order, catalog.digest), primary=True, key="begin",
+        )  # fmt: skip
         st.caption(literal(follow_text(catalog, main)))
     st.caption(f":material/info: {RULES}")
 
@@ -231,38 +229,23 @@ def _change(folder: Path, record: CanaryRecord) -> None:
 
 def _button(
     folder: Path, label: str, icon: str, act: Callable[[CanaryChanges], None], *,
-    primary: bool = False,
+    primary: bool = False, key: str = "",
 ) -> None:  # fmt: skip
-    allowed = _allowed(folder)
-    if st.button(
-        label, icon=f":material/{icon}:", key=f"canary.{icon}", disabled=not allowed,
-        type="primary" if primary else "secondary", help=None if allowed else _why_not(folder),
+    why_not = "" if identity.may(Action.CANARY) else "This takes the role publisher."
+    if session.demo() and not folder.resolve().is_relative_to(session.folder().resolve()):
+        why_not = _FOREIGN
+    if not st.button(
+        label, icon=f":material/{icon}:", key=f"canary.{key or icon}", disabled=bool(why_not),
+        type="primary" if primary else "secondary", help=why_not or None,
     ):  # fmt: skip
-        _do(folder, act)
-
-
-def _do(folder: Path, act: Callable[[CanaryChanges], None]) -> None:
-    if _is_foreign(folder):
+        return
+    if why_not == _FOREIGN:
         raise AccessError(_FOREIGN)
     act(CanaryChanges(folder, identity.actor(), cache.store()))
     st.rerun()
 
 
 _FOREIGN = "A demo changes nothing outside its copy: end it, then begin the canary."
-
-
-def _is_foreign(folder: Path) -> bool:
-    """Whether a demo is looking at a log outside its own copy."""
-    inside = folder.resolve().is_relative_to(session.folder().resolve())
-    return session.demo() is not None and not inside
-
-
-def _allowed(folder: Path) -> bool:
-    return identity.may(Action.CANARY) and not _is_foreign(folder)
-
-
-def _why_not(folder: Path) -> str:
-    return _FOREIGN if _is_foreign(folder) else "This takes the role publisher."
 
 
 def source_of(entry: CatalogEntry) -> str:

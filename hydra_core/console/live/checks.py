@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
@@ -142,23 +143,13 @@ def promised(look: LogView) -> None:
 
 def _changed(look: LogView) -> tuple[str, ...]:
     """The dimensions whose requirements have changed since the promise was calibrated."""
-    catalog, made = look.catalog, look.catalog.policy.promise
-    sets = (
-        entry
-        for entry in cache.evalsets()
-        if not entry.info.problem
-        and catalog.predictor_fingerprint in entry.info.scored
-        and made is not None
-        and entry.info.name == made.evalset
-    )
-    entry = next(sets, None)
-    if entry is None:
-        return ()
-    try:
-        found = cache_live.drifted(look.key, catalog, entry)
-    except HydraError:
-        return ()  # nothing was scored by its predictor: the view Drift says so
-    return tuple(one.dimension for one in found if one.verdict == "changed")
+    made = look.catalog.policy.promise
+    for entry in _scored(look.catalog):
+        if made is not None and entry.info.name == made.evalset:
+            with suppress(HydraError):  # nothing was scored: the view Drift says so
+                found = cache_live.drifted(look.key, look.catalog, entry)
+                return tuple(one.dimension for one in found if one.verdict == "changed")
+    return ()
 
 
 def alerted(look: LogView) -> None:
@@ -273,16 +264,19 @@ def unknown(look: LogView) -> None:
     )
 
 
-def _evalset(catalog: Catalog) -> SetEntry | None:
-    """Draw the selector of the eval set; what the catalog records as tuned on goes first."""
-    scored = [
+def _scored(catalog: Catalog) -> list[SetEntry]:
+    return [
         entry
         for entry in cache.evalsets()
         if not entry.info.problem and catalog.predictor_fingerprint in entry.info.scored
     ]
+
+
+def _evalset(catalog: Catalog) -> SetEntry | None:
+    """Draw the selector of the eval set; what the catalog records as tuned on goes first."""
     tuned_on = [one.evalset for one in reversed(catalog.policy.chosen_on)]
     place = {name: i for i, name in enumerate(dict.fromkeys(tuned_on))}
-    scored.sort(key=lambda entry: place.get(entry.info.name, len(place)))
+    scored = sorted(_scored(catalog), key=lambda entry: place.get(entry.info.name, len(place)))
     sets = {entry.key: entry for entry in scored}
     if not sets:
         st.caption(":material/info: No eval set is scored by this catalog's predictor.")

@@ -8,7 +8,6 @@ from typing import Final
 import streamlit as st
 
 from hydra_core.console import cache, widgets
-from hydra_core.console.live.traffic import LogView
 from hydra_core.routing.gates import SENTENCES, Gate
 
 #: Where `serve` listens unless it is told otherwise.
@@ -41,23 +40,11 @@ def show() -> None:
     st.markdown(f"{routed}Where `serve` has `--tokens`, the client's key is a token of HyDRA.")
 
 
-def beside(look: LogView) -> None:
-    """The same as a view beside those of a log."""
-    del look
-    show()
-
-
 def _two_models() -> tuple[str, str]:
     """The cheapest and the dearest model of the operator's first catalog, else of the first."""
-    every = (*cache.own_catalogs(), *cache.catalogs())
-    pool = next(
-        (
-            [model for model in entry.catalog.models if model.status.in_pool]
-            for entry in every
-            if entry.catalog is not None and len(entry.catalog.models) > 1
-        ),
-        [],
-    )
+    every = [entry.catalog for entry in (*cache.own_catalogs(), *cache.catalogs())]
+    models = next((one.models for one in every if one is not None and len(one.models) > 1), ())
+    pool = [model for model in models if model.status.in_pool]
     ranked = sorted(pool, key=lambda model: model.price.blended(3.0))
     return (ranked[0].id, ranked[-1].id) if len(ranked) > 1 else ("model-a", "model-b")
 

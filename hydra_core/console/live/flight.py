@@ -108,8 +108,9 @@ def verdict(report: FlightReport, arm: str) -> None:
 _RATIO = {Alarm.NONE: "as planned", Alarm.YELLOW: "doubtful", Alarm.RED: "broken"}
 
 
-def results(report: FlightReport, arm: str) -> None:
+def results(folder: FlightFolder, report: FlightReport, arm: str) -> None:
     """Draw every metric's change with its interval, then the figures."""
+    del folder
     wide, narrow = st.columns([4, 6], gap="small")
     with wide.container(border=True):
         widgets.figure(
@@ -119,9 +120,10 @@ def results(report: FlightReport, arm: str) -> None:
         )
     column = st.column_config
     with narrow:
-        st.dataframe(
-            tables.spelled(results_frame(report, arm), {"control": _three, "arm": _three}),
-            hide_index=True,
+        tables.kept(
+            results_frame(report, arm),
+            "flight.results",
+            {"control": _three, "arm": _three},
             height="content",
             column_order=("metric", "control", "arm", "interval", "p", "verdict"),
             column_config={
@@ -133,7 +135,6 @@ def results(report: FlightReport, arm: str) -> None:
                 "verdict": column.TextColumn("Result", width=74),
             },
         )
-        tables.offer_downloads(results_frame(report, arm), "flight.results")
     left_out = {one.metric.name: one.left_out for one in arm_results(report, arm) if one.left_out}
     if left_out:
         counts = ", ".join(f"{name} {count:,}" for name, count in left_out.items())
@@ -234,16 +235,18 @@ def teams(folder: FlightFolder, report: FlightReport, arm: str) -> None:
     st.caption(" ".join(notes))
 
 
-def planning(folder: FlightFolder, report: FlightReport) -> None:
+def planning(folder: FlightFolder, report: FlightReport, arm: str) -> None:
     """Draw how many users and days it takes to detect a change."""
+    del arm
     flight, rows = live_cache.opened(folder)
+    per_day_now = max(1, round(sum(report.units.values()) / max(1, len(rows.days))))
     left, middle, right = st.columns(3)
     change = left.number_input(
         "Change to detect, %", 0.1, 100.0, 2.0, 0.5, key="flight.change",
         help="Relative to the metric's value now.",
     )  # fmt: skip
     per_day = middle.number_input(
-        "New users a day, all arms", 1, 100_000_000, _per_day(rows.days, report), 100,
+        "New users a day, all arms", 1, 100_000_000, per_day_now, 100,
         key="flight.per_day",
     )  # fmt: skip
     wanted = right.number_input(
@@ -270,11 +273,7 @@ def planning(folder: FlightFolder, report: FlightReport) -> None:
                "users: switch to one reading at the end to see how many.")  # fmt: skip
 
 
-def _per_day(days: tuple[str, ...], report: FlightReport) -> int:
-    return max(1, round(sum(report.units.values()) / max(1, len(days))))
-
-
-_VIEWS = ("Results", "Teams", "Over time", "Plan")
+_VIEWS = {"Results": results, "Teams": teams, "Over time": over_time, "Plan": planning}
 _READINGS = {Reading.ALWAYS: "Any time", Reading.FIXED: "Once, at the end"}
 
 
@@ -300,7 +299,7 @@ def experiment(folder: FlightFolder) -> None:
         settings, _ = live_cache.opened(folder)
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
             view = st.segmented_control(
-                "View", _VIEWS, default=_VIEWS[0], key="flight.view", required=True,
+                "View", list(_VIEWS), default="Results", key="flight.view", required=True,
                 label_visibility="collapsed", persist_state="session", bind="query-params",
             )  # fmt: skip
             reading = st.segmented_control(
@@ -321,14 +320,7 @@ def experiment(folder: FlightFolder) -> None:
             )  # fmt: skip
         report = live_cache.report(folder, reading or Reading.ALWAYS, adjust)
         verdict(report, arm)
-        if view == "Over time":
-            over_time(folder, report, arm)
-        elif view == "Teams":
-            teams(folder, report, arm)
-        elif view == "Plan":
-            planning(folder, report)
-        else:
-            results(report, arm)
+        _VIEWS[view or "Results"](folder, report, arm)
     except (HydraError, OSError) as error:
         widgets.problem(error)
 

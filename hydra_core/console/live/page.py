@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import streamlit as st
@@ -10,9 +11,9 @@ from hydra_core.base.errors import HydraError
 from hydra_core.console import frame, widgets
 from hydra_core.console.frame import Head, Part
 from hydra_core.console.live import canary, checks, connect, flight, log, traffic
-from hydra_core.console.live.traffic import by_team, choose_log, log_view, teach
+from hydra_core.console.live.traffic import LogView, by_team, choose_log, log_view, teach
 
-_VIEWS = {
+_VIEWS: dict[str, Callable[[LogView], None]] = {
     "Traffic": traffic.traffic,
     "Cost": traffic.cost,
     "Teams": traffic.teams,
@@ -21,7 +22,7 @@ _VIEWS = {
     "Unknown": checks.unknown,
     "Feedback": traffic.rated,
     "Alerts": checks.alerted,
-    "Connect": connect.beside,
+    "Connect": lambda _: connect.show(),
 }
 _EVERY_S = 5.0
 

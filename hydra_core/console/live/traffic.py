@@ -114,17 +114,16 @@ def catalog_in_use(found: Traffic) -> CatalogEntry | None:
 
     A canary is on trial; the main revision is the one in use.
     """
-    entries = [entry for entry in cache.catalogs() if entry.catalog is not None]
     main = found.rows[found.rows["arm"] != CANARY]
     last = (main if len(main) else found.rows).iloc[-1]
-    ranks = [
-        (entry.catalog.digest == last["catalog_digest"], entry.catalog.name == last["catalog"],
-         entry.catalog.predictor_fingerprint == last["predictor"])
-        for entry in entries
-        if entry.catalog is not None
-    ]  # fmt: skip
-    return max(zip(ranks, range(len(entries)), entries, strict=True),
-               key=lambda one: (one[0], -one[1]))[2] if entries else None  # fmt: skip
+    wanted = last["catalog_digest"], last["catalog"], last["predictor"]
+
+    def alike(entry: CatalogEntry) -> list[bool]:
+        one = entry.catalog
+        given = (one.digest, one.name, one.predictor_fingerprint) if one else ()
+        return [mine == theirs for mine, theirs in zip(given, wanted, strict=False)]
+
+    return max((one for one in cache.catalogs() if one.catalog), key=alike, default=None)
 
 
 def by_team(look: LogView) -> LogView:
@@ -150,8 +149,8 @@ def teams(look: LogView) -> None:
         widgets.commands("hydra-router token --name ci --role editor --team build")
         return
     column = st.column_config
-    st.dataframe(
-        frame, hide_index=True, height="content", placeholder="–",
+    tables.kept(
+        frame, "live.teams", height="content", placeholder="–",
         column_config={
             "team": column.TextColumn("Team", width=160),
             "callers": column.NumberColumn("Callers"),
@@ -162,7 +161,6 @@ def teams(look: LogView) -> None:
             "budget": column.TextColumn("Budget"),
         },
     )  # fmt: skip
-    tables.offer_downloads(frame, "live.teams")
     st.caption("Cost is that of the chosen time; the service's own ledger decides on budgets.")
 
 
@@ -179,23 +177,17 @@ def teach(title: str = "No decision log yet", text: str = _HOW) -> None:
 
 def figures(look: LogView) -> None:
     """The row of figures."""
-    entries = head(look.traffic, datetime.now(UTC))
-    metric_row(entries)
-    agents = agents_text(look.traffic)
-    if agents:
+    metric_row(head(look.traffic, datetime.now(UTC)))
+    if agents := agents_text(look.traffic):
         st.caption(f":material/smart_toy: {agents}")
-    text = notes(look.traffic)
-    if text:
+    if text := notes(look.traffic):
         st.caption(f":material/info: {literal(' '.join(text))}")
 
 
 def traffic(look: LogView) -> None:
     """Decisions over time by model or reason, and the models."""
     found, box = look.traffic, st.container(border=True)
-    by = box.segmented_control(
-        "By", ("Model", "Reason"), default="Model", key="live.by", required=True,
-        label_visibility="collapsed", persist_state="session",
-    )  # fmt: skip
+    by = widgets.switch("By", ("Model", "Reason"), "live.by", place=box)
     if by == "Reason":
         view = timeline_view(found, reasons(found), ())
     else:
@@ -204,12 +196,12 @@ def traffic(look: LogView) -> None:
         widgets.figure(
             timeline_figure(view, widgets.colors()),
             "live.timeline",
-            alt=f"Decisions over time by {str(by).lower()}",
+            alt=f"Decisions over time by {by.lower()}",
         )
     column = st.column_config
-    st.dataframe(
+    tables.kept(
         model_frame(found),
-        hide_index=True,
+        "live.models",
         height="content",
         placeholder="–",
         column_config={
@@ -223,7 +215,6 @@ def traffic(look: LogView) -> None:
             "latency_ms": column.NumberColumn("Latency, ms", format="%.0f", help="Median"),
         },
     )
-    tables.offer_downloads(model_frame(found), "live.models")
 
 
 def cost(look: LogView) -> None:

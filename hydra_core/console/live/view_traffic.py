@@ -204,9 +204,7 @@ def feedback_view(rated: Sequence[Rated]) -> IntervalsView:
 
 
 def calibration_text(found: Sequence[Calibration]) -> tuple[str, str]:
-    """(tone, sentence) on predicted against achieved success; ('', '') where nothing is known."""
-    if not found:
-        return "", ""
+    """(tone, sentence) on predicted against achieved success."""
     off = [one for one in found if one.difference.lo > 0 or one.difference.hi < 0]
     if not off:
         return "success", "Predicted and achieved success agree within their intervals."
@@ -237,9 +235,7 @@ def calibration_frame(found: Sequence[Calibration]) -> pd.DataFrame:
 
 
 def burst_text(found: Sequence[Burst]) -> tuple[str, str]:
-    """(tone, sentence) on windows that differ from the rest; ('', '') for none."""
-    if not found:
-        return "", ""
+    """(tone, sentence) on windows that differ from the rest."""
     first, more = found[0], len(found) - 1
     others = f" {more} more below." if more else ""
     return "warning", (

@@ -41,11 +41,7 @@ _FORMATS = (_RELEASE, _LITELLM, _VLLM, _TABLES)
 
 def export(entry: CatalogEntry, working: Working) -> None:
     """Offer what is published as a file for HyDRA or another router."""
-    st.session_state.setdefault("ship.format", _RELEASE)
-    chosen = st.segmented_control(
-        "Format", _FORMATS, key="ship.format", required=True, persist_state="session",
-        label_visibility="collapsed",
-    )  # fmt: skip
+    chosen = widgets.switch("Format", _FORMATS, "ship.format")
     catalog = working.published
     if catalog is None:
         st.error("What is published is not a valid catalog.", icon=":material/error:")

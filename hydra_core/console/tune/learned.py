@@ -158,13 +158,7 @@ def questions(model: OutcomeModel, sweep: Sweep, shortfall: Sweep) -> None:
         "Groups and languages": lambda: _slices(model),
         "Other routers": lambda: _rivals(model, sweep, shortfall),
     }
-    if st.session_state.get("learn.view") not in parts:
-        st.session_state["learn.view"] = next(iter(parts))
-    part = st.segmented_control(
-        "Question", list(parts), key="learn.view", required=True, persist_state="session",
-        label_visibility="collapsed",
-    )  # fmt: skip
-    parts[part or next(iter(parts))]()
+    parts[widgets.switch("Question", parts, "learn.view")]()
 
 
 def _reliability(model: OutcomeModel) -> None:
