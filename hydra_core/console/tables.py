@@ -112,21 +112,21 @@ def _written(
     return form(frame if isinstance(frame, pd.DataFrame) else frame())
 
 
-def languages(frame: pd.DataFrame, key: str) -> None:
+def languages(frame: pd.DataFrame) -> None:
     """QR, CS and cost by language with 95 % bounds; small samples are marked."""
     column, costs = st.column_config, ranges(frame, "cost", _decimals(frame["cost"]))
     last = {
         "cost": column.NumberColumn("Cost per query", format=dollars(frame["cost"])),
         "cost_range": "95 % interval  ",
     }
-    _slices(frame, key, {"policy": "Language"}, {}, last, cost_range=costs)
+    _slices(frame, {"policy": "Language"}, {}, last, cost_range=costs)
 
 
-def groups(frame: pd.DataFrame, key: str) -> None:
+def groups(frame: pd.DataFrame) -> None:
     """Language groups with QR and savings, and both minus English, in percent points."""
     column = st.column_config
     _slices(
-        frame, key, {"group": "Language group"},
+        frame, {"group": "Language group"},
         {"qr_apart": column.TextColumn("QR minus English", width=170)},
         {"cs_apart": column.TextColumn("Savings minus English", width=170)},
         qr_apart=_apart(frame, "qr_english"), cs_apart=_apart(frame, "cs_english"),
@@ -135,7 +135,6 @@ def groups(frame: pd.DataFrame, key: str) -> None:
 
 def _slices(
     frame: pd.DataFrame,
-    key: str,
     name: dict[str, Any],
     qr: dict[str, Any],
     last: dict[str, Any],
@@ -160,18 +159,10 @@ def _slices(
         note=frame["small"].map({True: "small sample", False: ""}),
         **further,
     )
-    _ordered(shown, frame, key, columns)
-
-
-def _ordered(
-    shown: pd.DataFrame, frame: pd.DataFrame, key: str, columns: Mapping[str, Any]
-) -> None:
-    """These columns of a table, in this order, and its rows with plain numbers to take along."""
     st.dataframe(
         shown, hide_index=True, height="content", column_order=tuple(columns),
         column_config=columns,
     )  # fmt: skip
-    offer_downloads(frame, key)
 
 
 def _apart(frame: pd.DataFrame, name: str) -> list[str]:
@@ -183,7 +174,7 @@ def _apart(frame: pd.DataFrame, name: str) -> list[str]:
     ]
 
 
-def policies(frame: pd.DataFrame, key: str) -> None:
+def policies(frame: pd.DataFrame) -> None:
     """The router beside the constant at its cost, the oracle and every single model."""
     column = st.column_config
     shown = frame.assign(
@@ -205,7 +196,10 @@ def policies(frame: pd.DataFrame, key: str) -> None:
         "cs": column.NumberColumn("Savings", format=_PERCENT),
         "misroute": column.NumberColumn("Overpaid queries", format=_PERCENT),
     }
-    _ordered(shown, frame, key, columns)
+    st.dataframe(
+        shown, hide_index=True, height="content", column_order=tuple(columns),
+        column_config=columns,
+    )  # fmt: skip
 
 
 def ranges(frame: pd.DataFrame, name: str, digits: int = 1) -> list[str]:
@@ -215,7 +209,7 @@ def ranges(frame: pd.DataFrame, name: str, digits: int = 1) -> list[str]:
     return ["" if pd.isna(a) else f"{a:.{digits}f} – {b:.{digits}f}" for a, b in bounds]
 
 
-def models(frame: pd.DataFrame, key: str) -> None:
+def models(frame: pd.DataFrame) -> None:
     """The models of an eval set: quality, cost and what is missing."""
     column = st.column_config
     missing = {"missing_quality": "Outcomes missing", "missing_cost": "Costs missing"}
@@ -227,7 +221,11 @@ def models(frame: pd.DataFrame, key: str) -> None:
         "cost": column.NumberColumn("Cost per query", format=dollars(frame["cost"])),
         **{x: column.NumberColumn(label) for x, label in missing.items() if frame[x].any()},
     }
-    _ordered(frame.assign(bounds=ranges(frame, "")), frame, key, columns)
+    shown = frame.assign(bounds=ranges(frame, ""))
+    st.dataframe(
+        shown, hide_index=True, height="content", column_order=tuple(columns),
+        column_config=columns,
+    )  # fmt: skip
 
 
 def queries(frame: pd.DataFrame, total: int) -> None:
@@ -256,7 +254,7 @@ def queries(frame: pd.DataFrame, total: int) -> None:
         st.caption("This set has no texts.")
 
 
-def pool(frame: pd.DataFrame, key: str) -> None:
+def pool(frame: pd.DataFrame) -> None:
     """A catalog's models with blended price and capabilities in [0, 1]."""
     column = st.column_config
     share = partial(column.ProgressColumn, min_value=0, max_value=1, format="%.2f", width=115)
@@ -266,4 +264,6 @@ def pool(frame: pd.DataFrame, key: str) -> None:
         "price": column.NumberColumn("Price per Mtok", format="$%.4g", width=100),
     }
     further = {name: share(titled(name)) for name in frame.columns if name not in columns}
-    _ordered(frame, frame, key, columns | further)
+    st.dataframe(
+        frame, hide_index=True, height="content", column_config=columns | further
+    )  # fmt: skip

@@ -168,10 +168,18 @@ def metric_row(
     wide = widths or -(-len(entries) // rows)
     places = [place for _ in range(rows) for place in st.columns(wide)]
     for column, (label, value, below, text) in zip(places, entries, strict=False):
-        column.metric(
-            label, literal(value), delta=literal(below) or None, delta_color="off",
-            delta_arrow="off", help=text, border=True,
-        )  # fmt: skip
+        metric(column, label, value, below, text)
+
+
+def metric(
+    place: DeltaGenerator, label: str, value: str, below: str = "", text: str = "", tone: str = ""
+) -> None:
+    """A figure in a box; what stands below it takes a colour where it has a tone."""
+    color: Any = tone or "off"
+    place.metric(
+        label, literal(value), delta=literal(below) or None, delta_color=color,
+        delta_arrow="off", help=text or None, border=True,
+    )  # fmt: skip
 
 
 def kpis(evaluation: Evaluation) -> None:
@@ -179,8 +187,13 @@ def kpis(evaluation: Evaluation) -> None:
     metric_row(
         [(one.label, one.value, one.interval, literal(one.help)) for one in tiles(evaluation)]
     )
-    recorded_costs(evaluation.sweep.data)
-    unknown_quality(evaluation.router, evaluation.sweep.data)
+    cautions(evaluation.router, evaluation.sweep.data)
+
+
+def cautions(metrics: PolicyMetrics, data: ReplayData) -> None:
+    """What the figures of a policy leave open: its costs as recorded, its quality unmeasured."""
+    recorded_costs(data)
+    unknown_quality(metrics, data)
 
 
 def recorded_costs(data: ReplayData) -> None:

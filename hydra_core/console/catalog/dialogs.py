@@ -5,8 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from types import MappingProxyType
@@ -79,15 +78,15 @@ def paste(entry: CatalogEntry, working: Working) -> None:
         lines = widgets.bullets(cell_problems(found), 12)
         st.error(lines, title="These rows do not make a valid catalog", icon=":material/error:")
         return
-    _preview(working, catalog, after)
-    if st.button("Put into the draft", type="primary", icon=":material/check:"):
-        done = drafts.edit(entry, lambda before: apply_pasted(before, pasted), seen=working.text)
-        if done:
-            st.rerun()
+    _preview(catalog, after)
+    if st.button("Put into the draft", type="primary", icon=":material/check:") and drafts.edit(
+        entry, lambda before: apply_pasted(before, pasted), seen=working.text
+    ):
+        st.rerun()
 
 
-def _preview(working: Working, before: Catalog, after: Catalog) -> None:
-    changes = semantic_diff(before, after)
+def _preview(catalog: Catalog, after: Catalog) -> None:
+    changes = semantic_diff(catalog, after)
     st.markdown(f"**{len(changes)} change{'s' * (len(changes) != 1)}**")
     st.dataframe(
         pd.DataFrame({"Change": [str(change) for change in changes]}),
@@ -130,10 +129,11 @@ def prices(entry: CatalogEntry, working: Working) -> None:
     if twice:
         st.warning(f"Tick one quote only for {literal(', '.join(twice))}.")
     label = f"Put {len(chosen)} price{'s' * (len(chosen) != 1)} into the draft"
-    if st.button(label, type="primary", disabled=not chosen or bool(twice)):
-        done = drafts.edit(entry, lambda text: _apply(text, chosen), seen=working.text)
-        if done:
-            st.rerun()
+    ready = bool(chosen) and not twice
+    if st.button(label, type="primary", disabled=not ready) and drafts.edit(
+        entry, lambda text: _apply(text, chosen), seen=working.text
+    ):
+        st.rerun()
 
 
 def _said(catalog: Catalog, listed: PriceList, matches: tuple[PriceMatch, ...]) -> None:
@@ -201,19 +201,11 @@ def _apply(text: str, matches: list[PriceMatch]) -> str:
     return document.text()
 
 
-@dataclass(frozen=True, slots=True)
-class Pasted:
-    """What was read: the catalog key of each column, and one mapping of cells per row.
-
-    Attributes:
-        columns: Heading as pasted -> key, ``scores.<benchmark>`` or ``capabilities.<dimension>``.
-    """
-
-    columns: Mapping[str, str]
-    rows: tuple[Mapping[str, str], ...]
+#: Catalog key, ``scores.<benchmark>`` or ``capabilities.<dimension>`` -> cell.
+Pasted = Mapping[str, str]
 
 
-def read_pasted(text: str, catalog: Catalog) -> Pasted:
+def read_pasted(text: str, catalog: Catalog) -> tuple[Pasted, ...]:
     """Read tab- or comma-separated rows with a heading.
 
     Raises:
@@ -231,15 +223,14 @@ def read_pasted(text: str, catalog: Catalog) -> Pasted:
     problems += _shape(table, len(table[0]))
     if problems:
         raise _refused(problems)
-    keys = list(columns.values())
-    rows = [dict(zip(keys, map(str.strip, cells), strict=False)) for cells in table[1:]]
+    rows = [dict(zip(columns, map(str.strip, cells), strict=False)) for cells in table[1:]]
     unnamed = [i for i, row in enumerate(rows) if not row.get("id")]
     if unnamed:
         raise _refused([Problem(f"row {i + 1}", "has no model id") for i in unnamed[:20]])
-    return Pasted(columns, tuple(rows))
+    return tuple(rows)
 
 
-def apply_pasted(text: str, pasted: Pasted) -> str:
+def apply_pasted(text: str, pasted: Sequence[Pasted]) -> str:
     """The catalog text with the pasted cells: known ids are changed, unknown ones are added.
 
     Empty cells change nothing. The result need not be valid: parse it to see what is missing.
@@ -251,7 +242,7 @@ def apply_pasted(text: str, pasted: Pasted) -> str:
     index = {str(row["id"]): i for i, row in enumerate(model_rows(document))}
     edits: dict[int, dict[str, object]] = {}
     nested: dict[int, dict[str, str]] = {}
-    for row in pasted.rows:
+    for row in pasted:
         if row["id"] not in index:
             index[row["id"]] = len(index)
             document.append("models", {"id": row["id"], "capabilities": "derived"})
@@ -277,9 +268,14 @@ def _set_nested(document: CatalogDocument, row: int, path: str, value: str) -> N
         document.set("models", row, section, {name: written})
 
 
-def _columns(headings: list[str], catalog: Catalog) -> tuple[dict[str, str], list[Problem]]:
-    known = _known(catalog)
-    columns: dict[str, str] = {}
+def _columns(headings: list[str], catalog: Catalog) -> tuple[list[str], list[Problem]]:
+    """The key of each column that is known, and what is wrong with the others."""
+    known = dict(_ALIASES)
+    known |= {_folded(benchmark.id): f"scores.{benchmark.id}" for benchmark in catalog.benchmarks}
+    known |= {_folded(name): f"capabilities.{name}" for name in catalog.dimensions}
+    for name, field in FIELDS.items():
+        known |= {_folded(name): name, _folded(field.label): name}
+    columns: list[str] = []
     problems = []
     for heading in headings:
         key = known.get(_folded(heading))
@@ -288,22 +284,13 @@ def _columns(headings: list[str], catalog: Catalog) -> tuple[dict[str, str], lis
             names += [*(b.id for b in catalog.benchmarks), *catalog.dimensions]
             hint = did_you_mean(heading.strip(), names)
             problems.append(Problem(f"column {heading.strip()[:60]!r}", "is not known", hint))
-        elif key in columns.values():
+        elif key in columns:
             problems.append(Problem(f"column {heading.strip()[:60]!r}", "is given twice"))
         else:
-            columns[heading] = key
-    if "id" not in columns.values() and not problems:
+            columns.append(key)
+    if "id" not in columns and not problems:
         problems.append(Problem("", "has no column with the model id", "head it 'Model' or 'id'"))
     return columns, problems
-
-
-def _known(catalog: Catalog) -> dict[str, str]:
-    keys = dict(_ALIASES)
-    keys |= {_folded(benchmark.id): f"scores.{benchmark.id}" for benchmark in catalog.benchmarks}
-    keys |= {_folded(name): f"capabilities.{name}" for name in catalog.dimensions}
-    for key, field in FIELDS.items():
-        keys |= {_folded(key): key, _folded(field.label): key}
-    return keys
 
 
 def _shape(table: list[list[str]], width: int) -> list[Problem]:

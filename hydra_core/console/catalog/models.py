@@ -13,19 +13,8 @@ import streamlit as st
 
 from hydra_core.base.spelling import titled
 from hydra_core.base.types import Catalog, ModelSpec, ModelStatus
+from hydra_core.catalog.editing import model_grid as grid
 from hydra_core.catalog.editing.document import CatalogDocument, Data
-from hydra_core.catalog.editing.model_grid import (
-    FIELDS,
-    CellProblem,
-    add_variant,
-    cell_problems,
-    duplicate_model,
-    edit_cells,
-    model_rows,
-    remove_models,
-    rows_after,
-    set_status,
-)
 from hydra_core.catalog.prices.suggestions import stale_prices
 from hydra_core.catalog.profiles import blended_price, capabilities
 from hydra_core.console import drafts, tables, widgets
@@ -46,7 +35,7 @@ def problems(working: Working) -> None:
     drafts.show_error()
     if not working.problems:
         return
-    found = cell_problems(working.problems)
+    found = grid.cell_problems(working.problems)
     lines = [f"- {_problem_text(one)}" for one in found[:20]]
     lines += [f"- and {len(found) - 20} more"] * (len(found) > 20)
     st.error(
@@ -56,7 +45,7 @@ def problems(working: Working) -> None:
     )
 
 
-def _problem_text(one: CellProblem) -> str:
+def _problem_text(one: grid.CellProblem) -> str:
     where = " · ".join(literal(part) for part in (one.model, one.column) if part)
     remedy = f" *{literal(one.remedy)}*" if one.remedy else ""
     return f"**{where}** {literal(one.message)}.{remedy}" if where else literal(str(one))
@@ -65,32 +54,34 @@ def _problem_text(one: CellProblem) -> str:
 def table(entry: CatalogEntry, working: Working) -> list[int]:
     """The pool as an editable table; returns the ticked rows."""
     document = CatalogDocument.parse(working.text, entry.key)
-    rows = model_rows(document)
+    rows = grid.model_rows(document)
     places = together([str(row["variant_of"] or row["id"]) for row in rows])
     rows = _unmoved(entry, [rows[place] for place in places])
-    frame = pd.DataFrame(rows, columns=list(FIELDS))
+    frame = pd.DataFrame(rows, columns=list(grid.FIELDS))
     frame.insert(0, "tick", False)
     frame["check"] = _checks(rows, places, working)
     for name in _DATES:
         frame[name] = pd.to_datetime(frame[name], errors="coerce")
-    for name in [n for n in FIELDS if n.endswith("per_mtok") or n in _MEASURED]:
+    for name in [n for n in grid.FIELDS if n.endswith("per_mtok") or n in _MEASURED]:
         frame[name] = pd.to_numeric(frame[name], errors="coerce").astype("float64")
     faulty = bool(working.problems)
 
     def edited(cells: drafts.Cells) -> None:
         now = drafts.load(entry)
-        models = now.catalog.models if now.catalog else model_rows(CatalogDocument.parse(now.text))
+        models = (
+            now.catalog.models if now.catalog else grid.model_rows(CatalogDocument.parse(now.text))
+        )
         if len(models) != len(places):
             drafts.refuse(entry)
             return
         edits = {places[row]: changed for row, changed in cells.items()}
-        drafts.edit(entry, lambda text: edit_cells(text, edits), restart=False)
+        drafts.edit(entry, lambda text: grid.edit_cells(text, edits), restart=False)
 
     ticked = drafts.table(
         frame, f"catalog.table.{entry.key}", fixed=["check"], columns=_columns(faulty),
         edited=edited, column_order=_order(faulty, rows), row_height=36,
     )  # fmt: skip
-    tables.offer_downloads(frame[[*FIELDS, "check"]], "catalog.models")
+    tables.offer_downloads(frame[[*grid.FIELDS, "check"]], "catalog.models")
     return [places[row] for row in ticked]
 
 
@@ -104,7 +95,7 @@ def _unmoved(entry: CatalogEntry, rows: list[dict[str, Data]]) -> list[dict[str,
     generation, began = st.session_state.get(held, (-1, []))
     if generation == drafts.generation():
         edits = drafts.edited_rows(drafts.table_key(f"catalog.table.{entry.key}"))
-        if rows_after(began, edits) == rows:
+        if grid.rows_after(began, edits) == rows:
             return list(began)
         drafts.renew()
     st.session_state[held] = (drafts.generation(), rows)
@@ -119,7 +110,7 @@ def _order(faulty: bool, rows: list[dict[str, Data]]) -> list[str]:
     variants = any(row["variant_of"] for row in rows)
     last = ["provider", "price_source", "notes", *["variant_of"] * (not variants)]
     first = ["id", *["variant_of"] * variants]
-    shown = [*first, *(name for name in FIELDS if name not in (*last, *first))]
+    shown = [*first, *(name for name in grid.FIELDS if name not in (*last, *first))]
     if faulty:
         return ["tick", "id", "check", *shown[1:], *last]
     return ["tick", *shown, "check", *last]
@@ -133,7 +124,7 @@ def _checks(rows: list[dict[str, Data]], places: list[int], working: Working) ->
     """
     says = [""] * len(rows)
     shown = {place: i for i, place in enumerate(places)}
-    for one in cell_problems(working.problems):
+    for one in grid.cell_problems(working.problems):
         if one.row is not None and (i := shown.get(one.row)) is not None:
             text = f"✕ {one.column}: {one.message}" + (f" ({one.remedy})" if one.remedy else "")
             says[i] = f"{says[i]}; {text}" if says[i] else text
@@ -213,11 +204,15 @@ def row_tools(entry: CatalogEntry, working: Working, ticked: list[int]) -> None:
         return lambda text: reduce(change, ticked, text)
 
     tools = (
-        ("Effort level", ":material/add:", each(add_variant)),
-        ("Duplicate", ":material/content_copy:", each(duplicate_model)),
-        ("Disable", ":material/pause:", lambda t: set_status(t, ticked, ModelStatus.DISABLED)),
-        ("Activate", ":material/play_arrow:", lambda t: set_status(t, ticked, ModelStatus.ACTIVE)),
-        ("Remove", ":material/delete:", lambda text: remove_models(text, ticked)),
+        ("Effort level", ":material/add:", each(grid.add_variant)),
+        ("Duplicate", ":material/content_copy:", each(grid.duplicate_model)),
+        ("Disable", ":material/pause:", lambda t: grid.set_status(t, ticked, ModelStatus.DISABLED)),
+        (
+            "Activate",
+            ":material/play_arrow:",
+            lambda t: grid.set_status(t, ticked, ModelStatus.ACTIVE),
+        ),
+        ("Remove", ":material/delete:", lambda text: grid.remove_models(text, ticked)),
     )
     for label, icon, change in tools:
         st.button(

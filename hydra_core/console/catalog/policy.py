@@ -26,17 +26,8 @@ from hydra_core.catalog.diff import team_text
 from hydra_core.catalog.editing.render import Value
 from hydra_core.console import cache, drafts, learned_models, selectors
 from hydra_core.console.cache import CatalogEntry, SetEntry
+from hydra_core.console.catalog import view
 from hydra_core.console.catalog import what_if as what_if_view
-from hydra_core.console.catalog.view import (
-    CAPS,
-    STALL,
-    alone,
-    conversation_note,
-    decides_routes,
-    defences_text,
-    value_of,
-    with_field,
-)
 from hydra_core.console.drafts import Working
 from hydra_core.console.inspect.view_conversation import MODE_MEANINGS, MODES
 from hydra_core.console.widgets import literal
@@ -129,7 +120,7 @@ _REQUIRE = _Setting(
     "a model's tags are in the table of models.", empty="none",
 )  # fmt: skip
 _STALL = _Setting(
-    STALL, "Failed tool results in a row",
+    view.STALL, "Failed tool results in a row",
     "From so many tool results in a row that report failure, or calls that are the same, an "
     "agent's request counts as harder; after twice as many, twice as much harder.",
     step=1.0, least=2.0, empty="off",
@@ -146,7 +137,7 @@ _STALL_FACTOR = _Setting(
 def _cap(dimension: str) -> _Setting:
     named = dimension.replace("_", " ")
     return _Setting(
-        f"{CAPS}.{dimension}", f"Cap on {named}",
+        f"{view.CAPS}.{dimension}", f"Cap on {named}",
         f"Scores of {named} count up to here under the shortfall rule, whatever a message claims. "
         "Inspect, Robustness shows what it keeps out.", step=0.05, most=1.0, empty="no cap",
     )  # fmt: skip
@@ -172,7 +163,7 @@ def policy(entry: CatalogEntry, working: Working) -> None:
         for setting in _settings(catalog):
             row(setting)
     with st.expander("Defences", icon=":material/shield:", key="catalog.defences"):
-        st.caption(f"Switched on: {literal(defences_text(catalog.policy))}.")
+        st.caption(f"Switched on: {literal(view.defences_text(catalog.policy))}.")
         for setting in (*map(_cap, catalog.dimensions), _BUDGET):
             row(setting)
     with st.expander("Teams", icon=":material/groups:", key="catalog.teams"):
@@ -211,7 +202,7 @@ def _stall(now: Policy) -> tuple[_Setting, ...]:
 def _control(entry: CatalogEntry, working: Working, catalog: Catalog, setting: _Setting) -> None:
     version = working.draft.version if working.draft else 0
     key = f"catalog.policy.{setting.name}.{drafts.generation()}.{version}"
-    now: Any = value_of(catalog.policy, setting.name)
+    now: Any = view.value_of(catalog.policy, setting.name)
     given: dict[str, Any] = {
         "key": key, "help": setting.text, "disabled": not drafts.may_edit(),
         "on_change": _edited, "args": (entry, key, setting.name),
@@ -248,13 +239,13 @@ def _edited(entry: CatalogEntry, key: str, name: str) -> None:
         plain = [word.strip() for word in value.split(",") if word.strip()] or None
     elif value is not None:
         plain = float(value)
-    drafts.edit(entry, lambda text: with_field(text, name, plain))
+    drafts.edit(entry, lambda text: view.with_field(text, name, plain))
 
 
 def _effect(setting: _Setting, working: Working, catalog: Catalog, chosen: SetEntry | None) -> str:
     """What this setting alone does on the set, in one sentence."""
     assert working.published is not None
-    was, now = (value_of(c.policy, setting.name) for c in (working.published, catalog))
+    was, now = (view.value_of(c.policy, setting.name) for c in (working.published, catalog))
     if isinstance(was, frozenset):
         shown = ", ".join(sorted(was)) or setting.empty
     elif isinstance(was, StrEnum):
@@ -262,7 +253,7 @@ def _effect(setting: _Setting, working: Working, catalog: Catalog, chosen: SetEn
     else:
         shown = setting.empty if was is None else f"{was:.6g}"
     before = f"Published: {literal(shown)}. "
-    if was == now and decides_routes(setting.name):
+    if was == now and view.decides_routes(setting.name):
         learn = setting is _RULE and catalog.success_source is None
         return "As published." + (" Tune, Learned offers the value rule." if learn else "")
     before = "As published. " if was == now else before
@@ -270,11 +261,11 @@ def _effect(setting: _Setting, working: Working, catalog: Catalog, chosen: SetEn
         return before + "No eval set fits this catalog, so its effect cannot be shown."
     try:
         replayed = learned_models.replayed(chosen, working.published)
-        if not decides_routes(setting.name):
+        if not view.decides_routes(setting.name):
             evalset = cache.evalset(chosen)
             needs = replayed.data.requirements
-            return before + conversation_note(setting.name, catalog.policy, evalset, needs)
-        changed = alone(working.published, catalog, setting.name)
+            return before + view.conversation_note(setting.name, catalog.policy, evalset, needs)
+        changed = view.alone(working.published, catalog, setting.name)
         found = what_if(replayed, learned_models.replayed(chosen, changed))
     except (HydraError, ValueError) as error:
         return before + literal(str(error))
@@ -330,7 +321,7 @@ def _form(entry: CatalogEntry, catalog: Catalog, name: str) -> None:
         )
         saved = st.form_submit_button("Save team", disabled=not drafts.may_edit())
     if name:
-        removed = drafts.editing(entry, lambda text: with_field(text, f"teams.{name}", None))
+        removed = drafts.editing(entry, lambda text: view.with_field(text, f"teams.{name}", None))
         st.button(
             "Remove team", icon=":material/delete:", disabled=not drafts.may_edit(),
             on_click=removed,
@@ -346,5 +337,5 @@ def _form(entry: CatalogEntry, catalog: Catalog, name: str) -> None:
         }  # fmt: skip
     written: Value = {field: value for field, value in known.items() if value is not None}
     if said.strip():
-        drafts.edit(entry, lambda text: with_field(text, f"teams.{said.strip()}", written))
+        drafts.edit(entry, lambda text: view.with_field(text, f"teams.{said.strip()}", written))
         st.rerun()

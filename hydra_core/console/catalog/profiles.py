@@ -11,18 +11,8 @@ import streamlit as st
 
 from hydra_core.base.spelling import titled
 from hydra_core.base.types import Catalog
+from hydra_core.catalog.editing import evidence_grid as grid
 from hydra_core.catalog.editing.document import CatalogDocument
-from hydra_core.catalog.editing.evidence_grid import (
-    add_benchmark,
-    add_dimension,
-    edit_capabilities,
-    edit_evidence,
-    edit_scales,
-    edit_success,
-    evidence_rows,
-    remove_benchmarks,
-    success_rows,
-)
 from hydra_core.catalog.profiles import capabilities, compensated_weights, contributions
 from hydra_core.console import cache, drafts, tables, widgets
 from hydra_core.console.cache import CatalogEntry
@@ -65,7 +55,7 @@ def add_benchmark_dialog(entry: CatalogEntry, working: Working) -> None:
         if not pd.isna(rate)
     }
     if st.button("Add to the draft", type="primary", icon=":material/add:", disabled=not name):
-        text = add_benchmark(working.text, name, importance, weights, scores)
+        text = grid.add_benchmark(working.text, name, importance, weights, scores)
         _, problems = cache.parsed(text, entry.key)
         if problems:
             st.error(widgets.bullets(problems, 10), title="Not added yet", icon=":material/error:")
@@ -86,12 +76,14 @@ def add_dimension_dialog(entry: CatalogEntry, working: Working) -> None:
     hi = two.number_input("Band, high end", 0.0, 1.0, 0.5, 0.05)
     weight = three.number_input("Weight w", min_value=0.01, value=1.0, step=0.1)
     ready = bool(name) and lo < hi
-    if st.button("Add to the draft", type="primary", icon=":material/add:", disabled=not ready):
-        done = drafts.edit(
-            entry, lambda text: add_dimension(text, name, lo, hi, weight), seen=working.text
-        )
-        if done:
-            st.rerun()
+    if st.button(
+        "Add to the draft", type="primary", icon=":material/add:", disabled=not ready
+    ) and drafts.edit(
+        entry,
+        lambda text: grid.add_dimension(text, name, lo, hi, weight),
+        seen=working.text,
+    ):
+        st.rerun()
 
 
 #: Pixels of a table in a window 1,280 pixels wide.
@@ -104,7 +96,7 @@ def evidence(entry: CatalogEntry, working: Working) -> None:
     """Step 0 of Algorithm 1: benchmarks by what they exercise and what each model reached."""
     tools = st.container(horizontal=True, gap="small", vertical_alignment="center")
     document = CatalogDocument.parse(working.text, entry.key)
-    frame = pd.DataFrame(evidence_rows(document))
+    frame = pd.DataFrame(grid.evidence_rows(document))
     if frame.empty:
         st.caption("There is no benchmark yet.")
         frame = pd.DataFrame(columns=["id", "importance"])
@@ -116,7 +108,7 @@ def evidence(entry: CatalogEntry, working: Working) -> None:
     shown = "" if order is None else f".{order[-1][0]}"
     ticked = drafts.table(
         frame, f"profiles.evidence{shown}.{entry.key}", fixed=["id"], columns=columns,
-        edited=_edits(entry, edit_evidence), column_order=order,
+        edited=_edits(entry, grid.edit_evidence), column_order=order,
         height="content" if len(frame) <= 12 else 460,
     )  # fmt: skip
     tables.offer_downloads(frame.drop(columns="tick"), "profiles.evidence")
@@ -171,7 +163,7 @@ def _evidence_tools(entry: CatalogEntry, working: Working, ticked: list[int]) ->
             dialog(entry, working)
     st.button(
         "Remove", icon=":material/delete:", disabled=not (may and ticked), key="profiles.remove",
-        on_click=drafts.editing(entry, lambda t: remove_benchmarks(t, ticked), working.text),
+        on_click=drafts.editing(entry, lambda t: grid.remove_benchmarks(t, ticked), working.text),
         help=None if ticked else "Tick benchmarks in the table first.",
     )  # fmt: skip
     st.space("stretch")
@@ -221,7 +213,7 @@ def capability_table(entry: CatalogEntry, catalog: Catalog) -> None:
     order = ["model"] + (["hand"] if any(columns["hand"]) else [])
     drafts.table(
         frame, f"profiles.capabilities.{entry.key}", fixed=fixed, columns=config,
-        edited=_edits(entry, edit_capabilities),
+        edited=_edits(entry, grid.edit_capabilities),
         column_order=[*order, *(n for n in frame.columns if n not in ("model", "hand"))],
     )  # fmt: skip
     tables.offer_downloads(frame, "profiles.capabilities")
@@ -245,7 +237,7 @@ def success_table(entry: CatalogEntry, catalog: Catalog) -> None:
             "straight line. The first row is the log of the cost compared with the mean query."
         )
     )
-    frame = pd.DataFrame(success_rows(catalog))
+    frame = pd.DataFrame(grid.success_rows(catalog))
     number = st.column_config.NumberColumn
     config: dict[str, Any] = {
         "model": st.column_config.TextColumn("Model", width=180, pinned=True),
@@ -263,7 +255,7 @@ def success_table(entry: CatalogEntry, catalog: Catalog) -> None:
     order = [name for name in frame.columns if frame[name].notna().any()]
     drafts.table(
         frame, f"profiles.success.{entry.key}", fixed=["model"], columns=config,
-        edited=_edits(entry, edit_success), column_order=order,
+        edited=_edits(entry, grid.edit_success), column_order=order,
     )  # fmt: skip
     tables.offer_downloads(frame, "profiles.success")
 
@@ -308,7 +300,7 @@ def scales(entry: CatalogEntry, catalog: Catalog) -> None:
 
     def edited(cells: drafts.Cells) -> None:
         edits = {catalog.dimensions[row]: changed for row, changed in cells.items()}
-        drafts.edit(entry, lambda text: edit_scales(text, edits), restart=False)
+        drafts.edit(entry, lambda text: grid.edit_scales(text, edits), restart=False)
 
     drafts.table(
         frame,

@@ -9,12 +9,13 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from hydra_core.base.types import Catalog, Defences, FloatArray, IntArray, Policy
+from hydra_core.base.types import Catalog, FloatArray, IntArray, Policy
 from hydra_core.catalog.editing.document import CatalogDocument, Data
 from hydra_core.catalog.editing.render import Value
 from hydra_core.catalog.profiles import blended_price, capabilities
 from hydra_core.console.view_result import Measure
 from hydra_core.evalsets.evalset import EvalSet
+from hydra_core.replay.step_curve import StepCurve
 from hydra_core.replay.sweep import Sweep, turning_points
 from hydra_core.replay.what_if import WhatIf
 
@@ -88,22 +89,11 @@ def paired_steps(found: WhatIf, before: Sweep, after: Sweep) -> pd.DataFrame:
     knobs = np.asarray(sorted(set().union(*settings)))
     a, b = (_on(sweep, found.comparison.rows) for sweep in (before, after))
     best = _best(a, b)
-    at_a, at_b, at_whole = (_rows(sweep, knobs) for sweep in (a, b, after))
-    whole = after.curve
-    columns = {
-        Measure.QUALITY.value: 100 * whole.quality[at_whole],
-        Measure.QR.value: 100 * b.curve.quality[at_b] / best,
-        Measure.COST.value: whole.mean_cost_usd[at_whole],
-        Measure.MISROUTE.value: 100 * whole.misroute[at_whole],
-    }
-    quality = b.curve.quality[at_b] - a.curve.quality[at_a]
-    changes = {
-        Measure.QUALITY: 100 * quality,
-        Measure.QR: 100 * quality / best,
-        Measure.COST: b.curve.mean_cost_usd[at_b] - a.curve.mean_cost_usd[at_a],
-        Measure.MISROUTE: 100 * (b.curve.misroute[at_b] - a.curve.misroute[at_a]),
-    }
-    columns |= {f"{measure.value}_change": values for measure, values in changes.items()}
+    was, now, whole = (_figures(sweep.curve, knobs) for sweep in (a, b, after))
+    columns = {measure.value: values for measure, values in whole.items()}
+    columns |= {f"{one.value}_change": values - was[one] for one, values in now.items()}
+    quality, change = now[Measure.QUALITY], columns[f"{Measure.QUALITY.value}_change"]
+    columns |= {Measure.QR.value: quality / best, f"{Measure.QR.value}_change": change / best}
     for name, sweep in (("before", before), ("after", after)):
         traffic = dict(zip(sweep.models, sweep.traffic(knobs).T, strict=True))
         for i, model in enumerate(found.shares):
@@ -125,8 +115,13 @@ def _best(a: Sweep, b: Sweep) -> float:
     return float(np.maximum(*each).mean()) or 1.0
 
 
-def _rows(sweep: Sweep, knobs: FloatArray) -> IntArray:
-    return np.asarray([sweep.curve.row(float(knob)) for knob in knobs], dtype=np.intp)
+def _figures(curve: StepCurve, knobs: FloatArray) -> dict[Measure, FloatArray]:
+    rows = np.asarray([curve.row(float(knob)) for knob in knobs], dtype=np.intp)
+    return {
+        Measure.QUALITY: 100 * curve.quality[rows],
+        Measure.COST: curve.mean_cost_usd[rows],
+        Measure.MISROUTE: 100 * curve.misroute[rows],
+    }
 
 
 def decides_routes(name: str) -> bool:
@@ -156,26 +151,19 @@ def alone(before: Catalog, after: Catalog, name: str) -> Catalog:
     head, _, tail = name.partition(".")
     given = getattr(after.policy, head)
     if name.startswith(f"{CAPS}."):
-        given = _one_cap(before.policy.defences, given, tail.partition(".")[2])
+        dimension, caps = tail.partition(".")[2], dict(before.policy.defences.score_caps)
+        caps.pop(dimension, None)
+        if dimension in given.score_caps:
+            caps[dimension] = given.score_caps[dimension]
+        given = replace(before.policy.defences, score_caps=caps)
     changed = replace(before, policy=replace(before.policy, **{head: given}))
-    if head in (
-        "rule",
-        "value_usd",
-        "success_from",
-    ):  # the value rule cannot do without what it predicts with
+    if head in ("rule", "value_usd", "success_from"):  # needs what it predicts with
         policy = replace(changed.policy, success_from=after.policy.success_from)
         return replace(
             changed, policy=policy, outcome_model=after.outcome_model,
             success_profiles=after.success_profiles,
         )  # fmt: skip
     return changed
-
-
-def _one_cap(before: Defences, after: Defences, dimension: str) -> Defences:
-    caps = {name: cap for name, cap in before.score_caps.items() if name != dimension}
-    if dimension in after.score_caps:
-        caps[dimension] = after.score_caps[dimension]
-    return replace(before, score_caps=caps)
 
 
 def with_field(text: str, name: str, value: Value) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -58,17 +56,8 @@ def deltas(found: WhatIf, before: str = "published", after: str = "draft") -> No
     shown = tiles(found, before, after)
     wide = [1.3 if one.measure is Measure.COST else 1.0 for one in shown]  # its change is long
     for place, one in zip(st.columns(wide), shown, strict=True):
-        color: Any = one.tone or "off"
-        place.metric(
-            one.label, literal(one.value), delta=literal(one.interval), delta_color=color,
-            delta_arrow="off", help=literal(one.help), border=True,
-        )  # fmt: skip
-    _cautions(found)
-
-
-def _cautions(found: WhatIf) -> None:
-    widgets.recorded_costs(found.after.data)
-    widgets.unknown_quality(found.after.metrics, found.after.data)
+        widgets.metric(place, one.label, one.value, one.interval, literal(one.help), one.tone)
+    widgets.cautions(found.after.metrics, found.after.data)
 
 
 def tiles(found: WhatIf, before: str, after: str) -> tuple[Tile, ...]:
@@ -309,7 +298,7 @@ def knob_deltas(
         key="what_if.knob",
         on_release=lambda at: st.session_state.update({_KEYS[rule]: at}),
     )
-    _cautions(found)
+    widgets.cautions(found.after.metrics, found.after.data)
 
 
 @cached(8)

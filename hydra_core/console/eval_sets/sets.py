@@ -250,9 +250,10 @@ def show(entry: SetEntry) -> None:
     if widgets.switch("Part", _PARTS, "eval_sets.detail") == "Queries":
         _queries(loaded)
     else:
-        tables.models(table, "eval_sets.table.models")
+        tables.models(table)
         if table["low"].isna().any() and table["quality"].notna().any():
             st.caption(views.NO_INTERVAL)
+        tables.offer_downloads(table, "eval_sets.table.models")
 
 
 def _queries(loaded: EvalSet) -> None:

@@ -446,7 +446,8 @@ def _catalog(entry: CatalogEntry) -> None:
             f"{len(catalog.models)} models · bound to predictor {literal(catalog.predictor)} "
             f"({literal(catalog.predictor_fingerprint[:12])})"
         )
-        tables.pool(pool_table(catalog), "home.pool")
+        tables.pool(pool_table(catalog))
+        tables.offer_downloads(pool_table(catalog), "home.pool")
 
 
 def _bundle() -> None:

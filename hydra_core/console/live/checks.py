@@ -16,20 +16,8 @@ from hydra_core.console.cache import SetEntry
 from hydra_core.console.figures.intervals import intervals_figure
 from hydra_core.console.figures.shares import traffic_figure
 from hydra_core.console.live import cache as cache_live
+from hydra_core.console.live import view_traffic as views
 from hydra_core.console.live.traffic import LogView, in_cost_order
-from hydra_core.console.live.view_traffic import (
-    burst_command,
-    burst_frame,
-    burst_text,
-    differences,
-    drift_frame,
-    drift_text,
-    drift_view,
-    region_frame,
-    region_text,
-    shadow_view,
-    value_view,
-)
 from hydra_core.console.widgets import literal
 from hydra_core.decision_log.alert_events import read_alerts
 from hydra_core.live.drift import Drift, band_shares
@@ -47,30 +35,27 @@ def shadowing(look: LogView) -> None:
     found = cache_live.shadowed(look.key, other)
     change = "–" if found.cost is None else found.cost.change.scaled(100.0).text("%")
     then = found.billed
-    billed = None if then is None else f"{signed(100 * then.change.value)} % against the bill"
+    billed = "" if then is None else f"{signed(100 * then.change.value)} % against the bill"
     agreement = found.agreement.scaled(100.0)
     left, right = st.columns([4.6, 5.4], gap="small")
-    with left:
-        st.metric(
-            "Same model chosen", f"{agreement.value:.1f} %",
-            delta=f"{agreement.lo:.1f} – {agreement.hi:.1f} %", delta_color="off",
-            delta_arrow="off", border=True,
-            help=f"On {len(found.models):,} decisions. Below: 95 % interval.",
-        )  # fmt: skip
-        st.metric(
-            "Cost change", literal(change), border=True,
-            delta=billed, delta_color="off", delta_arrow="off",
-            help="The same tokens at the second catalog's prices; – where it has no price for the "
-            "served models. Above 0 it costs more. Below: against what was billed then.",
-        )  # fmt: skip
+    widgets.metric(
+        left, "Same model chosen", f"{agreement.value:.1f} %",
+        f"{agreement.lo:.1f} – {agreement.hi:.1f} %",
+        f"On {len(found.models):,} decisions. Below: 95 % interval.",
+    )  # fmt: skip
+    widgets.metric(
+        left, "Cost change", change, billed,
+        "The same tokens at the second catalog's prices; – where it has no price for the "
+        "served models. Above 0 it costs more. Below: against what was billed then.",
+    )  # fmt: skip
     with right.container(border=True):
         widgets.figure(
-            traffic_figure(shadow_view(found, key, in_cost_order(other)), widgets.colors()),
+            traffic_figure(views.shadow_view(found, key, in_cost_order(other)), widgets.colors()),
             "live.mix",
             alt="Share of every model, live and under the second catalog",
         )
     _worth(look, other, key)
-    parting = differences(found)
+    parting = views.differences(found)
     if len(parting):
         column = st.column_config
         tables.kept(
@@ -115,7 +100,7 @@ def _worth(look: LogView, other: Catalog, key: str) -> None:
         return
     with st.container(border=True):
         widgets.figure(
-            intervals_figure(value_view(found, key), widgets.colors()),
+            intervals_figure(views.value_view(found, key), widgets.colors()),
             "live.worth",
             alt="Estimated quality of the second catalog with 95 % intervals",
         )
@@ -185,16 +170,16 @@ def drifting(look: LogView) -> None:
     found: tuple[Drift, ...] = ()
     if entry is not None:
         found = cache_live.drifted(look.key, catalog, entry)
-        widgets.toned(*drift_text(found))
+        widgets.toned(*views.drift_text(found))
         with st.container(border=True):
             widgets.figure(
-                intervals_figure(drift_view(found), widgets.colors()),
+                intervals_figure(views.drift_view(found), widgets.colors()),
                 "live.drift",
                 alt="Population stability index of every dimension with its 95 % interval",
             )
     column = st.column_config
     tables.kept(
-        drift_frame(found, band_shares(scored, catalog.bands, catalog.dimensions)),
+        views.drift_frame(found, band_shares(scored, catalog.bands, catalog.dimensions)),
         "live.drift.table",
         height="content",
         column_config={
@@ -219,11 +204,11 @@ def _bursts(look: LogView, catalog: Catalog) -> None:
     found = cache_live.bursts(look.key, catalog)
     if not found:
         return
-    widgets.toned(*burst_text(found))
-    widgets.commands(burst_command(found, look.key.folder.name))
+    widgets.toned(*views.burst_text(found))
+    widgets.commands(views.burst_command(found, look.key.folder.name))
     column = st.column_config
     tables.kept(
-        burst_frame(found), "live.bursts", height="content" if len(found) <= 6 else 240,
+        views.burst_frame(found), "live.bursts", height="content" if len(found) <= 6 else 240,
         column_config={
             "from": column.DatetimeColumn("From, UTC", format="YYYY-MM-DD HH:mm", width=140),
             "window": column.TextColumn("Window", width=90),
@@ -240,10 +225,10 @@ def unknown(look: LogView) -> None:
     """Show groups of requests that no evidence covers."""
     catalog, entry = look.catalog, _evalset(look.catalog)
     found = cache_live.clusters(look.key, catalog, entry)
-    widgets.toned(*region_text(found))
+    widgets.toned(*views.region_text(found))
     column = st.column_config
     tables.kept(
-        region_frame(found, catalog.dimensions),
+        views.region_frame(found, catalog.dimensions),
         "live.unknown",
         height="content",
         column_config={

@@ -16,17 +16,7 @@ from hydra_core.console.demo import session
 from hydra_core.console.figures.intervals import effect_by_day_figure, intervals_figure
 from hydra_core.console.frame import Head
 from hydra_core.console.live import cache as live_cache
-from hydra_core.console.live.view_flight import (
-    all_teams_frame,
-    arm_results,
-    changes_view,
-    effect_by_day_view,
-    headline,
-    plan_frame,
-    results_frame,
-    teams_frame,
-    teams_view,
-)
+from hydra_core.console.live import view_flight as views
 from hydra_core.console.widgets import literal, metric_row
 from hydra_core.live.flight.analysis import LEAST_UNITS, Alarm, FlightReport, all_metrics
 from hydra_core.live.flight.effects import Reading
@@ -80,9 +70,9 @@ def load_dialog() -> None:
 
 def verdict(report: FlightReport, arm: str) -> None:
     """Draw the answer, then the row of figures."""
-    tone, title, text = headline(report, arm)
+    tone, title, text = views.headline(report, arm)
     widgets.toned(tone, text, title)
-    verdicts = [one.verdict() for one in arm_results(report, arm)]
+    verdicts = [one.verdict() for one in views.arm_results(report, arm)]
     control = report.flight.control
     counts = f"{report.units[control]:,} and {report.units[arm]:,}"
     entries = [
@@ -114,14 +104,14 @@ def results(folder: FlightFolder, report: FlightReport, arm: str) -> None:
     wide, narrow = st.columns([4, 6], gap="small")
     with wide.container(border=True):
         widgets.figure(
-            intervals_figure(changes_view(report, arm), widgets.colors()),
+            intervals_figure(views.changes_view(report, arm), widgets.colors()),
             "flight.changes",
             alt="Relative change of every metric with its 95 % interval",
         )
     column = st.column_config
     with narrow:
         tables.kept(
-            results_frame(report, arm),
+            views.results_frame(report, arm),
             "flight.results",
             {"control": _three, "arm": _three},
             height="content",
@@ -135,7 +125,9 @@ def results(folder: FlightFolder, report: FlightReport, arm: str) -> None:
                 "verdict": column.TextColumn("Result", width=74),
             },
         )
-    left_out = {one.metric.name: one.left_out for one in arm_results(report, arm) if one.left_out}
+    left_out = {
+        one.metric.name: one.left_out for one in views.arm_results(report, arm) if one.left_out
+    }
     if left_out:
         counts = ", ".join(f"{name} {count:,}" for name, count in left_out.items())
         st.caption(f":material/info: Left out because their cell is empty: {literal(counts)}.")
@@ -167,7 +159,7 @@ def over_time(folder: FlightFolder, report: FlightReport, arm: str) -> None:
     with st.container(border=True):
         widgets.figure(
             effect_by_day_figure(
-                effect_by_day_view(rows.days, path, name, report.reading), widgets.colors()
+                views.effect_by_day_view(rows.days, path, name, report.reading), widgets.colors()
             ),
             "flight.looks",
             alt=f"Change of {name} after every day with its interval",
@@ -201,7 +193,7 @@ def teams(folder: FlightFolder, report: FlightReport, arm: str) -> None:
     name = _choose_metric(metric.name for metric in all_metrics(report.flight))
     control, column = report.flight.control, st.column_config
     st.dataframe(
-        teams_frame(found, name, arm, control),
+        views.teams_frame(found, name, arm, control),
         hide_index=True,
         height="content",
         column_order=("team", "control", "arm", "interval", "p", "verdict", "guardrails"),
@@ -215,11 +207,11 @@ def teams(folder: FlightFolder, report: FlightReport, arm: str) -> None:
             "guardrails": column.TextColumn("Guardrails", width=160),
         },
     )
-    tables.offer_downloads(lambda: all_teams_frame(found, arm), "flight.by_team")
+    tables.offer_downloads(lambda: views.all_teams_frame(found, arm), "flight.by_team")
     if found.compared:
         with st.container(border=True):
             widgets.figure(
-                intervals_figure(teams_view(found, name, arm, control), widgets.colors()),
+                intervals_figure(views.teams_view(found, name, arm, control), widgets.colors()),
                 "flight.teams",
                 alt=f"Change of {name} in each team with its interval",
             )
@@ -259,7 +251,7 @@ def planning(folder: FlightFolder, report: FlightReport, arm: str) -> None:
     )  # fmt: skip
     column = st.column_config
     tables.kept(
-        plan_frame(found),
+        views.plan_frame(found),
         "flight.plan",
         height="content",
         column_config={

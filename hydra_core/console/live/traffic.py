@@ -19,21 +19,8 @@ from hydra_core.console.demo import session
 from hydra_core.console.figures.intervals import intervals_figure
 from hydra_core.console.figures.shares import timeline_figure
 from hydra_core.console.live import cache as cache_live
+from hydra_core.console.live import view_traffic as views
 from hydra_core.console.live.cache import LogKey
-from hydra_core.console.live.view_traffic import (
-    agents_text,
-    calibration_frame,
-    calibration_text,
-    cost_text,
-    feedback_view,
-    head,
-    model_frame,
-    notes,
-    reasons,
-    team_frame,
-    team_names,
-    timeline_view,
-)
 from hydra_core.console.numbers import per_resolved_text
 from hydra_core.console.widgets import literal, metric_row
 from hydra_core.live.canary import CANARY
@@ -128,7 +115,7 @@ def catalog_in_use(found: Traffic) -> CatalogEntry | None:
 
 def by_team(look: LogView) -> LogView:
     """The log of one team alone, where the log has several and one is chosen."""
-    names = team_names(look.traffic)
+    names = views.team_names(look.traffic)
     if len(names) < 2:
         return look
     chosen = st.selectbox(
@@ -143,7 +130,7 @@ def by_team(look: LogView) -> LogView:
 
 def teams(look: LogView) -> None:
     """What every team asked and paid, with its budget."""
-    frame = team_frame(look.traffic, look.catalog)
+    frame = views.team_frame(look.traffic, look.catalog)
     if not len(frame):
         st.info("No request of a team in this time. A token carries the team:")
         widgets.commands("hydra-router token --name ci --role editor --team build")
@@ -177,10 +164,10 @@ def teach(title: str = "No decision log yet", text: str = _HOW) -> None:
 
 def figures(look: LogView) -> None:
     """The row of figures."""
-    metric_row(head(look.traffic, datetime.now(UTC)))
-    if agents := agents_text(look.traffic):
+    metric_row(views.head(look.traffic, datetime.now(UTC)))
+    if agents := views.agents_text(look.traffic):
         st.caption(f":material/smart_toy: {agents}")
-    if text := notes(look.traffic):
+    if text := views.notes(look.traffic):
         st.caption(f":material/info: {literal(' '.join(text))}")
 
 
@@ -189,9 +176,9 @@ def traffic(look: LogView) -> None:
     found, box = look.traffic, st.container(border=True)
     by = widgets.switch("By", ("Model", "Reason"), "live.by", place=box)
     if by == "Reason":
-        view = timeline_view(found, reasons(found), ())
+        view = views.timeline_view(found, views.reasons(found), ())
     else:
-        view = timeline_view(found, list(found.models), in_cost_order(look.catalog))
+        view = views.timeline_view(found, list(found.models), in_cost_order(look.catalog))
     with box:
         widgets.figure(
             timeline_figure(view, widgets.colors()),
@@ -200,7 +187,7 @@ def traffic(look: LogView) -> None:
         )
     column = st.column_config
     tables.kept(
-        model_frame(found),
+        views.model_frame(found),
         "live.models",
         height="content",
         placeholder="–",
@@ -226,7 +213,7 @@ def cost(look: LogView) -> None:
     for model, kind in ((strong, "always-strong"), (cheap, "always-cheap")):
         one = against(found, catalog, served, [model] * len(found), model)
         if one is not None:
-            compared.append((kind, model, *cost_text(one, kind)))
+            compared.append((kind, model, *views.cost_text(one, kind)))
     if not compared:
         st.info(
             "No answer with tokens yet. Start serve with --upstreams, or publish a catalog with "
@@ -250,10 +237,10 @@ def _calibrated(look: LogView) -> None:
     found = calibration(look.traffic)
     if not found:
         return
-    widgets.toned(*calibration_text(found))
+    widgets.toned(*views.calibration_text(found))
     column = st.column_config
     tables.kept(
-        calibration_frame(found), "live.calibration", height="content",
+        views.calibration_frame(found), "live.calibration", height="content",
         column_config={
             "model": column.TextColumn("Model", width=220),
             "rated": column.NumberColumn("Rated", format="localized"),
@@ -280,7 +267,7 @@ def rated(look: LogView) -> None:
         return
     with st.container(border=True):
         widgets.figure(
-            intervals_figure(feedback_view(found), widgets.colors()),
+            intervals_figure(views.feedback_view(found), widgets.colors()),
             "live.feedback",
             alt="Mean feedback by model with its 95 % interval",
         )

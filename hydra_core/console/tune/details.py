@@ -320,13 +320,18 @@ def details(evaluation: Evaluation, imported: ImportedPolicies) -> None:
             "tune.languages",
             alt="Quality retention by language against its number of queries",
         )
-        tables.languages(frame, "tune.table.languages")
+        tables.languages(frame)
+        tables.offer_downloads(frame, "tune.table.languages")
         if evaluation.spreads:
-            tables.groups(group_table(evaluation), "tune.table.groups")
+            groups = group_table(evaluation)
+            tables.groups(groups)
+            tables.offer_downloads(groups, "tune.table.groups")
     elif shown == "Budgets":
         _budgets(evaluation)
     else:
-        tables.policies(policy_table(evaluation, imported.metrics), "tune.table.policies")
+        frame = policy_table(evaluation, imported.metrics)
+        tables.policies(frame)
+        tables.offer_downloads(frame, "tune.table.policies")
         conversations(evaluation)
 
 

@@ -176,5 +176,4 @@ def live(evaluation: Evaluation) -> None:
     seconds = mean_seconds(evaluation)
     if seconds is not None:
         st.caption(f":material/schedule: {literal(seconds)}")
-    widgets.recorded_costs(sweep.data)
-    widgets.unknown_quality(evaluation.router, sweep.data)
+    widgets.cautions(evaluation.router, sweep.data)

@@ -136,14 +136,11 @@ def answer(model: OutcomeModel) -> None:
     for column, one in zip(st.columns(max(len(found), 1)), found, strict=False):
         known = np.isfinite([one.low, one.high]).all()
         ends = f"{signed(one.low)} to {signed(one.high)} pp"
-        column.metric(
-            one.name,
-            literal(f"{signed(one.pp)} pp"),
-            delta=literal(ends if known else "too few moved"),
-            delta_color="off", delta_arrow="off", border=True,
-            help="Quality of the value rule minus that of the best fixed mix of models at "
-            "the same cost, on queries its heads had not seen. Below: 95 % interval; those of "
-            "the three points hold at once.",
+        widgets.metric(
+            column, one.name, f"{signed(one.pp)} pp", ends if known else "too few moved",
+            "Quality of the value rule minus that of the best fixed mix of models at the same "
+            "cost, on queries its heads had not seen. Below: 95 % interval; those of the three "
+            "points hold at once.",
         )  # fmt: skip
     for sentence in views.cautions(model):
         st.caption(f":material/info: {literal(sentence)}")
@@ -244,9 +241,7 @@ def _slices(model: OutcomeModel) -> None:
     found = views.check_view(model)
     if found is not None:
         for column, (name, value, ends) in zip(st.columns(3), found.parts, strict=False):
-            column.metric(
-                name, value, delta=ends, delta_color="off", delta_arrow="off", border=True
-            )
+            widgets.metric(column, name, value, ends)
         if found.findings:
             st.markdown("**Outcomes that look wrong**")
             st.markdown(widgets.bullets(found.findings))
