@@ -167,13 +167,22 @@ def replayed(entry: SetEntry, catalog: Catalog, knob: float | None = None) -> Re
     Raises:
         HydraError: They do not fit together; the message says what to do.
     """
-    policy = catalog.policy
-    by_value = policy.rule is Rule.VALUE and policy.value_usd is not None
-    rule = Rule.VALUE if by_value else Rule.SHORTFALL
-    sweep = ruled_sweep(entry, catalog, rule, policy.weights)
+    sweep, policy = own_sweep(entry, catalog), catalog.policy
     if knob is not None:
+        by_value = sweep.rule is Rule.VALUE
         policy = replace(policy, value_usd=knob) if by_value else replace(policy, tau=knob)
     return _replayed(replace(catalog, policy=policy), sweep)
+
+
+def own_sweep(entry: SetEntry, catalog: Catalog) -> Sweep:
+    """The eval set under a catalog's own rule and weights, for every setting of its knob.
+
+    Raises:
+        HydraError: They do not fit together; the message says what to do.
+    """
+    policy = catalog.policy
+    rule = Rule.SHORTFALL if policy.value_usd is None else policy.rule
+    return ruled_sweep(entry, catalog, rule, policy.weights)
 
 
 @cached(24)

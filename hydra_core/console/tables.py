@@ -181,7 +181,7 @@ def policies(frame: pd.DataFrame) -> None:
         qr_range=ranges(frame, "qr"),
         **{f"{x}_range": ranges(frame, x, _decimals(frame[x])) for x in ("cost", "per_resolved")},
     )
-    columns = {
+    columns: dict[str, Any] = {
         "policy": column.TextColumn("Policy", width=180),
         "detail": column.TextColumn("What it is", width=125),
         "quality": column.NumberColumn("Quality", format=_PERCENT),
@@ -213,7 +213,7 @@ def models(frame: pd.DataFrame) -> None:
     """The models of an eval set: quality, cost and what is missing."""
     column = st.column_config
     missing = {"missing_quality": "Outcomes missing", "missing_cost": "Costs missing"}
-    columns = {
+    columns: dict[str, Any] = {
         "model": column.TextColumn("Model", width=215),
         "resolved": column.NumberColumn("Resolved", format="localized"),
         "quality": column.NumberColumn("Quality", format=_PERCENT),

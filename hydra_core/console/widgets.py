@@ -78,11 +78,7 @@ def colors() -> Palette:
 
 @st.cache_data(ttl=5, show_spinner=False)
 def _model_order(workspace: str) -> tuple[str, ...]:
-    """Every model known: those that most catalogs have come first, then as the catalogs list them.
-
-    Args:
-        workspace: Whose catalogs, those shipped aside.
-    """
+    """Every model known, those that most catalogs have first, then as the catalogs list them."""
     del workspace
     known = [entry.catalog for entry in cache.catalogs() if entry.catalog is not None]
     listed = Counter(model.id for catalog in known for model in catalog.models)

@@ -5,7 +5,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from hydra_core.console.home.view import day
+from hydra_core.console.home.page import day
 from hydra_core.console.live.view_traffic import notes
 from hydra_core.live.costs import against, cost_of_trying_all, ends, tokens_usd
 from hydra_core.live.regions import regions

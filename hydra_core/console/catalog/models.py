@@ -103,10 +103,7 @@ def _unmoved(entry: CatalogEntry, rows: list[dict[str, Data]]) -> list[dict[str,
 
 
 def _order(faulty: bool, rows: list[dict[str, Data]]) -> list[str]:
-    """The check column stands right behind the id while a cell has to be corrected.
-
-    What a model is a variant of stands behind its id, where the pool has variants.
-    """
+    """Behind the id: what is to be corrected, and what a model is a variant of, if any is."""
     variants = any(row["variant_of"] for row in rows)
     last = ["provider", "price_source", "notes", *["variant_of"] * (not variants)]
     first = ["id", *["variant_of"] * variants]
@@ -117,11 +114,7 @@ def _order(faulty: bool, rows: list[dict[str, Data]]) -> list[str]:
 
 
 def _checks(rows: list[dict[str, Data]], places: list[int], working: Working) -> list[str]:
-    """Per row: what is wrong with it, or why to look at it again.
-
-    Args:
-        places: Of the rows in the catalog.
-    """
+    """Per row: what is wrong with it, or why to look at it again."""
     says = [""] * len(rows)
     shown = {place: i for i, place in enumerate(places)}
     for one in grid.cell_problems(working.problems):

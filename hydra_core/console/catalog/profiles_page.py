@@ -86,11 +86,7 @@ def from_evalset(entry: CatalogEntry, working: Working, catalog: Catalog) -> Non
 
 
 def _preview(chosen: SetEntry, catalog: Catalog, text: str) -> tuple[tuple[Band, ...], str]:
-    """Draw both bands; the new ones, and what they do to queries that no model is eligible for.
-
-    Raises:
-        HydraError: The bands cannot be moved; the message says why.
-    """
+    """Draw both bands; the new ones, and what they do to queries that no model is eligible for."""
     requirements = replays.requirements(chosen, catalog)
     bands = score_bands(requirements)
     _table(band_table(catalog, requirements, bands))

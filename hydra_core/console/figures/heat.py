@@ -84,11 +84,7 @@ def _labels(names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _columns(names: tuple[str, ...], room: float) -> tuple[dict[str, Any], int]:
-    """The ticks of the columns, and the pixels they need: long names are broken or turned.
-
-    Args:
-        room: Pixels across that each column has.
-    """
+    """The ticks of columns `room` pixels wide, and the height they need: long names are broken."""
     longest = max(map(len, names), default=0)
     if _CHAR_PX * longest + 12 <= min(room, 16 * _CHAR_PX + 12):
         return _labels(names), 36

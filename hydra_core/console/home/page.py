@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import streamlit as st
 from plotly.graph_objects import Figure
 
 from hydra_core.base.errors import HydraError
-from hydra_core.base.spelling import signed
+from hydra_core.base.spelling import signed, usd
 from hydra_core.base.types import Catalog, Rule, SuccessSource
 from hydra_core.console import (
     bundles,
@@ -34,13 +35,15 @@ from hydra_core.console.catalog.view import pool_table
 from hydra_core.console.demo import panel, session
 from hydra_core.console.figures.frontier import frontier_figure
 from hydra_core.console.figures.theme import Palette, palette
-from hydra_core.console.home import view
 from hydra_core.console.numbers import RULES, knob_text, policy_text
 from hydra_core.console.view_frontier import Axes, frontier_view
 from hydra_core.console.widgets import literal
 from hydra_core.replay.evaluation import Evaluation
 from hydra_core.replay.sweep import Sweep
-from hydra_core.replay.verdict import VerdictLabel
+from hydra_core.replay.verdict import Verdict, VerdictLabel
+
+if TYPE_CHECKING:
+    from hydra_core.live.traffic import Traffic
 
 _DAY_S = 86_400
 
@@ -80,7 +83,11 @@ def show() -> None:
     head = frame.head("Home", (8, 2))
     with head.right.container(horizontal=True, horizontal_alignment="right"):
         panel.invitation()
-    st.markdown(view.PURPOSE, help=view_result.FIXED_MIX)
+    st.markdown(
+        "HyDRA sends each message to the cheapest model that can handle it, and measures whether "
+        "that beats a fixed mix.",
+        help=view_result.FIXED_MIX,
+    )
     left, right = st.columns(2)
     with left.container(border=True, height="stretch"):
         _published()
@@ -121,7 +128,7 @@ def _published() -> None:
     )
     if newest is not None:
         note = f": “{newest.note}”" if newest.note else "."
-        by = f"Published by {newest.author} on {view.when(newest.created_at)}{note}"
+        by = f"Published by {newest.author} on {newest.created_at.astimezone():%-d %B %Y}{note}"
         st.caption(literal(by))
     if others:
         names = ", ".join(other.key for other in others[:3])
@@ -147,21 +154,32 @@ def _traffic() -> None:
     if not len(traffic):
         st.caption(literal(f"No requests in {folders[0]}/ in this time."))
         return
-    counts, mix = view.day(traffic)
+    counts, mix = day(traffic)
     st.markdown(f"**{literal(counts)}**")
     last = traffic.rows.iloc[-1]
-    by = _served_by(str(last["catalog"]), str(last["catalog_digest"]))
+    by = f"The newest decision used a text of {last['catalog']} that this console does not publish."
+    for entry in cache.catalogs():
+        if entry.catalog is not None and entry.catalog.digest == last["catalog_digest"]:
+            which = f"revision {entry.revision}" if entry.revision else "its file"
+            by = f"The newest decision used {entry.key}, {which}: what this console shows."
+            break
     st.caption(f"{literal(mix)}.  \n{literal(by)}")
     frame.link(frame.TRAFFIC, "Open Live")
 
 
-def _served_by(name: str, digest: str) -> str:
-    """Whether the newest decision was made with what is published."""
-    for entry in cache.catalogs():
-        if entry.catalog is not None and entry.catalog.digest == digest:
-            which = f"revision {entry.revision}" if entry.revision else "its file"
-            return f"The newest decision used {entry.key}, {which}: what this console shows."
-    return f"The newest decision used a text of {name} that this console does not publish."
+def day(traffic: Traffic) -> tuple[str, str]:
+    """Requests, cost and failures in one line, the largest shares in another."""
+    from hydra_core.live.traffic import uncounted
+
+    n, cost = len(traffic), traffic.rows["cost_usd"].astype(float)
+    spent, found = f" · {usd(float(cost.sum()))}" if cost.notna().any() else "", uncounted(traffic)
+    if found.unknown:
+        spent += f" · about {usd(found.unknown_usd)} more not counted by upstreams"
+    failed = 100 * float(np.mean(traffic.rows["status"] == "failed"))
+    counts = traffic.models.value_counts()
+    mix = ", ".join(f"{name} {100 * k / n:.0f} %" for name, k in counts.head(3).items())
+    more = f" and {len(counts) - 3} more" if len(counts) > 3 else ""
+    return f"{n:,} requests{spent} · {failed:.1f} % failed", f"{mix}{more}"
 
 
 def in_use() -> InUse | None:
@@ -213,9 +231,7 @@ def _learned(used: InUse) -> Evaluation | None:
 def _result(used: InUse) -> None:
     """Whether routing helps, in one sentence; the rest behind Details."""
     evaluation, learned = _current(used), _learned(used)
-    verdict = evaluation.verdict
-    tone, icon = view_result.TONES[verdict.label]
-    widgets.toned(tone, verdict.text, verdict.title, icon)
+    _box(evaluation.verdict)
     rule = evaluation.sweep.rule
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(
@@ -234,6 +250,11 @@ def _result(used: InUse) -> None:
         reports.button(evaluation.sweep, evaluation.knob, "home")
 
 
+def _box(verdict: Verdict) -> None:
+    tone, icon = view_result.TONES[verdict.label]
+    widgets.toned(tone, verdict.text, verdict.title, icon)
+
+
 def _details(evaluation: Evaluation, learned: Evaluation | None) -> None:
     """What the result rests on; and the result of the learned rule, where that is another one."""
     if learned is not None:
@@ -242,8 +263,7 @@ def _details(evaluation: Evaluation, learned: Evaluation | None) -> None:
     if learned is None:
         return
     st.markdown(_named(learned))
-    tone, icon = view_result.TONES[learned.verdict.label]
-    widgets.toned(tone, learned.verdict.text, learned.verdict.title, icon)
+    _box(learned.verdict)
     st.markdown(widgets.bullets(learned.verdict.details))
 
 
@@ -258,31 +278,20 @@ def _named(evaluation: Evaluation) -> str:
     return f"**Value rule** · {knob} · success heads learned from outcomes, cross-fitted"
 
 
-def _learner(learned: Evaluation) -> str:
-    by_heads = learned.sweep.source is SuccessSource.OUTCOME_MODEL
-    return "Success heads reach" if by_heads else "Success profiles reach"
-
-
 def _next(used: InUse | None) -> None:
     """Draw the few things that would help most now, the most pressing first."""
     st.subheader("What to do next", anchor=False)
     ways = _ways_in() if _only_samples() else {}
     steps = list(_steps(used))[: 1 if ways else 3]
     places = iter(st.columns(len(steps) + len(ways)))
-    for step in steps:
+    for kind, step in (*(("", one) for one in steps), *ways.items()):
         with next(places).container(border=True, height="stretch"):
-            _card(step)
-            frame.link(step.place, step.label)
-    for kind, step in ways.items():
-        with next(places).container(border=True, height="stretch"):
-            _card(step)
-            if st.button(step.label, key=f"home.way.{kind}", icon=":material/arrow_forward:"):
+            st.markdown(f":material/{step.icon}: **{step.title}**")
+            st.caption(step.text)
+            if not kind:
+                frame.link(step.place, step.label)
+            elif st.button(step.label, key=f"home.way.{kind}", icon=":material/arrow_forward:"):
                 _go_in(kind, step.place)
-
-
-def _card(step: Step) -> None:
-    st.markdown(f":material/{step.icon}: **{step.title}**")
-    st.caption(step.text)
 
 
 def _only_samples() -> bool:
@@ -344,24 +353,20 @@ def _steps(used: InUse | None) -> Iterator[Step]:
     learned = None if used is None else _learned(used)
     if learned is not None and learned.verdict.label is VerdictLabel.BETTER:
         gain = learned.verdict.judged_by.scaled(100.0)
+        by_heads = learned.sweep.source is SuccessSource.OUTCOME_MODEL
         yield Step(
             "school", "Route by what was learned",
-            f"{_learner(learned)} {signed(gain.value)} points over the best fixed mix here "
-            f"({signed(gain.lo)} to {signed(gain.hi)}).",
+            f"Success {'heads' if by_heads else 'profiles'} reach {signed(gain.value)} points over "
+            f"the best fixed mix here ({signed(gain.lo)} to {signed(gain.hi)}).",
             frame.LEARNED, "See what was learned",
         )  # fmt: skip
-    if current is not None and current.label is VerdictLabel.BETTER:
-        yield Step(
-            "tune", "Choose quality and cost",
-            "Turn the knob on Tune until quality and cost suit you.",
-            frame.BY_HAND, "Tune",
-        )  # fmt: skip
-    elif current is not None:
-        yield Step(
-            "tune", "Find a better setting",
-            "At this setting the router shows no gain over a fixed mix of the same cost.",
-            frame.BY_HAND, "Tune",
-        )  # fmt: skip
+    if current is not None:
+        title = "Find a better setting"
+        text = "At this setting the router shows no gain over a fixed mix of the same cost."
+        if current.label is VerdictLabel.BETTER:
+            title = "Choose quality and cost"
+            text = "Turn the knob on Tune until quality and cost suit you."
+        yield Step("tune", title, text, frame.BY_HAND, "Tune")
     unscored = [entry.info.name for entry in cache.evalsets() if not entry.info.scored]
     if unscored:
         names = ", ".join(unscored[:3]) + (" and more" if len(unscored) > 3 else "")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -42,24 +42,6 @@ RULES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
-    """What was ordered, and what became of it.
-
-    Attributes:
-        order: None where nothing was ordered here: a service may have begun one at its start.
-        record: The canary that the services run, None while none has begun.
-    """
-
-    order: CanaryOrder | None
-    record: CanaryRecord | None
-
-    @property
-    def waits(self) -> bool:
-        """Whether an order is there that no service has followed yet."""
-        return self.order is not None and bool(self.order.catalog) and self.record is None
-
-
 def show(head: Head) -> None:
     """Draw the part."""
     with head.right:
@@ -69,7 +51,7 @@ def show(head: Head) -> None:
         return
     folder = chosen[0]
     try:
-        waits = _state(folder).waits
+        waits = _state(folder)[0] is not None
     except (HydraError, OSError) as error:
         widgets.problem(error)
         return
@@ -78,28 +60,33 @@ def show(head: Head) -> None:
 
 def _body(folder: Path, waited: bool) -> None:
     try:
-        state = _state(folder)
-        if state.waits != waited:
+        order, record = _state(folder)
+        if (order is not None) is not waited:
             st.rerun()
-        if state.waits:
-            _waiting(folder, state)
-        elif state.record is not None:
-            _running(folder, state.record)
+        if order is not None:
+            _waiting(folder, order)
+        elif record is not None:
+            _running(folder, record)
         else:
             _form(folder)
     except (HydraError, OSError) as error:
         widgets.problem(error)
 
 
-def _state(folder: Path) -> _State:
+def _state(folder: Path) -> tuple[CanaryOrder | None, CanaryRecord | None]:
+    """The order that no service has followed yet, else the canary that the services run.
+
+    A service may have begun one at its start, which nothing ordered here.
+    """
     order, records = ordered_canary(folder), canaries(folder)
     if order is None:
-        return _State(None, records[0] if records else None)
+        return None, next(iter(records), None)
     if not order.catalog:
-        return _State(order, None)
+        return None, None
     ordered = _ordered(order)
     digest = ordered.digest if ordered is not None else ""
-    return _State(order, next((one for one in records if one.digest == digest), None))
+    record = next((one for one in records if one.digest == digest), None)
+    return (order, None) if record is None else (None, record)
 
 
 def _ordered(order: CanaryOrder) -> Catalog | None:
@@ -158,10 +145,9 @@ def _settings(
     return CanaryOrder(source, float(share) / 100.0, float(limit))
 
 
-def _waiting(folder: Path, state: _State) -> None:
-    assert state.order is not None
-    why = refused_order(folder, state.order)
-    name = literal(Path(state.order.catalog.removeprefix("store:")).stem)
+def _waiting(folder: Path, order: CanaryOrder) -> None:
+    why = refused_order(folder, order)
+    name = literal(Path(order.catalog.removeprefix("store:")).stem)
     if why:
         st.error(
             f"The service does not follow the canary {name}: {literal(why)}. Traffic goes on as "
@@ -298,44 +284,34 @@ def canary_text(found: CanaryReport) -> tuple[str, str]:
 
 def canary_frame(found: CanaryReport) -> pd.DataFrame:
     """One row a metric: conversations and means of both arms, and the difference."""
-    rows = []
-    for name, one, unit in (
-        ("First attempts that failed", found.failed, "%"),
-        ("Rejected requests", found.rejected, "%"),
-        ("Mean feedback", found.quality, "%"),
-        ("Time of a request", found.latency_ms, "ms"),
-        ("Cost of a request", found.cost_usd, "$"),
-    ):
-        main, canary = (_mean(value, unit) for value in one.means)
-        rows.append(
-            {
-                "metric": name,
-                "main_units": one.units[0],
-                "canary_units": one.units[1],
-                "main": main,
-                "canary": canary,
-                "difference": _difference(one, unit),
-            }
+    spelled: dict[str, Callable[[float], str]] = {
+        "%": lambda value: f"{100 * value:.1f} %",
+        "ms": lambda value: f"{value:,.0f} ms",
+        "$": usd,
+    }
+    rows = [
+        (name, *one.units, *("–" if np.isnan(mean) else spelled[unit](mean) for mean in one.means),
+         _difference(one, unit))
+        for name, one, unit in (
+            ("First attempts that failed", found.failed, "%"),
+            ("Rejected requests", found.rejected, "%"),
+            ("Mean feedback", found.quality, "%"),
+            ("Time of a request", found.latency_ms, "ms"),
+            ("Cost of a request", found.cost_usd, "$"),
         )
-    return pd.DataFrame(rows)
-
-
-def _mean(value: float, unit: str) -> str:
-    if value != value:
-        return "–"
-    return {"%": f"{100 * value:.1f} %", "ms": f"{value:,.0f} ms", "$": usd(value)}[unit]
+    ]  # fmt: skip
+    names = ["metric", "main_units", "canary_units", "main", "canary", "difference"]
+    return pd.DataFrame(rows, columns=names)
 
 
 def _difference(one: Compared, unit: str) -> str:
     """Of the means as they are, with the interval of the test."""
     if one.effect is None:
         return f"needs {LEAST_UNITS} in each arm"
-    main, canary = one.means
+    (main, canary), effect = one.means, one.effect
     if unit == "%":
-        ends = (100.0 * x for x in (canary - main, float(one.effect.lo), float(one.effect.hi)))
-        return Interval(*ends).text("pp")
+        ends = Interval(canary - main, float(effect.lo), float(effect.hi))
+        return ends.scaled(100.0).text("pp")
     change = canary / main - 1.0 if main else 0.0
-    ends = (
-        100.0 * x for x in (change, float(one.effect.relative_lo), float(one.effect.relative_hi))
-    )
-    return Interval(*ends).text("%")
+    ends = Interval(change, float(effect.relative_lo), float(effect.relative_hi))
+    return ends.scaled(100.0).text("%")

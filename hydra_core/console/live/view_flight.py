@@ -169,11 +169,8 @@ def effect_by_day_view(
 
 def plan_frame(plans: Sequence[MetricPlan]) -> pd.DataFrame:
     """One row a metric: its value now, and the users and days needed to show the change."""
-    return pd.DataFrame(
-        {
-            "metric": [", ".join(filter(None, (one.metric, one.unit))) for one in plans],
-            "value": [one.value for one in plans],
-            "units": [one.need.units for one in plans],
-            "days": [one.need.days for one in plans],
-        }
-    )
+    rows = [
+        (", ".join(filter(None, (one.metric, one.unit))), one.value, one.need.units, one.need.days)
+        for one in plans
+    ]
+    return pd.DataFrame(rows, columns=["metric", "value", "units", "days"])

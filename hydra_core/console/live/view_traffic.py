@@ -166,20 +166,18 @@ def team_frame(traffic: Traffic, catalog: Catalog) -> pd.DataFrame:
     rows = []
     for name in filter(None, team_names(traffic)):
         mine = traffic.take(np.asarray(traffic.rows["team"] == name, dtype=bool))
-        each = cost_per_resolved(mine)
-        team = catalog.policy.teams.get(name)
+        each, team = cost_per_resolved(mine), catalog.policy.teams.get(name)
         budget = None if team is None else team.budget
-        rows.append(
-            {
-                "team": name,
-                "callers": int(mine.rows["caller"].nunique()),
-                "decisions": len(mine),
-                "failed": 100.0 * float((mine.rows["status"] == "failed").mean()),
-                "cost_usd": float(mine.rows["cost_usd"].astype(float).sum(min_count=1)),
-                "per_resolved_usd": None if each is None else each[0].value,
-                "budget": None if budget is None else f"${budget.usd:g} a {budget.per.value}",
-            }
-        )
+        row = {
+            "team": name,
+            "callers": int(mine.rows["caller"].nunique()),
+            "decisions": len(mine),
+            "failed": 100.0 * float((mine.rows["status"] == "failed").mean()),
+            "cost_usd": float(mine.rows["cost_usd"].astype(float).sum(min_count=1)),
+            "per_resolved_usd": None if each is None else each[0].value,
+            "budget": None if budget is None else f"${budget.usd:g} a {budget.per.value}",
+        }
+        rows.append(row)
     return pd.DataFrame(rows).sort_values("cost_usd", ascending=False) if rows else pd.DataFrame()
 
 
@@ -220,18 +218,12 @@ def calibration_text(found: Sequence[Calibration]) -> tuple[str, str]:
 
 def calibration_frame(found: Sequence[Calibration]) -> pd.DataFrame:
     """Predicted and achieved success by model, in percent."""
-    return pd.DataFrame(
-        [
-            {
-                "model": one.model,
-                "rated": one.rated,
-                "predicted": 100 * one.predicted,
-                "achieved": 100 * one.achieved,
-                "difference": one.difference.scaled(100.0).text("pp"),
-            }
-            for one in found
-        ]
-    )
+    rows = [
+        (one.model, one.rated, 100 * one.predicted, 100 * one.achieved,
+         one.difference.scaled(100.0).text("pp"))
+        for one in found
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=["model", "rated", "predicted", "achieved", "difference"])
 
 
 def burst_text(found: Sequence[Burst]) -> tuple[str, str]:
@@ -257,20 +249,12 @@ def burst_command(found: Sequence[Burst], log: str) -> str:
 
 def burst_frame(found: Sequence[Burst]) -> pd.DataFrame:
     """One row a window."""
-    return pd.DataFrame(
-        [
-            {
-                "from": one.start,
-                "window": one.window,
-                "decisions": one.decisions,
-                "dimension": _word(one.dimension),
-                "psi": one.psi,
-                "mean": one.mean,
-                "others": one.others,
-            }
-            for one in found
-        ]
-    )
+    rows = [
+        (one.start, one.window, one.decisions, _word(one.dimension), one.psi, one.mean, one.others)
+        for one in found
+    ]
+    names = ["from", "window", "decisions", "dimension", "psi", "mean", "others"]
+    return pd.DataFrame(rows, columns=names)
 
 
 def shadow_view(found: Shadow, name: str, order: Sequence[str]) -> TrafficView:
@@ -308,18 +292,18 @@ def drift_view(found: Sequence[Drift]) -> IntervalsView:
 
 def drift_text(found: Sequence[Drift]) -> tuple[str, str]:
     """(tone, sentence) on all dimensions."""
-    named = {
-        word: [_word(one.dimension) for one in found if one.verdict == word]
-        for word in ("changed", "shifted", "open", "steady")
-    }
-    if named["changed"] or named["shifted"]:
-        moved = ", ".join([*named["changed"], *named["shifted"]])
+    changed, shifted, unknown = (
+        [_word(one.dimension) for one in found if one.verdict == word]
+        for word in ("changed", "shifted", "open")
+    )
+    if changed or shifted:
         return "warning", (
-            f"Traffic no longer looks like the eval set ({moved}). Have every model answer 250 of "
-            "these messages (hydra-router collect --from-log), and learn or tune again."
+            f"Traffic no longer looks like the eval set ({', '.join([*changed, *shifted])}). Have "
+            "every model answer 250 of these messages (hydra-router collect --from-log), and learn "
+            "or tune again."
         )
-    if named["open"]:
-        return "info", f"Too few decisions to judge {', '.join(named['open'])}."
+    if unknown:
+        return "info", f"Too few decisions to judge {', '.join(unknown)}."
     return "success", "Traffic has the same requirements as the eval set, on every dimension."
 
 
@@ -328,19 +312,13 @@ def drift_frame(found: Sequence[Drift], bands: Sequence[BandShares]) -> pd.DataF
     by_dimension = {one.dimension: one for one in found}
     rows = []
     for one in bands:
-        against = by_dimension.get(one.dimension)
-        rows.append(
-            {
-                "dimension": _word(one.dimension),
-                "verdict": against.verdict if against else "–",
-                "mean": against.mean if against else None,
-                "reference": against.reference if against else None,
-                "band": f"{one.band.lo:.2f} – {one.band.hi:.2f}",
-                "below": f"{100 * one.below.value:.1f} %",
-                "above": f"{100 * one.above.value:.1f} %",
-            }
-        )
-    return pd.DataFrame(rows)
+        set_ = by_dimension.get(one.dimension)
+        against = (set_.verdict, set_.mean, set_.reference) if set_ else ("–", None, None)
+        ends = (f"{100 * share.value:.1f} %" for share in (one.below, one.above))
+        band = f"{one.band.lo:.2f} – {one.band.hi:.2f}"
+        rows.append((_word(one.dimension), *against, band, *ends))
+    names = ["dimension", "verdict", "mean", "reference", "band", "below", "above"]
+    return pd.DataFrame(rows, columns=names)
 
 
 def region_text(found: Sequence[Region]) -> tuple[str, str]:

@@ -154,11 +154,9 @@ def _measured(working: Working, chosen: SetEntry) -> tuple[Side | None, Side] | 
 
 
 def _side(chosen: SetEntry, catalog: Catalog) -> Side:
-    replayed = learned_models.replayed(chosen, catalog)
-    policy = catalog.policy
-    rule = Rule.SHORTFALL if policy.value_usd is None else policy.rule
-    sweep = learned_models.ruled_sweep(chosen, catalog, rule, policy.weights)
-    return Side(replayed, replays.evaluated(sweep, policy.knob))
+    sweep = learned_models.own_sweep(chosen, catalog)
+    evaluation = replays.evaluated(sweep, catalog.policy.knob)
+    return Side(learned_models.replayed(chosen, catalog), evaluation)
 
 
 def _before_and_after(chosen: SetEntry | None, before: Side | None, after: Side) -> None:

@@ -57,20 +57,15 @@ def conversations(evaluation: Evaluation) -> None:
         f"**{found.conversations:,} conversations, {found.turns:,} turns, cache reads counted**"
     )
     column = st.column_config
-    frame = pd.DataFrame(
-        {
-            "mode": [one.mode.value.replace("_", " ") for one in found.modes],
-            "quality": [100 * one.quality.value for one in found.modes],
-            "cost": [one.usd_per_turn.value for one in found.modes],
-            "cs": [100 * one.cs.value for one in found.modes],
-            "ends": [f"{100 * one.cs.lo:.1f} – {100 * one.cs.hi:.1f}" for one in found.modes],
-            "cached": [100 * one.cached_share for one in found.modes],
-            "switches": [one.switches for one in found.modes],
-            "lost": [one.lost_usd for one in found.modes],
-        }
-    )
+    rows = [
+        (one.mode.value.replace("_", " "), 100 * one.quality.value, one.usd_per_turn.value,
+         100 * one.cs.value, f"{100 * one.cs.lo:.1f} – {100 * one.cs.hi:.1f}",
+         100 * one.cached_share, one.switches, one.lost_usd)
+        for one in found.modes
+    ]  # fmt: skip
+    names = ["mode", "quality", "cost", "cs", "ends", "cached", "switches", "lost"]
     tables.kept(
-        frame,
+        pd.DataFrame(rows, columns=names),
         "tune.table.sessions",
         height="content",
         column_config={

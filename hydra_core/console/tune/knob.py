@@ -103,10 +103,8 @@ def _checked(evaluation: Evaluation) -> None:
     widgets.verdict_box(found)
 
 
-#: Keys of what follows the knob.
-PLOT, VERDICT = "tune.plot", "tune.verdict"
-#: Where the plot stands, or its curve alone while the band is computed.
-PLACE = "tune.place"
+#: Keys of what follows the knob, and of the place of the plot, or of its curve alone at first.
+PLOT, VERDICT, PLACE = "tune.plot", "tune.verdict", "tune.place"
 
 
 def rule(catalog: Catalog) -> None:

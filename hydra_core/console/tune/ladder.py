@@ -85,11 +85,7 @@ def show(
 
 
 def _compared(entry: SetEntry, catalog: Catalog, model: OutcomeModel | None, traffic: bool) -> Task:
-    """The comparison; begun when it is first asked for, then kept.
-
-    Raises:
-        HydraError: The set cannot be replayed under the catalog.
-    """
+    """The comparison; begun when it is first asked for, then kept."""
     bare = _unfitted(catalog)
     sweep = cache.sweep(entry, bare, bare.policy.weights)
     data, evalset, start = sweep.data, sweep.evalset, start_of(bare, sweep.data)
@@ -110,11 +106,7 @@ def _compared(entry: SetEntry, catalog: Catalog, model: OutcomeModel | None, tra
 
 
 def _unfitted(catalog: Catalog) -> Catalog:
-    """The catalog without fitted profiles, which its own were fitted from.
-
-    Raises:
-        HydraError: Its text cannot be read.
-    """
+    """The catalog without fitted profiles, which its own were fitted from."""
     working = selectors.working() if in_force(catalog) is Kind.PROFILES else None
     if working is None or working.published is None:
         return catalog

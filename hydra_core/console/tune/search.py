@@ -26,15 +26,11 @@ from hydra_core.console.tune import search_form
 from hydra_core.console.tune.details import keep_under_name, kept_message
 from hydra_core.console.tune.search_form import Wanted
 from hydra_core.console.widgets import literal, metric_row
-from hydra_core.replay.metrics import PolicyMetrics, oracle_quality
+from hydra_core.replay.metrics import oracle_quality
 from hydra_core.replay.replay import data_frontier
 from hydra_core.replay.sweep import Sweep
 
-_NEXT = (
-    (COMPARE, "Compare"),
-    (MODELS, "Look at the draft"),
-    (PUBLISH, "Publish"),
-)
+_NEXT = ((COMPARE, "Compare"), (MODELS, "Look at the draft"), (PUBLISH, "Publish"))
 
 
 def basis() -> None:
@@ -143,11 +139,7 @@ def _draft(result: SearchedPolicy, sweep: Sweep, entry: SetEntry) -> None:
 
 
 def _drafted(text: str, source: str, result: SearchedPolicy, sweep: Sweep) -> str:
-    """The catalog text with the tuned policy, in few digits that route as the tuned ones do.
-
-    Raises:
-        CatalogError: The draft has no such model or dimension, or cannot be written.
-    """
+    """The catalog text with the tuned policy, in few digits that route as the tuned ones do."""
     setting = result.setting
     weights = [round(weight, 4) for weight in setting.weights]
     tuned = with_cells(sweep.data, setting.cells)
@@ -199,7 +191,10 @@ def show_result(result: SearchedPolicy, entry: SetEntry, sweep: Sweep, want: Wan
 
 def _headline(result: SearchedPolicy) -> None:
     """An aim that is missed comes first, and so does τ alone where it does better."""
-    tuned, plain = (_reached(one) for one in (result.metrics, result.tau_only))
+    tuned, plain = (
+        f"QR {100 * one.qr.value:.1f} % at {usd(one.mean_cost_usd.value)} per query"
+        for one in (result.metrics, result.tau_only)
+    )
     if not result.met:
         text = f"The search comes to {tuned} on queries it was not tuned on."
         if result.tau_alone_better:
@@ -211,10 +206,6 @@ def _headline(result: SearchedPolicy) -> None:
     elif result.tau_alone_better:
         text = f"τ alone comes to {plain}, the search to {tuned}. Keep the weights as they are."
         widgets.toned("info", text, "τ alone does better than tuned weights", "tune")
-
-
-def _reached(metrics: PolicyMetrics) -> str:
-    return f"QR {100 * metrics.qr.value:.1f} % at {usd(metrics.mean_cost_usd.value)} per query"
 
 
 def _agreement(result: SearchedPolicy) -> str:
@@ -257,43 +248,25 @@ def _figures(result: SearchedPolicy) -> None:
 
 
 def _halves(result: SearchedPolicy, without_cells: SearchedPolicy | None) -> None:
-    rows = [
-        {
-            "part": f"Chosen on {'AB'[i]}, kept on {'BA'[i]}",
-            "n": half.queries,
-            "promised": 100 * half.promised.qr,
-            "kept": 100 * half.qr,
-            "promised_cost": half.promised.mean_cost_usd,
-            "kept_cost": half.mean_cost_usd,
-        }
+    rows: list[tuple[str | int | float | None, ...]] = [
+        (
+            f"Chosen on {'AB'[i]}, kept on {'BA'[i]}", half.queries, 100 * half.promised.qr,
+            100 * half.qr, half.promised.mean_cost_usd, half.mean_cost_usd,
+        )
         for i, half in enumerate(result.halves)
-    ]
-    qr, cost = result.metrics.qr.value, result.metrics.mean_cost_usd.value
-    rows.append(
-        {
-            "part": "Together",
-            "n": result.metrics.n,
-            "promised": 100 * (qr + result.optimism_qr),
-            "kept": 100 * qr,
-            "promised_cost": cost - result.optimism_cost_usd,
-            "kept_cost": cost,
-        }
-    )
+    ]  # fmt: skip
+    both = result.metrics
+    qr, cost = both.qr.value, both.mean_cost_usd.value
+    promised = 100 * (qr + result.optimism_qr), cost - result.optimism_cost_usd
+    rows.append(("Together", both.n, promised[0], 100 * qr, promised[1], cost))
     others = [("τ alone, together", result.tau_only)]
     if without_cells is not None:
         others.insert(0, ("Without cells, together", without_cells.metrics))
-    rows += [
-        {
-            "part": part,
-            "n": plain.n,
-            "kept": 100 * plain.qr.value,
-            "kept_cost": plain.mean_cost_usd.value,
-        }
-        for part, plain in others
-    ]
+    for part, one in others:
+        rows.append((part, one.n, None, 100 * one.qr.value, None, one.mean_cost_usd.value))
     column = st.column_config
     tables.kept(
-        pd.DataFrame(rows),
+        pd.DataFrame(rows, columns=["part", "n", "promised", "kept", "promised_cost", "kept_cost"]),
         "tuner.parts",
         height="content",
         placeholder="",
