@@ -1,13 +1,9 @@
 """Algorithm 1: benchmark evidence -> capabilities on the predictor's score bands, and weights.
 
-Normalisation is relative to the pool: on each dimension the weakest routable model gets the band's
-low end, the strongest its high end. Which models count is decided by the file alone, not by the
-clock: `active` and `retiring` ones, so that no capability moves overnight without an edit. Models
-that are disabled or retired are shown on that same scale (cut to [0, 1]) but do not set it.
-
-Where all counting models have the same raw capability (one model, or equal evidence) nothing tells
-them apart, and each gets the band's high end: the dimension then never rules out one and not
-another, so the cheapest still wins.
+On each dimension the weakest routable model gets the band's low end, the strongest its high end.
+The file alone decides which models count, not the clock: `active` and `retiring` ones. The others
+are shown on that same scale (cut to [0, 1]). Where all counting models have the same raw
+capability each gets the band's high end, so the cheapest still wins.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What each part of reading a message is worth: tokens seen, the signal prefix, the encoder.
 
-Every way of reading scores the same eval set. Intrinsic figures compare scores with labels, where
-the set has them; routing figures compare routes at about the same cost (tau is chosen on one half
-and measured on the other), so no way of reading profits from spending more.
+Every way of reading scores the same eval set; routes are compared at about the same cost (tau is
+chosen on one half and measured on the other), so none profits from spending more.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """How good a predictor's scores are against labels, with bootstrap intervals, all vectorised.
 
-A resample is a vector of counts (how often each message was drawn), so every statistic is a
-weighted one and thousands of resamples are a few matrix products; Spearman's ranks are recomputed
-per resample, ties averaged. Krippendorff's alpha (interval) has a closed form for two raters, here
-the label and the score, and nothing missing.
+A resample is a vector of counts, so every statistic is a weighted one and thousands of resamples
+are a few matrix products. Krippendorff's alpha (interval) has a closed form for two raters.
 """
 
 from __future__ import annotations

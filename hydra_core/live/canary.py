@@ -1,9 +1,8 @@
 """A canary against the main revision: first attempts, time, cost and feedback, at any moment.
 
 The unit is a conversation. All metrics share the 5 %: the canary is stopped when one is worse by an
-always-valid interval, however often it is looked at. A first attempt that failed counts although
-another model answered then. Dearer or slower may be meant: that stops a canary from `limit` times
-on. Every change by a person is allowed by role, checked and recorded in the audit trail.
+always-valid interval. A first attempt that failed counts although another model answered then.
+Dearer or slower may be meant: that stops a canary from `limit` times on.
 """
 
 from __future__ import annotations

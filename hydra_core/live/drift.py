@@ -1,13 +1,9 @@
 """Whether what live traffic asks for still looks like what the catalog was set up on.
 
-Per dimension: the population stability index (PSI) over tenths of the reference, and the shares
-below and above the score band. Without drift PSI / (1/n + 1/m) is chi-square with bins - 1 degrees
-of freedom, with drift it is noncentral; inverting that gives the interval. Decisions of one
-conversation are dependent, so n counts what they are worth.
-
-A burst of some hundred requests is lost in the figures of a day. So each 15 minutes, hour and day
-is compared with all other traffic, dimension by dimension (PSI over tenths of all). A window is
-named only if its PSI is above `STEADY` beyond chance, counting all windows and dimensions.
+Per dimension: the population stability index (PSI) over tenths of the reference. Without drift
+PSI / (1/n + 1/m) is chi-square with bins - 1 degrees of freedom, with drift it is noncentral;
+inverting that gives the interval. n counts what dependent decisions are worth. A burst is a window
+whose PSI against all other traffic is above `STEADY` beyond chance, over all windows looked at.
 """
 
 from __future__ import annotations

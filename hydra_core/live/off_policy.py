@@ -1,9 +1,8 @@
 """What another policy would have been worth on logged traffic: doubly robust, SNIPS and IPS.
 
-Only decisions whose probability was drawn and logged say anything about models that were not
-chosen. Where the target policy would serve models that the log could not have served, that share of
-the traffic is worth something from 0 to 1, and bounds are given instead of a value. Where a handful
-of decisions carries all the weight, nothing is given: the estimate would be a guess.
+Only decisions whose probability was drawn and logged say anything about other models. Traffic to
+models that the log could not have served is worth 0 to 1: bounds are given instead of a value.
+Where a handful of decisions carries all the weight, nothing is given.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Whether live traffic still is what a catalog's promise about quality was made for.
 
-Three things end it: another setting, pool or prices; requirements that have changed; feedback that
-contradicts it. Feedback bets against the promise: wealth starts at 1 and is multiplied by
-1 + stake (floor - outcome) for every rated conversation. While the promise holds, it reaches
-1 / (1 - confidence) with a probability of at most 1 - confidence, however long one looks (Ville).
+Feedback bets against the promise: wealth starts at 1 and is multiplied by 1 + stake (floor -
+outcome) for every rated conversation. While the promise holds, it reaches 1 / (1 - confidence) with
+a probability of at most 1 - confidence, however long one looks (Ville).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """A second catalog on the same traffic, with no effect: what it would have routed differently.
 
-Replayed from the logged requirements (a catalog that routes by value: from predictions, `predicted`
-has them), so no message is needed and none is sent. Gates are those of
-the request; health and stickiness are not replayed: only decisions that the rule took afresh count.
+Replayed from the logged requirements, or predictions where it routes by value: no message is sent.
+Gates are those of the request; only decisions that the rule took afresh count.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """An outcome model: messages in, predicted success and cost of every model out.
 
 Success is `f0 + d_m`: f0 the difficulty all models share, d_m each model's difference from it. The
-log odds of a model with few outcomes are linear in those predicted for the others, shrunk to their
-mean plus a constant; a model without any outcome stands at f0 plus the mean difference of the
-models its profile lies between.
+log odds of a model with few outcomes are linear in those of the others; a model without any stands
+at f0 plus the mean difference of the models its profile lies between.
 """
 
 from __future__ import annotations

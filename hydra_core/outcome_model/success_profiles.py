@@ -1,32 +1,9 @@
 """Success profiles: predicted success p_m = b_m + a curve of each requirement, and its cost.
 
-A success profile is a few numbers a model, so it stands in the catalog's YAML, and a model is
-added, removed or repriced by an edit there:
-
-    success_profiles:
-      evalset: {name: support tickets, digest: "9f2c..."}   # what it was fitted to
-      queries: 5183
-      knots:                      # requirements at which the curves are given; 0 is not listed
-        reasoning: [0.13, 0.2, 0.31, 1]
-        tool_use: [0.04, 0.16, 0.27, 1]
-      cost_factor:                # log of what a query costs compared with the mean query
-        intercept: -0.41
-        adds: {reasoning: [0.3, 0.5, 0.6, 0.9], tool_use: [-0.1, -0.2, -0.2, -0.3]}
-      models:
-        gpt-4o-mini-2024-07-18:
-          intercept: 0.912        # success of a query that requires nothing
-          adds:                   # what a requirement at each knot adds to it
-            reasoning: [-0.05, -0.11, -0.24, -0.6]
-            tool_use: [0.01, -0.02, -0.04, -0.1]
-          input_tokens: 312       # mean tokens a query; times the catalog's prices
-          output_tokens: 236
-        other-model:
-          intercept: 0.95
-          adds: {reasoning: [-0.03, -0.07, -0.12, -0.4], tool_use: [0, 0, -0.01, -0.02]}
-          cost_usd: 0.0031        # mean cost a query where tokens are not known
-
-Between two knots a curve is a straight line that starts at 0. With the one knot 1 it is a slope.
-Predicted success is cut to [0, 1]; predicted cost is the model's mean cost times the shared factor.
+They are a few numbers a model and stand in the catalog's YAML (docs/reference/catalog.md). A curve
+gives what a requirement adds at each knot; between two knots it is a straight line that starts at
+0, and with the one knot 1 a slope. Predicted success is cut to [0, 1]; predicted cost is the
+model's mean cost (tokens times prices, or USD) times a shared factor, itself such curves.
 """
 
 from __future__ import annotations

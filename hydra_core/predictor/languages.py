@@ -1,9 +1,7 @@
-"""The sixteen languages of the paper, its four groups, a cheap guess at a message's language, and
-the writing system of a message.
+"""The sixteen languages of the paper, its four groups, a guess at a language, and writing systems.
 
-The guess counts scripts first, then function words and telling letters; it needs no model and no
-import. It serves tables by language where an import has no language column, never a score. The
-writing system is coarser and sure: a bundle may hold curves by it (`curves.py`).
+The guess counts scripts, function words and telling letters; it serves tables by language, never a
+score. The writing system is coarser and sure: a bundle may hold curves by it.
 """
 
 from __future__ import annotations

@@ -2,15 +2,9 @@
 Predictor"): message -> signal prefix + message -> tokens -> ONNX graph -> (K,) requirements.
 
 Scoring many equals scoring one, to the last bit. A dynamically quantised graph takes one activation
-scale per tensor, that is per *batch*, so a message's scores would depend on its neighbours and on
-padding, and a replay would not be a route. So every message is its own run, unpadded, and batches
-are spread over the cores instead: with one intra-op thread a run keeps one core busy by itself
-(`benchmarks/speed/predictor.py` prints what padded batches would gain). Every x86-64 CPU adds the
-INT8 products exactly (`graph.py`), so what one machine stored another finds again.
-
-The tokenizer is `tokenizers.Tokenizer`, the backend of `transformers.PreTrainedTokenizerFast`,
-taken directly: importing transformers alone costs 1.1 to 2.4 s of the 2.5 s that a cold start may
-take. A test holds the two equal.
+scale per *batch*, so every message is its own run, unpadded, and messages are spread over the cores
+(`benchmarks/speed/predictor.py` prints what padded batches would gain). The tokenizer is taken
+directly: importing transformers alone costs 1.1 to 2.4 s of the 2.5 s that a cold start may take.
 """
 
 from __future__ import annotations

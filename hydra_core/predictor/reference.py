@@ -1,11 +1,8 @@
 """How far a message lies from those that a predictor was trained on.
 
-A bundle may bring a small file of what its text vectors usually are: centres of the vectors of its
-training messages, and the distance to the nearest centre that nearly all held-out ordinary messages
-keep. A message beyond it is unlike anything the predictor learned from (random letters, base64, a
-script that it does not know), so its scores say little. The flag decides nothing; it is recorded.
-
-`reference.npz`, arrays of plain numbers::
+A bundle may bring centres of the text vectors of its training messages, and the distance to the
+nearest one that nearly all held-out ordinary messages keep. The scores of a message beyond it say
+little. The flag decides nothing; it is recorded. `reference.npz` holds plain numbers::
 
     centres   (c, d) float16, c at most 1,024
     limit     () float64, the distance that a share `kept` of held-out messages does not pass

@@ -1,19 +1,10 @@
-"""The 7-flag signal prefix (paper section "Capability Requirement Predictor").
+"""The 7-flag signal prefix (paper section "Capability Requirement Predictor"), and surface counts.
 
-Seven cheap facts about a message, put in front of it as ASCII, e.g. ``"[T1 ERR CODE] "``: the turn
-bin, and whether it shows an error, a file, a URL, a shell command or code, and whether it is short.
-The rules are language neutral: traces, paths, shell syntax and code look the same in every
-language, and the few words for "error" are listed in all sixteen.
-
-Cost and safety: every quantifier is bounded, and only the first 3,000 and the last 1,000 characters
-are looked at (the predictor itself sees about as much), so a hostile megabyte costs what 4,000
-characters cost. Any Python string is accepted: NUL, lone surrogates, emoji, none at all.
-
-The form of the prefix is part of what a model was trained on: changing a rule here means training
-a new bundle.
-
-What can be counted in a message is read of the same characters. Success heads read these counts
-beside the text vector; the number of characters is that of the whole message.
+Seven cheap facts about a message, put in front of it as ASCII, e.g. ``"[T1 ERR CODE] "``. The rules
+are language neutral; the few words for "error" are listed in all sixteen. Every quantifier is
+bounded, and only the first 3,000 and the last 1,000 characters are looked at. Any Python string is
+accepted. The form of the prefix is part of what a model was trained on: changing a rule here means
+training a new bundle. Success heads read the counts, of the same characters, beside the vector.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
-"""Other routers, learned and replayed on the same queries as HyDRA.
+"""Other routers, learned and replayed cross-fitted on the same queries as HyDRA.
 
-All are replayed cross-fitted: nobody routes a query it has learned from. All are written after the
-published descriptions, none is the published code or weights: RouteLLM's matrix factorisation and
-BERT threshold (arXiv 2406.18665), Avengers-Pro's clusters (arXiv 2508.12631), kNN routing and a
-per-model text regression.
-
-The shipped bundle gives requirements, no embeddings; TF-IDF of hashed character n-grams reduced by
-a truncated SVD stands in for them in every language.
+They are written after the published descriptions, not the published code or weights: RouteLLM's
+matrix factorisation and BERT threshold (arXiv 2406.18665), Avengers-Pro's clusters (arXiv
+2508.12631), kNN routing and a per-model text regression. TF-IDF of hashed character n-grams,
+reduced by a truncated SVD, stands in for embeddings in every language.
 """
 
 from __future__ import annotations

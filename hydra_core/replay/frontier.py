@@ -1,10 +1,9 @@
 """Quality, cost and misroute of the router for EVERY tau or V, exactly, from one sort.
 
-For one query with models in order of preference, the choice at tau is the first model with
-s_i <= tau. So model i is chosen exactly for tau in [s_i, min_{j<i} s_j), and the model of least
-shortfall also for everything below. Each change of model is a breakpoint; sorting all breakpoints
-and summing what they change gives the whole curve. Under the value rule shortfalls are returns on
-upgrading, tau is 1 / V, and the order is that of the predicted costs of each query.
+With models in order of preference, model i is chosen exactly for tau in [s_i, min_{j<i} s_j), and
+the model of least shortfall also for everything below. Each change of model is a breakpoint; their
+running sum is the curve. Under the value rule shortfalls are returns on upgrading, tau is 1 / V,
+and the order is that of the predicted costs of each query.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Other routers' decisions kept beside an eval set: which model each query was sent to.
 
-`policies/<name>.parquet` holds query_id and model. A policy is replayed like any other: it becomes
-a point beside the frontier, and a side in a comparison. It is imported from a table of query_id and
-model.
+`policies/<name>.parquet` holds query_id and model. A policy is replayed like any other.
 """
 
 from __future__ import annotations

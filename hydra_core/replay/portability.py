@@ -1,9 +1,8 @@
 """What a catalog event does to a running policy, without retraining anything.
 
-A model is removed, added or repriced in the catalog; capabilities, weights and the cost order
-follow by Algorithm 1 and the router is replayed at the same tau. Before and after are compared on
-the same queries. Outcomes are real for every model of the eval set; after a price change the
-realised costs of that model are scaled by the ratio of its blended prices, which the report says.
+Capabilities, weights and the cost order follow by Algorithm 1, and the router is replayed at the
+same tau on the same queries. After a price change the realised costs of that model are scaled by
+the ratio of its blended prices, which the report says.
 """
 
 from __future__ import annotations

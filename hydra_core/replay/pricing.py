@@ -1,9 +1,7 @@
 """What an eval set's queries would cost at a catalog's prices of today.
 
-Recorded costs are what the models were billed when the set was made. An edited price moves them
-where the data allow it: recorded tokens times today's price; else the recorded cost scaled by the
-ratio of today's blended price to the one at recording; else they stay as they are, and are called
-so wherever they are shown.
+An edited price moves recorded costs where the data allow it: recorded tokens times today's price;
+else the recorded cost scaled by the ratio of the blended prices; else they stay as they are.
 """
 
 from __future__ import annotations

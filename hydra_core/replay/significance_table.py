@@ -1,10 +1,8 @@
 """One table of what any number of policies reach on the same queries, and what may be said of it.
 
-As in the paper's appendix "Statistical Significance on SWE-Bench Verified": each policy's resolved
-queries with Wilson's interval, QR, CS with a 10,000-fold bootstrap, and McNemar's test against
-always using the strong model, corrected for the number of policies (Holm). Beside it every pair of
-policies. Where queries come in clusters, Wilson and McNemar would count dependent queries as
-independent: the delta method over clusters and its t test stand in, and `methods` says so.
+As in the paper's appendix "Statistical Significance on SWE-Bench Verified": Wilson, a 10,000-fold
+bootstrap, McNemar against always using the strong model, Holm. Where queries come in clusters, the
+delta method over clusters and its t test stand in, and `methods` says so.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Edits catalog YAML in place: only the characters of the edited value change.
 
-The text itself is the document. An edit finds where the value stands, writes the new one there and
-leaves every other byte (comments, order, spelling of numbers, line ends) as it was. Each edit is
-then read back: where the result would say anything but the old document with that one change, the
-edit is refused and the document stays as it was.
+Each edit is read back: where the result would say anything but the old document with that one
+change, the edit is refused and the document stays as it was.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Reads price lists: LiteLLM's and its proxy's, OpenRouter's and models.dev's, and one's own table.
 
-Their units differ: LiteLLM states USD per token as a number (2.75e-07), OpenRouter USD per token as
-text ("0.000000275"), models.dev USD per million tokens (0.275). All are converted in decimal
-arithmetic, so that 2.75e-07 is 0.275 and nothing else. A missing price, 0 and -1 are not prices:
-such entries are dropped and counted, never read as free.
+Their units differ; all are converted in decimal arithmetic, so that 2.75e-07 is 0.275 and nothing
+else. A missing price, 0 and -1 are not prices: such entries are dropped and counted.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Catalog prices against price lists: suggestions to confirm, retirements, and stale prices.
 
-A suggestion is made only where the ids are equal, as written or after folding case and the marks
-``. _ - :`` (claude-haiku-4.5 and claude-haiku-4-5). Never by a common beginning: gpt-5 is not
-gpt-5-mini. Nothing is applied until somebody confirms it.
+A suggestion is made only where the ids are equal, perhaps after folding case and marks. Never by a
+common beginning: gpt-5 is not gpt-5-mini.
 """
 
 from __future__ import annotations

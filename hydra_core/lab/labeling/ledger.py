@@ -1,12 +1,9 @@
 """The append-only record of a run: what was asked, answered, refused and set aside.
 
-A call is named (message, stage, order, generation). It is written down before it is sent, so that
-after a kill -9 a call whose answer was never written is known to be in doubt: it may have been
-paid. A line is only ever added; the last one may be torn by a crash and is cut off when the file is
-opened again, because a torn line was never acted upon.
-
-Every line ends with a digest of itself and of the line before: a ledger in which a line was
-changed, put in or taken out is refused. Only lines taken off the end cannot be told from a crash.
+A call is written down before it is sent, so that after a kill -9 one without an answer is known to
+be in doubt: it may have been paid. A torn last line was never acted upon, and is cut off. Every
+line ends with a digest of itself and of the line before: a changed ledger is refused. Only lines
+taken off the end cannot be told from a crash.
 """
 
 from __future__ import annotations

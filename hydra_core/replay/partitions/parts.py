@@ -1,9 +1,7 @@
-"""Parts of a large set, and the one rule that makes every job resumable without any engine.
+"""Parts of a large set, and the rule that makes every job on them resumable without any engine.
 
-A part is one Parquet file; its result is written beside it under another name and renamed when it
-is whole. A result that is there is done; a job that was killed goes on with the others. Processes
-of this machine or Ray do the parts; both give the same files. The job that is always needed, the
-requirements of the messages, is here too.
+A part is one Parquet file; its result is written beside it and renamed when it is whole. A result
+that is there is done. Processes of this machine or Ray do the parts; both give the same files.
 """
 
 from __future__ import annotations

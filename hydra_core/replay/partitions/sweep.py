@@ -1,8 +1,7 @@
 """Quality and cost for thousands of taus over a set of any size, with intervals.
 
-Every part gives, at the points of one shared grid, exact sums of quality, cost and misroute, and
-the same sums under Poisson(1) weights a query (or a cluster), as often as there are resamples. Sums
-add up, so the whole is exact at the grid's points and memory does not depend on the set's size.
+Every part gives exact sums at the points of one shared grid, plain and under Poisson(1) weights a
+query (or a cluster). Sums add up, so memory does not depend on the set's size.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""A head that reads words, not meaning: a ridge regression on tokens and pairs of tokens.
+"""The second heads: kernel regressions on text vectors, and a ridge regression on words.
 
-It errs on other messages than the encoder does, costs two table look-ups a token, and stays inside
-the graph: every token, and every hashed pair of neighbours, has one weight for each dimension (in
-half precision); the score is their sum over the square root of the number of tokens.
+The word head errs on other messages than the encoder does and stays inside the graph: every token,
+and every hashed pair of neighbours, has one weight for each dimension.
 """
 
 from __future__ import annotations

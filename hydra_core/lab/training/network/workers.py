@@ -1,9 +1,7 @@
 """Several processes that train one model together, one core each.
 
-Each process (rank) takes its part of every update; gradients are added up, so
-the outcome is that of one process apart from rounding and dropout. Two
-single-threaded processes are faster than one process of two threads: they wait
-for each other once an update, not at every layer.
+Gradients are added up, so the outcome is that of one process apart from rounding and dropout. They
+wait for each other once an update, so they are faster than one process of two threads.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The head that finds appended claims of difficulty: a small network on token vectors.
 
-Texts with and without an appended claim go through the exported graph; a network of 48 hidden
-units learns from the token vectors of layers 4 and 6 which tokens belong to the claim. It is added
-to the graph as the output `claims` (`hydra_core/predictor/onnx_predictor.py`): it needs no run of
-its own. Written families only; the probes of `lab/robustness/probes.yaml` are never seen.
+It learns from the token vectors of layers 4 and 6 of the exported graph which tokens belong to a
+claim, and becomes the graph's output `claims` (`hydra_core/predictor/onnx_predictor.py`). Written
+families only; the probes of `lab/robustness/probes.yaml` are never seen.
 """
 
 from __future__ import annotations

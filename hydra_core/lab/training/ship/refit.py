@@ -1,9 +1,8 @@
 """New second heads for a bundle that is shipped already: minutes on a CPU, the encoder untouched.
 
-The heads are fitted in closed form on the vectors that the shipped graph itself gives, and take the
-place of the old ones in it. No weight of the word table, the layers, the main heads or the marks of
-claims is touched. Outcome models are bound to a bundle's fingerprint, which a refit changes. What a
-bundle's text vectors usually are, its reference, is made anew without such a change.
+The heads are fitted in closed form on the vectors that the shipped graph itself gives. Outcome
+models are bound to a bundle's fingerprint, which a refit changes. A bundle's reference is made anew
+without such a change.
 """
 
 from __future__ import annotations

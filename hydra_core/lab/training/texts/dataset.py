@@ -1,8 +1,7 @@
 """Reads labelled and unlabelled messages and splits them without leaks.
 
-Two texts never straddle splits when they are near-duplicates, when they carry
-the same code signature (one benchmark task in several languages) or when they
-are wordings of one parallel task.
+Near-duplicates, texts with one code signature (a benchmark task in several languages) and wordings
+of one parallel task never straddle splits.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Appended claims of difficulty, drawn at random from our own templates and sentences.
 
-Five families follow the paper's appendix on adversarial suffixes; three more
-are kept out of training, so that a test on them says something about claims
-nobody thought of.
+Five families follow the paper's appendix on adversarial suffixes; three more are kept out of
+training, for tests on claims nobody thought of.
 """
 
 from __future__ import annotations
