@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import date
 from enum import StrEnum
+from typing import Final
 
 from hydra_core.base.fitted_blocks import PerDimension
 from hydra_core.base.types import Benchmark, Catalog, ModelSpec, Team
@@ -66,30 +67,13 @@ def semantic_diff(old: Catalog, new: Catalog) -> tuple[Change, ...]:
 
     The order of the models counts: it breaks ties between equally dear models.
     """
-    changes = [*_settings(old, new), *_benchmarks(old, new), *_models(old, new)]
-    return tuple(changes)
+    return (*_settings(old, new), *_benchmarks(old, new), *_models(old, new))
 
 
 def _settings(old: Catalog, new: Catalog) -> Iterator[Change]:
-    yield from _values("", (), _general(old), _general(new))
-    yield from _values("band of", ("bands",), _bands(old), _bands(new))
-    yield from _values("policy", ("policy",), _policy(old), _policy(new))
-    before = dict(zip(old.dimensions, old.policy.weights, strict=True))
-    after = dict(zip(new.dimensions, new.policy.weights, strict=True))
-    yield from _values("weight of", ("policy", "weights"), before, after)
-    caps = (dict(one.policy.defences.score_caps) for one in (old, new))
-    yield from _values("score cap of", ("policy", "defences", "score_caps"), *caps)
-    limits = ({"budget_usd": one.policy.defences.budget_usd} for one in (old, new))
-    yield from _values("policy", ("policy", "defences"), *limits)
-    teams = ({n: team_text(t) for n, t in c.policy.teams.items()} for c in (old, new))
-    yield from _values("team", ("policy", "teams"), *teams)
-    stalls = ({} if c.policy.stall is None else asdict(c.policy.stall) for c in (old, new))
-    yield from _values("stall", ("policy", "stall"), *stalls)
-    yield from _values("outcome model", ("outcome_model",), _learned(old), _learned(new))
+    for subject, path, facts in _PARTS:
+        yield from _values(subject, path, facts(old), facts(new))
     yield from _success_profiles(old, new)
-    yield from _values("realised costs", ("realised_costs",), _measured(old), _measured(new))
-    costs = (_realised(old), _realised(new))
-    yield from _values("realised cost of", ("realised_costs", "usd_per_query"), *costs)
 
 
 def team_text(team: Team) -> str:
@@ -143,11 +127,6 @@ def _policy(catalog: Catalog) -> dict[str, _Leaf]:
     }
 
 
-def _learned(catalog: Catalog) -> dict[str, _Leaf]:
-    found = catalog.outcome_model
-    return {} if found is None else {"path": found.path, "sha256": found.sha256}
-
-
 def _success_profiles(old: Catalog, new: Catalog) -> Iterator[Change]:
     """Where they come from, the shared curves, and every number of every model."""
     before, after = (_success_facts(one) for one in (old, new))
@@ -195,13 +174,37 @@ def _list(values: Iterable[float]) -> str:
     return f"[{', '.join(f'{value:g}' for value in values)}]"
 
 
-def _measured(catalog: Catalog) -> dict[str, _Leaf]:
-    found = catalog.realised_costs
-    return {} if found is None else {"evalset": found.evalset, "digest": found.digest}
+#: Subject, path and facts of what a catalog says once.
+_PARTS: Final[tuple[tuple[str, tuple[str, ...], Callable[[Catalog], Mapping[str, _Leaf]]], ...]] = (
+    ("", (), _general),
+    ("band of", ("bands",), _bands),
+    ("policy", ("policy",), _policy),
+    (
+        "weight of",
+        ("policy", "weights"),
+        lambda c: dict(zip(c.dimensions, c.policy.weights, strict=True)),
+    ),
+    ("score cap of", ("policy", "defences", "score_caps"), lambda c: c.policy.defences.score_caps),
+    ("policy", ("policy", "defences"), lambda c: {"budget_usd": c.policy.defences.budget_usd}),
+    (
+        "team",
+        ("policy", "teams"),
+        lambda c: {name: team_text(team) for name, team in c.policy.teams.items()},
+    ),
+    ("stall", ("policy", "stall"), lambda c: asdict(c.policy.stall) if c.policy.stall else {}),
+    ("outcome model", ("outcome_model",), lambda c: _of(c.outcome_model, "path", "sha256")),
+    ("realised costs", ("realised_costs",), lambda c: _of(c.realised_costs, "evalset", "digest")),
+    (
+        "realised cost of",
+        ("realised_costs", "usd_per_query"),
+        lambda c: c.realised_costs.usd_per_query if c.realised_costs else {},
+    ),
+)
 
 
-def _realised(catalog: Catalog) -> dict[str, _Leaf]:
-    return {} if catalog.realised_costs is None else dict(catalog.realised_costs.usd_per_query)
+def _of(held: object, *names: str) -> dict[str, _Leaf]:
+    """These fields of what a catalog may hold."""
+    return {} if held is None else {name: getattr(held, name) for name in names}
 
 
 def _benchmarks(old: Catalog, new: Catalog) -> Iterator[Change]:

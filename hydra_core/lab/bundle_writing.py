@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from io import StringIO
@@ -11,6 +10,7 @@ from pathlib import Path
 from ruamel.yaml import YAML
 
 from hydra_core.base.digests import file_sha256
+from hydra_core.base.whole_file import whole_file
 from hydra_core.predictor.bundle import Bundle, fingerprint_of, load_bundle
 from hydra_core.predictor.manifest import MANIFEST, SCHEMA, SIGNALS_FORM, Manifest, parse_manifest
 
@@ -78,9 +78,8 @@ def write_manifest(folder: Path, manifest: Manifest, *, other_files: Sequence[st
         data["reference"] = manifest.reference
     draft = parse_manifest(_dump(data), str(folder / MANIFEST))
     text = _dump({**data, "fingerprint": fingerprint_of(draft)})
-    temporary = folder / f".{MANIFEST}.new"
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, folder / MANIFEST)
+    with whole_file(folder / MANIFEST) as fresh:
+        fresh.write_text(text, encoding="utf-8")
     return load_bundle(folder)
 
 

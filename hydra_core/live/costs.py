@@ -57,51 +57,37 @@ def tokens_usd(traffic: Traffic, specs: Sequence[ModelSpec]) -> FloatArray:
 
 
 def against(
-    traffic: Traffic, catalog: Catalog, ours: Sequence[str], others: Sequence[str], baseline: str
+    traffic: Traffic,
+    catalog: Catalog,
+    ours: Sequence[str],
+    others: Sequence[str] | None,
+    baseline: str,
 ) -> CostAgainst | None:
     """One policy against another on the same tokens, both by the catalog's prices.
 
     Args:
         ours: (n,) the model of each decision, such as `traffic.models`.
-        others: (n,) the model that the baseline uses for it.
+        others: (n,) the model that the baseline uses for it; None for what was billed, at the
+            prices of then.
 
     Returns:
-        None where no decision has known tokens and two models with a price.
+        None where no decision has known tokens and two models with a price, or a bill.
     """
     known = {model.id for model in catalog.models}
-    counted = traffic.rows[["input_tokens", "output_tokens"]].notna().all(axis=1)
-    both = [{a, b} <= known for a, b in zip(ours, others, strict=True)]
-    usable = np.asarray(counted, dtype=bool) & np.array(both, dtype=bool)
+    columns = ["input_tokens", "output_tokens", *(["cost_usd"] if others is None else [])]
+    both = [{a, b} <= known for a, b in zip(ours, ours if others is None else others, strict=True)]
+    usable = np.asarray(traffic.rows[columns].notna().all(axis=1), dtype=bool) & np.array(both)
     if not usable.any():
         return None
-    some, rows = traffic.take(usable), np.flatnonzero(usable)
-    mine, theirs = (
-        tokens_usd(some, [catalog.model(names[i]) for i in rows.tolist()])
-        for names in (ours, others)
-    )
+    some, rows = traffic.take(usable), np.flatnonzero(usable).tolist()
+
+    def bill(names: Sequence[str]) -> FloatArray:
+        return tokens_usd(some, [catalog.model(names[i]) for i in rows])
+
+    mine = bill(ours)
+    theirs = some.rows["cost_usd"].to_numpy(np.float64) if others is None else bill(others)
     change = ratio_interval(mine, theirs, some.clusters).scaled(1.0, -1.0)
     return CostAgainst(baseline, float(mine.sum()), float(theirs.sum()), change, len(some))
-
-
-def against_billed(traffic: Traffic, catalog: Catalog, ours: Sequence[str]) -> CostAgainst | None:
-    """One policy at the catalog's prices against what was billed when it was served.
-
-    Args:
-        ours: (n,) the model of each decision.
-
-    Returns:
-        None where no decision has known tokens and a bill.
-    """
-    known = {model.id for model in catalog.models}
-    counted = traffic.rows[["input_tokens", "output_tokens", "cost_usd"]].notna().all(axis=1)
-    usable = np.asarray(counted, dtype=bool) & np.array([one in known for one in ours], dtype=bool)
-    if not usable.any():
-        return None
-    some, rows = traffic.take(usable), np.flatnonzero(usable)
-    mine = tokens_usd(some, [catalog.model(ours[i]) for i in rows.tolist()])
-    billed = some.rows["cost_usd"].to_numpy(dtype=np.float64)
-    change = ratio_interval(mine, billed, some.clusters).scaled(1.0, -1.0)
-    return CostAgainst("billed", float(mine.sum()), float(billed.sum()), change, len(some))
 
 
 def cost_of_trying_all(traffic: Traffic, catalog: Catalog, today: date) -> float | None:

@@ -19,7 +19,7 @@ from hydra_core.base.errors import MismatchError, Problem, ProblemsError
 from hydra_core.base.intervals import Interval
 from hydra_core.base.types import BoolArray, Catalog, FloatArray, IntArray, ModelSpec, Pool, Rule
 from hydra_core.catalog.profiles import pool
-from hydra_core.live.costs import CostAgainst, against, against_billed
+from hydra_core.live.costs import CostAgainst, against
 from hydra_core.live.traffic import Traffic, share
 from hydra_core.outcome_model.features import Messages
 from hydra_core.outcome_model.raw import Predicted
@@ -176,7 +176,7 @@ def shadow(traffic: Traffic, catalog: Catalog, today: date) -> Shadow:
     models = tuple(ids[i] for i in found)
     same = np.asarray(some.rows["chosen"] == np.array(models), dtype=bool)
     cost = against(some, catalog, models, list(some.models), "live")
-    billed = against_billed(some, catalog, models)
+    billed = against(some, catalog, models, None, "billed")
     return Shadow(some, models, share(some, same), cost, billed, left_out)
 
 

@@ -53,33 +53,21 @@ def read_arrays(raw: bytes, name: str, source: str) -> Arrays:
         with np.load(BytesIO(raw), allow_pickle=False) as loaded:
             arrays = {key: loaded[key] for key in loaded.files}
     except (ValueError, OSError, EOFError, KeyError, MemoryError, zipfile.BadZipFile) as error:
-        problem = Problem(name, f"is not a file of arrays: {error}", REMEDY)
-        raise OutcomeModelError(source, [problem]) from error
+        raise _refused(source, name, f"is not a file of arrays: {error}") from error
     except (NotImplementedError, RuntimeError) as error:  # packed in another way, or encrypted
-        problem = Problem(name, f"cannot be unpacked: {error}", REMEDY)
-        raise OutcomeModelError(source, [problem]) from error
+        raise _refused(source, name, f"cannot be unpacked: {error}") from error
     for key, array in arrays.items():
         # what was left out of cross-fitting is NaN in learned.npz; a leaf's threshold is infinity
-        if name == HEADS and not _sound(key, array):
-            problem = Problem(f"{name}: {key}", "holds what is no finite number", REMEDY)
-            raise OutcomeModelError(source, [problem])
+        if name == HEADS:
+            fine = ~np.isnan(array) if key.endswith(".threshold") else np.isfinite(array)
+            if not fine.all():
+                raise _refused(source, f"{name}: {key}", "holds what is no finite number")
         array.setflags(write=False)
     return arrays
 
 
-def _sound(key: str, array: np.ndarray) -> bool:
-    if array.dtype.kind == "U":
-        return False
-    infinite = key.endswith(".threshold")
-    return bool((~np.isnan(array) if infinite else np.isfinite(array)).all())
-
-
 def _require_within_limits(raw: bytes) -> None:
-    """Every array is as long as its header says, before room for it is asked for.
-
-    Raises:
-        ValueError: Says which is not.
-    """
+    """Raise a ValueError where an array is not as long as its header says, before it is read."""
     with zipfile.ZipFile(BytesIO(raw)) as packed:
         members = packed.infolist()
         if len(members) > _MAX_ARRAYS or sum(one.file_size for one in members) > _MAX_BYTES:
@@ -144,8 +132,7 @@ def manifest(raw: bytes, source: str) -> Yaml:
     try:
         found, trick = read_plain_yaml(raw.decode("utf-8"))
     except UnicodeDecodeError as error:
-        problem = Problem("", f"is not text: {error}", REMEDY)
-        raise OutcomeModelError(source, [problem]) from error
+        raise _refused(source, "", f"is not text: {error}") from error
     problems = [trick] if trick else _problems(found)
     if problems:
         raise OutcomeModelError(source, problems)
@@ -162,10 +149,9 @@ def figures(raw: bytes, source: str) -> Yaml:
     try:
         found = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        problem = Problem(FIGURES, f"is not valid JSON: {error}", REMEDY)
-        raise OutcomeModelError(source, [problem]) from error
+        raise _refused(source, FIGURES, f"is not valid JSON: {error}") from error
     if not isinstance(found, dict):
-        raise OutcomeModelError(source, [Problem(FIGURES, "must be an object", REMEDY)])
+        raise _refused(source, FIGURES, "must be an object")
     problems = [
         Problem(f"{FIGURES}: {key}", "is missing or of another kind", REMEDY)
         for key, kind in _FIGURES.items()
@@ -252,7 +238,7 @@ def load_outcome_model(path: Path, *, sha256: str | None = None) -> OutcomeModel
     if sha256 is not None and digest != sha256:
         message = f"is another outcome model: sha256 {digest[:12]}..., asked for {sha256[:12]}..."
         remedy = "take this one into the catalog, or point to the folder it was learned into"
-        raise OutcomeModelError(str(path), [Problem(MANIFEST, message, remedy)])
+        raise _refused(path, MANIFEST, message, remedy)
     said = manifest(raw, str(path / MANIFEST))
     arrays = read_arrays(_checked(path, HEADS, said["files"]), HEADS, str(path))
     found = figures(_checked(path, FIGURES, said["files"]), str(path))
@@ -260,7 +246,7 @@ def load_outcome_model(path: Path, *, sha256: str | None = None) -> OutcomeModel
         return _built(path, digest, said, arrays, found)
     except (KeyError, ValueError, TypeError, IndexError) as error:
         message = f"does not hold what {MANIFEST} says: {error}"
-        raise OutcomeModelError(str(path), [Problem(HEADS, message, REMEDY)]) from error
+        raise _refused(path, HEADS, message) from error
 
 
 def _built(path: Path, digest: str, said: Yaml, arrays: Arrays, found: Yaml) -> OutcomeModel:
@@ -285,8 +271,8 @@ def _built(path: Path, digest: str, said: Yaml, arrays: Arrays, found: Yaml) -> 
     )
     _check_shapes(heads, said["predictor"]["vectors"])
     reliability = arrays["reliability"]
-    _require(reliability.ndim == 3, "reliability")
-    _require(reliability.shape[::2] == (len(entries), 3), "reliability")
+    fits = reliability.ndim == 3 and reliability.shape[::2] == (len(entries), 3)
+    _require(fits, "reliability")
     return OutcomeModel(
         path=path,
         digest=digest,
@@ -304,11 +290,7 @@ def _built(path: Path, digest: str, said: Yaml, arrays: Arrays, found: Yaml) -> 
 
 
 def _check_shapes(model: OutcomeHeads, vectors: int) -> None:
-    """Every array must fit the models and columns; a wrong one would answer nonsense.
-
-    Raises:
-        ValueError: Says which does not.
-    """
+    """Raise a ValueError where an array does not fit the models and columns."""
     features, m, p = model.features, len(model.models), model.features.mean.size
     _require(features.directions.ndim == 2, "directions")
     read, reduced = features.directions.shape
@@ -382,8 +364,8 @@ def _learned(path: Path, files: Yaml, heads: OutcomeHeads) -> Learned:
         found = Learned(**plain, raw=raw)
         _check_learned(found, len(heads.models), heads.features.mean.size)
     except (KeyError, ValueError) as error:
-        problem = Problem(LEARNED, f"does not hold what was learned on: {error}", REMEDY)
-        raise OutcomeModelError(str(path), [problem]) from error
+        message = f"does not hold what was learned on: {error}"
+        raise _refused(path, LEARNED, message) from error
     return found
 
 
@@ -401,10 +383,8 @@ def _checked(path: Path, name: str, files: Yaml) -> bytes:
     raw = _bytes(path / name, _MAX_FILE)
     found = hashlib.sha256(raw).hexdigest()
     if found != files[name]:
-        message = (
-            f"is damaged or was replaced: sha256 {found[:12]}..., expected {files[name][:12]}..."
-        )
-        raise OutcomeModelError(str(path), [Problem(name, message, REMEDY)])
+        said = f"sha256 {found[:12]}..., expected {files[name][:12]}..."
+        raise _refused(path, name, f"is damaged or was replaced: {said}")
     return raw
 
 
@@ -419,8 +399,13 @@ def _bytes(file: Path, limit: int) -> bytes:
             "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
         )
         remedy = "give the folder that `learn` has written"
-        raise OutcomeModelError(str(file.parent), [Problem(file.name, reason, remedy)]) from error
+        raise _refused(file.parent, file.name, reason, remedy) from error
     if len(raw) > limit:
-        problem = Problem(file.name, f"is larger than {limit:,} bytes", REMEDY)
-        raise OutcomeModelError(str(file.parent), [problem])
+        raise _refused(file.parent, file.name, f"is larger than {limit:,} bytes")
     return raw
+
+
+def _refused(
+    source: Path | str, place: str, message: str, remedy: str = REMEDY
+) -> OutcomeModelError:
+    return OutcomeModelError(str(source), [Problem(place, message, remedy)])

@@ -33,7 +33,7 @@ class Curve:
     y: tuple[float, ...]
 
 
-def read_curves(
+def _curves(
     data: Yaml, dimensions: tuple[str, ...], problems: Problems
 ) -> tuple[Curve, ...] | None:
     """(K,) the curves of `calibration`, None where there are none."""
@@ -45,7 +45,7 @@ def read_curves(
     return tuple(_curve(f"calibration.{name}", given.get(name), problems) for name in dimensions)
 
 
-def read_script_curves(
+def _script_curves(
     data: Yaml, dimensions: tuple[str, ...], problems: Problems
 ) -> Mapping[str, Mapping[str, Curve]]:
     """Writing system -> dimension -> curve, of `calibration_by_script`; empty where there is none.
@@ -208,21 +208,13 @@ def _files(data: Yaml, problems: Problems) -> Mapping[str, str]:
     return {name: str(digest) for name, digest in files.items()}
 
 
-def _max_tokens(data: Yaml, problems: Problems) -> int:
-    value = data.get("max_tokens")
-    low, high = _MAX_TOKENS
+def _whole(data: Yaml, key: str, low: int, high: int, problems: Problems) -> int:
+    """A whole number between two; 0 where it is not there."""
+    value = data.get(key, 0)
     if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
         return value
-    if "max_tokens" in data:
-        problems.say("max_tokens", f"must be a whole number {low} to {high}, got {value!r:.80}")
-    return 0
-
-
-def _vectors(data: Yaml, problems: Problems) -> int:
-    value = data.get("vectors", 0)
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_VECTOR:
-        return value
-    problems.say("vectors", f"must be a whole number 0 to {MAX_VECTOR}, got {value!r:.80}")
+    if key in data:
+        problems.say(key, f"must be a whole number {low} to {high}, got {value!r:.80}")
     return 0
 
 
@@ -289,14 +281,14 @@ def parse_manifest(text: str, source: str = MANIFEST) -> Manifest:
         encoder=mapping(data, "encoder", problems),
         dimensions=dimensions,
         bands=_bands(data, dimensions, problems),
-        max_tokens=_max_tokens(data, problems),
+        max_tokens=_whole(data, "max_tokens", *_MAX_TOKENS, problems),
         model=_text(data, "model", problems),
         tokenizer=_text(data, "tokenizer", problems),
         before=_before(data, problems),
         conversation=_conversation(data, problems),
-        calibration=read_curves(data, dimensions, problems),
-        calibration_by_script=read_script_curves(data, dimensions, problems),
-        vectors=_vectors(data, problems),
+        calibration=_curves(data, dimensions, problems),
+        calibration_by_script=_script_curves(data, dimensions, problems),
+        vectors=_whole(data, "vectors", 0, MAX_VECTOR, problems),
         reference=_reference(data, problems),
         fingerprint=_text(data, "fingerprint", problems),
         files=_files(data, problems),

@@ -204,25 +204,17 @@ def _is_short(text: str) -> bool:
     return letters + extra < _SHORT_LETTERS
 
 
-def _turn_bin(turn: int) -> int:
-    return next((low for low in _TURN_BINS if turn >= low), 1)
-
-
 def signals(text: str, turn: int = 1) -> Signals:
     """The seven flags of one message.
 
     Args:
-        text: The current user message, any string.
         turn: The number of this user turn in its conversation, from 1.
-
-    Returns:
-        The flags; the same message and turn always give the same.
     """
     seen = _window(text)
     url = (":" in seen or "." in seen) and _URL.search(seen) is not None
     without_urls = _URL.sub(" ", seen) if url else seen
     return Signals(
-        turn_bin=_turn_bin(turn),
+        turn_bin=next((low for low in _TURN_BINS if turn >= low), 1),
         err=bool(_ERR_WORD.search(seen) or _ERR_FORM.search(seen)),
         file=any(need in without_urls and form.search(without_urls) for need, form in _FILE),
         url=url,
@@ -239,15 +231,8 @@ def signal_prefix(text: str, turn: int = 1) -> str:
     order ERR FILE URL CMD CODE SHORT after the turn bin (T1, T2, T4 or T8).
     """
     found = signals(text, turn)
-    flags = (
-        ("ERR", found.err),
-        ("FILE", found.file),
-        ("URL", found.url),
-        ("CMD", found.cmd),
-        ("CODE", found.code),
-        ("SHORT", found.short),
-    )
-    names = [f"T{found.turn_bin}", *(name for name, is_set in flags if is_set)]
+    flags = [name.upper() for name in Signals.__slots__[1:] if getattr(found, name)]
+    names = [f"T{found.turn_bin}", *flags]
     return f"[{' '.join(names)}] "
 
 

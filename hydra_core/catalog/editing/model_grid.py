@@ -227,7 +227,7 @@ def _move_cost(document: CatalogDocument, model: Data, renamed: str | None) -> N
         if not (isinstance(facts, dict) and isinstance(model, str) and model in facts):
             continue
         if renamed is not None:
-            document.set(*place, renamed, _as_value(facts[model]))
+            document.set(*place, renamed, facts[model])
         document.remove(*place, model)
 
 
@@ -260,9 +260,7 @@ def add_variant(text: str, row: int) -> str:
         CatalogError: There is no such row, or it is a variant itself.
     """
     document = CatalogDocument.parse(text)
-    models = _models(document)
-    if not 0 <= row < len(models):
-        raise CatalogError("catalog", [Problem("", f"there is no row {row + 1}")])
+    models = _models_to(document, row)
     base = models[row].get("id")
     if "variant_of" in models[row]:
         problem = Problem(str(base), "is an effort level itself", "tick the model it belongs to")
@@ -279,12 +277,10 @@ def duplicate_model(text: str, row: int) -> str:
         CatalogError: There is no such row.
     """
     document = CatalogDocument.parse(text)
-    models = _models(document)
-    if not 0 <= row < len(models):
-        raise CatalogError("catalog", [Problem("", f"there is no row {row + 1}")])
+    models = _models_to(document, row)
     copy = dict(models[row])
     copy["id"] = free_id(f"{copy.get('id')}-copy", [str(model.get("id")) for model in models])
-    document.append("models", _as_value(copy))
+    document.append("models", copy)
     return document.text()
 
 
@@ -318,6 +314,13 @@ def set_status(text: str, rows: Sequence[int], status: ModelStatus) -> str:
     return document.text()
 
 
+def _models_to(document: CatalogDocument, row: int) -> list[dict[str, Data]]:
+    models = _models(document)
+    if not 0 <= row < len(models):
+        raise CatalogError("catalog", [Problem("", f"there is no row {row + 1}")])
+    return models
+
+
 def free_id(wanted: str, taken: Sequence[str]) -> str:
     """`wanted`, or `wanted-2`, `wanted-3`, ... where it is taken."""
     used = {name.casefold() for name in taken}
@@ -348,12 +351,3 @@ def _models(document: CatalogDocument) -> list[dict[str, Data]]:
     return (
         [model for model in models if isinstance(model, dict)] if isinstance(models, list) else []
     )
-
-
-def _as_value(data: Data) -> Value:
-    """Plain data as something that can be written; the types are the same, their names differ."""
-    if isinstance(data, dict):
-        return {key: _as_value(item) for key, item in data.items()}
-    if isinstance(data, list):
-        return [_as_value(item) for item in data]
-    return data

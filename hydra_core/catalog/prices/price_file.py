@@ -122,7 +122,9 @@ def parse_listed(
         if len({hit.price for hit in hits}) > 1:
             problems.append(_several(model, hits))
         elif hits:
-            found[model] = _from_list(hits[0])
+            quote = hits[0]
+            note = f"{quote.source.value}: {quote.entry}"
+            found[model] = GivenPrice(quote.price, quote.as_of, note, quote)
         elif wanted != model:
             problems.append(Problem(model, f"the list has no entry {wanted!r}", "look at its ids"))
     if problems:
@@ -138,10 +140,6 @@ def _several(model: str, hits: Sequence[PriceQuote]) -> Problem:
     prices = (f"{entry} {hit.in_words}" for entry, hit in list(by_entry.items())[:_SHOWN])
     more = f" and {len(by_entry) - _SHOWN} more" if len(by_entry) > _SHOWN else ""
     return Problem(model, f"is listed at several prices ({'; '.join(prices)}{more})", remedy)
-
-
-def _from_list(quote: PriceQuote) -> GivenPrice:
-    return GivenPrice(quote.price, quote.as_of, f"{quote.source.value}: {quote.entry}", quote)
 
 
 def near_entries(models: Sequence[str], quotes: Iterable[PriceQuote]) -> dict[str, PriceQuote]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final, Protocol
 
@@ -26,17 +26,14 @@ class Recorded(Protocol):
     @property
     def models(self) -> tuple[str, ...]:
         """Model ids, one a column."""
-        ...
 
     @property
     def cost_usd(self) -> FloatArray:
         """(n, m) USD, NaN where not known."""
-        ...
 
     @property
     def extras(self) -> Mapping[str, FloatArray]:
         """Tokens among others, (n, m) each."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +82,9 @@ def cost_gaps(recorded: Recorded, prices: Mapping[str, ListPrice]) -> tuple[Cost
         gap = CostGap(model, *pair)
         if gap.factor >= _MENTIONED:
             gaps.append(gap)
-    alike = compared > 1 and len(gaps) == compared and _same_factor(gaps)
-    explained = [
-        CostGap(g.model, g.computed_usd, g.recorded_usd, _reason(g, recorded, alike=alike))
-        for g in gaps
-    ]
+    ratios = [gap.computed_usd / gap.recorded_usd for gap in gaps]
+    alike = 1 < compared == len(gaps) and max(ratios) < 1.5 * min(ratios)
+    explained = [replace(gap, reason=_reason(gap, recorded, alike=alike)) for gap in gaps]
     return tuple(sorted(explained, key=lambda gap: -gap.factor))
 
 
@@ -106,11 +101,6 @@ def _means(recorded: Recorded, column: int, price: ListPrice) -> tuple[float, fl
     if not rows.any():
         return None
     return float(usd[rows].mean()), float(paid[rows].mean())
-
-
-def _same_factor(gaps: Sequence[CostGap]) -> bool:
-    ratios = [gap.computed_usd / gap.recorded_usd for gap in gaps]
-    return max(ratios) < 1.5 * min(ratios)
 
 
 def _reason(gap: CostGap, recorded: Recorded, *, alike: bool) -> str:

@@ -18,6 +18,7 @@ from hydra_core.base.list_price import LongPromptPrice
 from hydra_core.base.types import Catalog, ModelSpec, ModelStatus
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.editing.render import Value
+from hydra_core.catalog.identifiers import plain_name
 from hydra_core.catalog.prices.quotes import PriceQuote
 
 _MARKS: Final = re.compile(r"[._:\-\s]+")
@@ -112,12 +113,12 @@ def suggest_matches(catalog: Catalog, quotes: Iterable[PriceQuote]) -> tuple[Pri
     """All quotes that may be a model's price: by model in catalog order, closest first."""
     by_name: dict[str, list[PriceQuote]] = {}
     for quote in quotes:
-        by_name.setdefault(_folded(_name(quote.id)), []).append(quote)
+        by_name.setdefault(plain_name(quote.id), []).append(quote)
     return tuple(
         match
         for model in catalog.models
         for match in sorted(
-            (_match(model, quote) for quote in by_name.get(_folded(_name(model.id)), ())),
+            (_match(model, quote) for quote in by_name.get(plain_name(model.id), ())),
             key=lambda match: (match.closeness, match.quote.source, match.quote.id),
         )
     )
@@ -185,7 +186,7 @@ def _match(model: ModelSpec, quote: PriceQuote) -> PriceMatch:
 
 
 def _closeness(model: ModelSpec, quote: PriceQuote) -> Closeness:
-    same_name = _name(quote.id) == _name(model.id)
+    same_name = quote.id.rsplit("/", 1)[-1] == model.id.rsplit("/", 1)[-1]
     sellers = [quote.provider] if quote.provider else quote.id.split("/")[:-1]
     providers = {_folded(seller) for seller in sellers}
     if _folded(model.provider) in providers:
@@ -208,11 +209,6 @@ def _tiers(tiers: tuple[LongPromptPrice, ...]) -> str:
 def exact(price: float) -> Decimal:
     """The decimal number that a price was written as: 0.31, not 0.309999..."""
     return Decimal(repr(float(price)))
-
-
-def _name(model_id: str) -> str:
-    """The id without the providers and regions in front of it."""
-    return model_id.rsplit("/", 1)[-1]
 
 
 def _folded(name: str) -> str:

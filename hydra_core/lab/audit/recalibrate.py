@@ -86,16 +86,17 @@ def _by_script(bundle: Bundle, curves: Curves) -> dict[str, dict[str, Curve]]:
     found: dict[str, dict[str, Curve]] = {}
     for script in SCRIPTS:
         before = bundle.calibration_by_script.get(script, {})
-        pairs = zip(curves.by_script, curves.common, strict=True)
-        then = [own.get(script, common) for own, common in pairs]
-        whole = _composed_all(bundle.curves_of(script), then)
-        own = {
+        pairs = list(zip(curves.by_script, curves.common, strict=True))
+        whole = _composed_all(
+            bundle.curves_of(script), [own.get(script, common) for own, common in pairs]
+        )
+        mine = {
             name: curve
-            for name, curve, new in zip(bundle.dimensions, whole, curves.by_script, strict=True)
+            for name, curve, (new, _) in zip(bundle.dimensions, whole, pairs, strict=True)
             if name in before or script in new
         }
-        if own:
-            found[script] = own
+        if mine:
+            found[script] = mine
     return found
 
 
@@ -143,10 +144,12 @@ class Curves:
 
     def through(self, scores: FloatArray, scripts: Sequence[str]) -> FloatArray:
         """(n, K) scores of messages in (n,) writing systems -> (n, K) recalibrated."""
-        of, columns = np.asarray(scripts, dtype=str), []
+        of, mapped = np.asarray(scripts, dtype=str), np.empty_like(scores)
         for i, (common, own) in enumerate(zip(self.common, self.by_script, strict=True)):
-            columns.append(_through(common, own, scores[:, i], of))
-        return np.column_stack(columns)
+            mapped[:, i] = apply_curve(common, scores[:, i])
+            for script, curve in own.items():
+                mapped[of == script, i] = apply_curve(curve, scores[of == script, i])
+        return mapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,12 +229,13 @@ def recalibrate(
     cluster = np.unique(np.arange(n) if groups is None else groups, return_inverse=True)[1]
     count = int(cluster.max(initial=-1)) + 1
     if n < LEAST_RATED or count < 2:
-        rated = f"{n} rated queries" + (" of one task" if n >= LEAST_RATED else "")
+        message = f"{n} rated queries" + (" of one task" if n >= LEAST_RATED else "")
         remedy = f"rate at least {LEAST_RATED}, of several tasks"
-        raise BundleError("recalibrate", [Problem("", f"{rated} are too few", remedy)])
+        raise BundleError("recalibrate", [Problem("", f"{message} are too few", remedy)])
     fold = (rng.permutation(count) % _FOLDS)[cluster]
     of = np.asarray(scripts if scripts else [""] * n, dtype=str)
-    able = [one for one in SCRIPTS if (of != one).any() and _enough(cluster[of == one])]
+    rated = {one: np.unique(cluster[of == one]).size for one in SCRIPTS}
+    able = [one for one in SCRIPTS if (of != one).any() and rated[one] >= LEAST_IN_SCRIPT]
     mapped = np.empty_like(scores)
     for number in range(_FOLDS):
         out = fold == number
@@ -259,10 +263,6 @@ def _compared(
     before, after = scores - human, mapped - human
     errors = np.abs(before).mean(axis=0), np.abs(after).mean(axis=0)
     return *errors, before.mean(axis=0), after.mean(axis=0)
-
-
-def _enough(cluster: IntArray) -> bool:
-    return len(np.unique(cluster)) >= LEAST_IN_SCRIPT
 
 
 def _fit(
@@ -328,13 +328,6 @@ def _crossfit(x: FloatArray, y: FloatArray, fold: IntArray, fitted_on: _Mask) ->
         out = fold == number
         seen = fitted_on & ~out
         said[out] = apply_curve(fit_curve(x[seen], y[seen]), x[out])
-    return said
-
-
-def _through(common: Curve, own: Mapping[str, Curve], scores: FloatArray, of: _Names) -> FloatArray:
-    said = apply_curve(common, scores)
-    for script, curve in own.items():
-        said[of == script] = apply_curve(curve, scores[of == script])
     return said
 
 

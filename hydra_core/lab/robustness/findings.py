@@ -168,9 +168,7 @@ class RoutedAttacks:
     """
 
     def __init__(self, attacked: Attacked, pool: Pool, valuer: Valuer | None = None) -> None:
-        self.attacked = attacked
-        self.pool = pool
-        self.valuer = valuer
+        self.attacked, self.pool, self.valuer = attacked, pool, valuer
         routes = PoolRoutes(pool, valuer)
         self._frontier, self._routes = routes.frontier, routes.at
         self._clean = routes.terms(attacked.clean)
@@ -183,17 +181,14 @@ class RoutedAttacks:
         clean = self._routes(self._clean, knob)
         cheap = ~self._frontier[clean]
         routed = [self._routes(terms, knob) for terms in self._attacks]
-        rows = [
-            *self._rows(clean, cheap, routed, localised=True),
-            *self._rows(clean, cheap, routed, localised=False),
-        ]
+        both = (True, False)
+        rows = [one for own in both for one in self._rows(clean, cheap, routed, localised=own)]
         flips = [
             self._flips(name, clean, self._routes(terms, knob))
             for name, terms in self._changed.items()
         ]
         spoken = [
-            *self._by_language(clean, cheap, routed, localised=True),
-            *self._by_language(clean, cheap, routed, localised=False),
+            one for own in both for one in self._by_language(clean, cheap, routed, localised=own)
         ]
         cheap_ones = int(cheap.sum())
         return Findings(knob, len(clean), cheap_ones, tuple(rows), tuple(spoken), tuple(flips))

@@ -122,12 +122,9 @@ def _flight(top: Section) -> Flight:
         key: top.text(key, "a column's name", required=False)
         for key in ("table", "day", "stratum", "team", "covariate")
     }
-    savings = top.section("savings", "cost and flagship", required=False)
-    if savings is not None:
-        savings.known(("cost", "flagship"))
-    cost, flagship = (
-        ("", "") if savings is None else (savings.text(k, "a column") for k in ("cost", "flagship"))
-    )
+    keys = ("cost", "flagship")
+    savings = top.section("savings", "cost and flagship", required=False, keys=keys)
+    cost, flagship = ("" if savings is None else savings.text(key, "a column") for key in keys)
     level = top.choice("level", Level, "units or requests", required=False) or Level.UNITS
     retention = _retention(top, level, optional["day"])
     synthetic = "synthetic" in top.node.entries and bool(top.flag("synthetic", "true or false"))
