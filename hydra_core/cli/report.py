@@ -104,11 +104,11 @@ def _portability(options: argparse.Namespace) -> None:
     document = [
         {
             "event": str(one.event),
-            "qr_before": ends(one.qr_before),
-            "qr_after": ends(one.qr_after),
+            "qr_before": ends(one.comparison.retained[0]),
+            "qr_after": ends(one.comparison.retained[1]),
             "quality": ends(one.comparison.quality),
             "savings": ends(one.comparison.savings),
-            "moved": one.moved,
+            "moved": one.comparison.moved,
             "verdict": one.verdict.label.value,
             "notes": list(one.notes),
         }
@@ -117,11 +117,10 @@ def _portability(options: argparse.Namespace) -> None:
     rows = [
         [
             str(one.event),
-            f"{100 * one.qr_before.value:.1f}",
-            f"{100 * one.qr_after.value:.1f}",
+            *(f"{100 * qr.value:.1f}" for qr in one.comparison.retained),
             _shown(one.comparison.quality),
             _shown(one.comparison.savings),
-            f"{100 * one.moved:.0f}",
+            f"{100 * one.comparison.moved:.0f}",
             one.verdict.label.value,
         ]
         for one in replays

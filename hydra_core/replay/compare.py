@@ -117,6 +117,11 @@ class Comparison:
     most: FloatArray
     unknown: float = 0.0
 
+    @property
+    def moved(self) -> float:
+        """Fraction of the queries that change model."""
+        return len(self.flipped) / self.n
+
 
 def policy_run(name: str, data: ReplayData, choice: IntArray) -> PolicyRun:
     """What one assignment of queries to models came to."""

@@ -15,7 +15,6 @@ from enum import StrEnum
 import numpy as np
 
 from hydra_core.base.errors import CatalogError, Problem
-from hydra_core.base.intervals import Interval
 from hydra_core.base.types import Catalog, FloatArray, ModelStatus, Selection
 from hydra_core.catalog.profiles import blended_price
 from hydra_core.evalsets.evalset import EvalSet
@@ -55,19 +54,14 @@ class EventReport:
 
     Attributes:
         before, after: Each on its own pool's queries.
-        qr_before, qr_after: Both against one oracle, that of the larger pool, on the queries both
-            have: against its own pool's oracle a pool that lost a model can only look better.
-        comparison: After minus before, paired by query.
+        comparison: After minus before, paired by query, with the QR of both.
         moved: Fraction of the queries that change model.
     """
 
     event: Event
     before: PolicyMetrics
     after: PolicyMetrics
-    qr_before: Interval
-    qr_after: Interval
     comparison: Comparison
-    moved: float
     verdict: Verdict
     notes: tuple[str, ...] = ()
 
@@ -160,10 +154,7 @@ def _report(
         event=event,
         before=evaluate_choice(before, choices[0]),
         after=evaluate_choice(after, choices[1]),
-        qr_before=found.retained[0],
-        qr_after=found.retained[1],
         comparison=found,
-        moved=len(found.flipped) / found.n,
         verdict=verdict(after, choices[1], Selection.FIXED),
         notes=(*notes, *after.notes),
     )
@@ -185,17 +176,12 @@ def event_catalogs(catalog: Catalog, event: Event) -> tuple[Catalog, Catalog]:
         models = tuple(new if spec.id == event.model else spec for spec in catalog.models)
         repriced = replace(catalog, models=models, digest=f"{catalog.digest}:{event}")
         return catalog, repriced
-    without = replace(_without(catalog, event.model), digest=f"{catalog.digest}:-{event.model}")
-    return (without, catalog) if event.kind is EventKind.ADD else (catalog, without)
-
-
-def _without(catalog: Catalog, model: str) -> Catalog:
-    """The catalog with one model disabled: its evidence no longer sets any range."""
-    models = tuple(
-        replace(spec, status=ModelStatus.DISABLED) if spec.id == model else spec
+    off = tuple(  # its evidence no longer sets any range
+        replace(spec, status=ModelStatus.DISABLED) if spec.id == event.model else spec
         for spec in catalog.models
     )
-    return replace(catalog, models=models)
+    without = replace(catalog, models=off, digest=f"{catalog.digest}:-{event.model}")
+    return (without, catalog) if event.kind is EventKind.ADD else (catalog, without)
 
 
 def _replayed(

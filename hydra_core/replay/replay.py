@@ -320,7 +320,10 @@ def align_catalog(
     costs = priced_costs(evalset, catalog, prices)
     priced = replaced(evalset, cost_usd=costs.usd)
     estimated = estimated_costs(evalset, catalog, costs.usd, measured_columns(evalset))
-    realised = {**estimated, **_measured_costs(priced)} if basis is CostBasis.REALISED else None
+    realised = None
+    if basis is CostBasis.REALISED:
+        means = priced.mean_cost().items()
+        realised = {**estimated, **{m: cost for m, cost in means if np.isfinite(cost)}}
     models = routable_pool(catalog, today=today, weights=weights, realised_cost=realised)
     data = align(priced, models.capped(requirements), models, estimated)
     ids = tuple(model for model in data.pool.ids if model not in data.unmeasured)
@@ -372,10 +375,6 @@ def _closed(facts: Mapping[str, Any], specs: Sequence[ModelSpec]) -> list[bool]:
     )
     query = Query("", has_image=bool(facts.get("has_image")), needs=needs, require=require)
     return [gate_of(spec, query) is not None for spec in specs]
-
-
-def _measured_costs(evalset: EvalSet) -> dict[str, float]:
-    return {m: cost for m, cost in evalset.mean_cost().items() if np.isfinite(cost)}
 
 
 def data_frontier(

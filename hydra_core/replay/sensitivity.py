@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import product
 
 import numpy as np
 
-from hydra_core.base.types import Benchmark, BoolArray, Catalog, FloatArray, ModelSpec, Pool
+from hydra_core.base.types import Benchmark, BoolArray, Catalog, FloatArray, Pool
 from hydra_core.catalog.profiles import capabilities
 from hydra_core.replay.metrics import picked
 from hydra_core.replay.replay import ReplayData, replay
@@ -102,36 +103,27 @@ _Nudge = tuple[Cell, str, str, float, float, Catalog]
 
 
 def _nudges(catalog: Catalog, steps: Steps) -> Iterator[_Nudge]:
-    for b, benchmark in enumerate(catalog.benchmarks):
-        for sign in (1.0, -1.0):
-            yield _importance(catalog, b, benchmark, sign * steps.importance)
-            for k in range(len(catalog.dimensions)):
-                yield _weight(catalog, b, benchmark, k, sign * steps.weight)
-            for m, model in enumerate(catalog.models):
-                if benchmark.id in model.scores:
-                    yield _score(catalog, m, model, benchmark.id, sign * steps.score)
-
-
-def _importance(catalog: Catalog, b: int, benchmark: Benchmark, step: float) -> _Nudge:
-    after = benchmark.importance * (1.0 + step)
-    changed = _with_benchmark(catalog, b, replace(benchmark, importance=after))
-    return Cell.IMPORTANCE, benchmark.id, "", benchmark.importance, after, changed
-
-
-def _weight(catalog: Catalog, b: int, benchmark: Benchmark, k: int, step: float) -> _Nudge:
-    before = benchmark.weights[k]
-    after = float(np.clip(before + step, 0.0, 1.0))
-    weights = (*benchmark.weights[:k], after, *benchmark.weights[k + 1 :])
-    changed = _with_benchmark(catalog, b, replace(benchmark, weights=weights))
-    return Cell.WEIGHT, benchmark.id, catalog.dimensions[k], before, after, changed
-
-
-def _score(catalog: Catalog, m: int, model: ModelSpec, benchmark: str, step: float) -> _Nudge:
-    before = model.scores[benchmark]
-    after = float(np.clip(before + step, 0.0, 1.0))
-    other = replace(model, scores={**model.scores, benchmark: after})
-    models = (*catalog.models[:m], other, *catalog.models[m + 1 :])
-    return Cell.SCORE, benchmark, model.id, before, after, replace(catalog, models=models)
+    """Every number a step up and down: which it is, before, after, and the catalog with it."""
+    for (b, benchmark), sign in product(enumerate(catalog.benchmarks), (1.0, -1.0)):
+        before = benchmark.importance
+        after = before * (1.0 + sign * steps.importance)
+        changed = _with_benchmark(catalog, b, replace(benchmark, importance=after))
+        yield Cell.IMPORTANCE, benchmark.id, "", before, after, changed
+        for k, (dimension, before) in enumerate(
+            zip(catalog.dimensions, benchmark.weights, strict=True)
+        ):
+            after = float(np.clip(before + sign * steps.weight, 0.0, 1.0))
+            weights = (*benchmark.weights[:k], after, *benchmark.weights[k + 1 :])
+            changed = _with_benchmark(catalog, b, replace(benchmark, weights=weights))
+            yield Cell.WEIGHT, benchmark.id, dimension, before, after, changed
+        for m, model in enumerate(catalog.models):
+            if benchmark.id in model.scores:
+                before = model.scores[benchmark.id]
+                after = float(np.clip(before + sign * steps.score, 0.0, 1.0))
+                other = replace(model, scores={**model.scores, benchmark.id: after})
+                models = (*catalog.models[:m], other, *catalog.models[m + 1 :])
+                changed = replace(catalog, models=models)
+                yield Cell.SCORE, benchmark.id, model.id, before, after, changed
 
 
 def _with_benchmark(catalog: Catalog, b: int, benchmark: Benchmark) -> Catalog:

@@ -24,8 +24,9 @@ from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.evalsets.score_files import messages_of
 from hydra_core.outcome_model.find import catalog_outcome_model
-from hydra_core.outcome_model.model import OutcomeModel, text_digests
-from hydra_core.outcome_model.success_profiles import catalog_success_profiles
+from hydra_core.outcome_model.model import OutcomeModel, PoolHeads, text_digests
+from hydra_core.outcome_model.raw import Predicted
+from hydra_core.outcome_model.success_profiles import SuccessProfiles, catalog_success_profiles
 from hydra_core.replay.band import CurveBand, lift_band
 from hydra_core.replay.frontier import choices, shares
 from hydra_core.replay.metrics import (
@@ -294,12 +295,10 @@ class Sweep:
             return ()
         marks = self.evalset.query_marks
         return tuple(
-            one for one in records if one.queries == self._queries or marks & {*one.sample}
+            one
+            for one in records
+            if one.queries == self.evalset.queries_digest or marks & {*one.sample}
         )
-
-    @cached_property
-    def _queries(self) -> str:
-        return self.evalset.queries_digest
 
     def selection(self, knob: float) -> Selection:
         """Whether this is the catalog's own policy, chosen on none of these queries, or any other.
@@ -322,7 +321,7 @@ class Sweep:
         if not self.own(knob):
             return ""
         if self.chosen_here:
-            same = any(one.queries == self._queries for one in self.chosen_here)
+            same = any(one.queries == self.evalset.queries_digest for one in self.chosen_here)
             some = "" if same else "some of "
             return f"The catalog's policy was chosen on {some}these queries."
         others = [one.evalset for one in self.catalog.policy.chosen_on]
@@ -349,8 +348,7 @@ def sweep_catalog(
     Args:
         scores: (n, K) requirements from the catalog's own predictor bundle.
         weights: (K,) stored weights, > 0; default the catalog's.
-        today: Decides about retiring models.
-        prices: Costs at the catalog's prices of today, or as they were recorded.
+        today, prices: As in `align_catalog`.
 
     Raises:
         MismatchError: No common models, or no query with outcomes of all of them.
@@ -385,17 +383,39 @@ def sweep_own_value(
     scores = catalog_scores(evalset, catalog)
     data = align_catalog(evalset, catalog, scores, today=today, prices=prices)
     profiles = catalog_success_profiles(catalog, data.pool)
-    notes = data.notes
-    if profiles.placed:
-        listed = ", ".join(profiles.placed)
-        notes = (*notes, f"No success profile of {listed}: predicted from the profile's place.")
-    if not profiles.priced:
-        notes = (*notes, "Costs are predicted as they were in the set fitted to, not from prices.")
     sizes = input_sizes(evalset) if profiles.long else None
     mine = None if sizes is None else sizes[data.rows]
-    found = profiles.predict(data.requirements, sizes=mine)
-    whole = replace(data, predicted=weighed(data, catalog, found), notes=notes)
-    return Sweep(evalset, catalog, whole, catalog.policy.weights, Rule.VALUE)
+    predicted = profiles.predict(data.requirements, sizes=mine)
+    return _valued(evalset, catalog, data, predicted, profiles)
+
+
+def _valued(
+    evalset: EvalSet,
+    catalog: Catalog,
+    data: ReplayData,
+    predicted: Predicted,
+    by: SuccessProfiles | PoolHeads,
+    model: OutcomeModel | None = None,
+    cross_fitted: bool = False,
+) -> Sweep:
+    """The sweep by predictions of the rows of `data`, with notes on what they stand on."""
+    notes, fitted = list(data.notes), "fitted to" if model is None else "learned on"
+    if model is not None and learned_rows(evalset, model).max() >= 0:
+        notes.append(
+            "The outcome model was learned on queries of this set: each is predicted by heads that "
+            "had not seen it (cross-fitted)."
+        )
+    if by.placed:
+        listed = ", ".join(by.placed)
+        lacking = f"No success profile of {listed}"
+        if model is not None:
+            lacking = f"No outcomes of {listed} were learned"
+        notes.append(f"{lacking}: predicted from the profile's place.")
+    if not by.priced:
+        notes.append(f"Costs are predicted as they were in the set {fitted}, not from prices.")
+    whole = replace(data, predicted=weighed(data, catalog, predicted), notes=tuple(notes))
+    weights = catalog.policy.weights
+    return Sweep(evalset, catalog, whole, weights, Rule.VALUE, model, cross_fitted)
 
 
 def sweep_by_value(
@@ -411,8 +431,7 @@ def sweep_by_value(
 
     Args:
         cross_fitted: Use cross-fitted predictions for queries that were learned on.
-        today: Decides about retiring models.
-        prices: Costs at the catalog's prices of today, or as they were recorded.
+        today, prices: As in `align_catalog`.
 
     Raises:
         MismatchError: They do not fit together, or queries were learned on and `cross_fitted` is
@@ -423,21 +442,8 @@ def sweep_by_value(
     data = align_catalog(evalset, catalog, scores, today=today, prices=prices)
     heads = pool_heads(model, catalog, data.pool)
     predicted = predict_evalset(evalset, model, heads, cross_fitted=cross_fitted)
-    notes = list(data.notes)
-    if learned_rows(evalset, model).max() >= 0:
-        notes.append(
-            "The outcome model was learned on queries of this set: each is predicted by heads that "
-            "had not seen it (cross-fitted)."
-        )
-    if heads.placed:
-        listed = ", ".join(heads.placed)
-        notes.append(f"No outcomes of {listed} were learned: predicted from the profile's place.")
-    if not heads.priced:
-        notes.append("Costs are predicted as they were in the set learned on, not from prices.")
-    mine = weighed(data, catalog, predicted.take(data.rows))
-    whole = replace(data, predicted=mine, notes=tuple(notes))
-    weights = catalog.policy.weights
-    return Sweep(evalset, catalog, whole, weights, Rule.VALUE, model, cross_fitted)
+    mine = predicted.take(data.rows)
+    return _valued(evalset, catalog, data, mine, heads, model, cross_fitted)
 
 
 def turning_points(curve: StepCurve, steps: int) -> tuple[float, ...]:

@@ -64,7 +64,7 @@ def test_a_removed_model_gets_no_traffic_and_the_rest_is_compared(world):
     (found,) = report(world, Event(EventKind.REMOVE, "m1"))
     assert found.before.shares["m1"] > 0
     assert set(found.after.shares) == {"m0", "m2"}
-    assert found.moved >= found.before.shares["m1"]
+    assert found.comparison.moved >= found.before.shares["m1"]
     assert found.comparison.n == 400
     assert found.comparison.quality.value == pytest.approx(
         found.after.quality.value - found.before.quality.value
@@ -86,7 +86,7 @@ def test_a_model_that_becomes_the_cheapest_takes_traffic_and_the_estimate_is_sai
 
 def test_both_pools_are_held_against_one_oracle(world):
     (found,) = report(world, Event(EventKind.REMOVE, "m2"))
-    gained = found.qr_after.value - found.qr_before.value
+    gained = found.comparison.retained[1].value - found.comparison.retained[0].value
     best = world[2].quality.max(axis=1).mean()  # of all models, before and after
     assert gained == pytest.approx(found.comparison.quality.value / best)
     own = found.after.qr.value - found.before.qr.value

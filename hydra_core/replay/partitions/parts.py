@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -43,12 +43,8 @@ class Task:
     number: int
 
 
-class Job(Protocol):
-    """What is done with a part; can be sent to another process."""
-
-    def __call__(self, task: Task) -> None:
-        """Make the result of one part."""
-        ...
+#: What is done with a part; can be sent to another process.
+Job = Callable[[Task], None]
 
 
 def parts_of(folder: Path) -> list[Path]:
