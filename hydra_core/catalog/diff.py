@@ -128,7 +128,6 @@ def _policy(catalog: Catalog) -> dict[str, _Leaf]:
 
 
 def _success_profiles(old: Catalog, new: Catalog) -> Iterator[Change]:
-    """Where they come from, the shared curves, and every number of every model."""
     before, after = (_success_facts(one) for one in (old, new))
     yield from _values("success profiles", ("success_profiles",), before, after)
     models = [

@@ -201,7 +201,6 @@ def read_models(
 
 
 def _bases(listed: Node | None) -> dict[str, MapNode]:
-    """The models that others may be variants of, by id."""
     bases = {}
     for node in listed.items if isinstance(listed, ListNode) else ():
         name = node.get("id") if isinstance(node, MapNode) else None
@@ -256,7 +255,6 @@ def _some_routable(root: Section) -> None:
 def _model(
     section: Section, name: str, dimensions: tuple[str, ...], benchmarks: tuple[Benchmark, ...]
 ) -> ModelSpec | None:
-    """The model, or None where a problem was recorded."""
     section.known(_KEYS)
     if skeleton(name) == _ROUTED:
         section.wrong("id", f"{name!r} asks the router for a route", "name the model otherwise")

@@ -100,7 +100,6 @@ def _caps(section: Section, dimensions: tuple[str, ...]) -> Mapping[str, float]:
 
 
 def _stall(policy: Section) -> Stall | None:
-    """What an agent's stall raises."""
     keys = ("after", "requirement_step", "value_factor")
     section = policy.section("stall", "give after, such as {after: 3}", required=False, keys=keys)
     if section is None:
@@ -187,7 +186,6 @@ def _chosen_on(policy: Section) -> tuple[Chosen, ...]:
 
 
 def _promise(policy: Section) -> Promised | None:
-    """What was promised about quality."""
     remedy = "as `hydra-router promise --out` or Tune writes it"
     section = policy.section("promise", remedy, required=False, keys=Promised.__slots__)
     if section is None:

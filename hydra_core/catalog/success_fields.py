@@ -101,7 +101,6 @@ def _models(
 
 
 def _model(own: Section, intercept: float, adds: PerDimension) -> ModelSuccess:
-    """With its cost: tokens times prices, or USD."""
     read, written = (
         own.number(key, _TOKENS, "mean tokens a query, such as 310", required=False)
         for key in _TOKEN_KEYS
@@ -123,7 +122,6 @@ _TOKEN_KEYS: Final = ("input_tokens", "output_tokens")
 
 
 def _numbers(section: Section, key: str, allowed: Bounds) -> tuple[float, ...]:
-    """A list of numbers; empty where it is missing or wrong."""
     nodes = section.items(key, "a list of numbers, one a knot", limit=_MOST_KNOTS)
     node = section.node.get(key)
     if isinstance(node, ListNode) and not nodes:

@@ -130,8 +130,6 @@ def replay_conversations(sweep: Sweep, tau: float, baseline: str) -> Conversatio
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Played:
-    """What some routes cost, turn by turn, and in all."""
-
     cost_usd: FloatArray
     cached: float
     read: float
@@ -213,7 +211,6 @@ class _Known:
     def predict(
         self, texts: list[str], turns: list[int] | None = None, contexts: list[str] | None = None
     ) -> Prediction:
-        """As `Predictor.predict`."""
         del turns, contexts
         rows = [int(text) for text in texts]
         count = len(rows)

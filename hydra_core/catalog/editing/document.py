@@ -111,7 +111,6 @@ def _line_start(text: str, at: int) -> int:
 
 
 def _line_end(text: str, at: int) -> int:
-    """Where the next line begins."""
     found = text.find("\n", at)
     return len(text) if found < 0 else found + 1
 

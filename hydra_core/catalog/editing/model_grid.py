@@ -232,7 +232,6 @@ def _move_cost(document: CatalogDocument, model: Data, renamed: str | None) -> N
 
 
 def _plain(value: Value) -> Data:
-    """A cell as the document gives it back."""
     if isinstance(value, Decimal):
         return float(value)
     if isinstance(value, date):

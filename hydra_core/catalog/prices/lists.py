@@ -56,20 +56,16 @@ _MOST: Final = 8
 
 @dataclass(slots=True)
 class _Sink:
-    """Collects quotes and counts what is dropped."""
-
     quotes: list[PriceQuote] = field(default_factory=list)
     dropped: dict[str, list[str]] = field(default_factory=dict)
 
     def take(self, name: str, read: Callable[[], PriceQuote]) -> None:
-        """Add what `read` gives, or count why it gives nothing."""
         try:
             self.quotes.append(read())
         except SkipEntry as reason:
             self.dropped.setdefault(str(reason), []).append(name)
 
     def result(self, source: PriceSource) -> PriceList:
-        """The list as read."""
         dropped = tuple(
             Dropped(reason, len(names), tuple(names[:_EXAMPLES]))
             for reason, names in self.dropped.items()

@@ -123,8 +123,6 @@ _ANSWERS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """Cells by the heading of their column."""
-
     line: int
     cells: dict[str, str]
 

@@ -85,7 +85,6 @@ def write_outputs(
 
 
 def _replace(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """A JSONL file, whole or not at all."""
     with whole_file(path) as fresh:
         lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         fresh.write_text("".join(lines), encoding="utf-8")

@@ -136,7 +136,6 @@ def _config(found: dict[str, Any]) -> LabelConfig:
 
 
 def _left(config: LabelConfig, messages: Sequence[Message], record: Record) -> int:
-    """Messages that still need a call."""
     plan = LabelPlan(config)
     return sum(
         one.id not in record.aside

@@ -219,7 +219,6 @@ def looks(
 
 
 def _since(units: Units, day: int) -> Units:
-    """The units whose first day has come."""
     come = units.first_day <= day
     values = {name: value[come] for name, value in units.values.items()}
     return Units(units.arm[come], units.stratum[come], units.first_day[come], values)
@@ -320,7 +319,6 @@ def _only(rows: Rows, team: int) -> Rows:
 
 
 def _adjusted(reports: Sequence[FlightReport | None]) -> list[FlightReport | None]:
-    """The reports with p values adjusted over all of them."""
     every = [one for report in reports if report for one in report.results]
     known = [float(np.nan_to_num(one.effect.p_value, nan=1.0)) for one in every]
     left = iter(holm(known))

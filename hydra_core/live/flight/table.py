@@ -76,7 +76,6 @@ def read_rows(file: TableFile, flight: Flight) -> Rows:
 
 
 def _wanted(flight: Flight) -> tuple[list[str], list[str]]:
-    """(columns of text, columns of numbers)."""
     texts = [flight.unit, flight.arm, *(c for c in (flight.day, flight.stratum, flight.team) if c)]
     numbers = [m.numerator for m in flight.metrics]
     numbers += [m.denominator for m in flight.metrics if m.denominator not in ("", ROWS)]

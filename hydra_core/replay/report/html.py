@@ -60,7 +60,6 @@ class _Axes:
         self._quality = (min(qualities) - pad, max(qualities) + pad)
 
     def at(self, cost: float, quality: float) -> tuple[float, float]:
-        """Pixel position of a point."""
         x = (cost - self._cost[0]) / (self._cost[1] - self._cost[0])
         y = (quality - self._quality[0]) / (self._quality[1] - self._quality[0])
         return (
@@ -69,13 +68,11 @@ class _Axes:
         )
 
     def path(self, points: Sequence[tuple[float, float]]) -> str:
-        """The points of a polyline."""
         return " ".join("{:.1f},{:.1f}".format(*self.at(*point)) for point in points)
 
     def mark(
         self, point: tuple[float, float], colour: str, name: str, *, below: bool = False
     ) -> str:
-        """A dot with its name, on the side where there is room."""
         x, y = self.at(*point)
         left = x > 0.75 * _WIDTH
         anchor, dx = ("end", -8) if left else ("start", 8)
@@ -87,7 +84,6 @@ class _Axes:
         )
 
     def frame(self) -> str:
-        """Axis lines, five ticks each, and their names."""
         x0, y0 = self.at(self._cost[0], self._quality[0])
         x1, y1 = self.at(self._cost[1], self._quality[1])
         parts = [f'<path d="M{x0},{y1} V{y0} H{x1}" fill="none" stroke="#5a6675"/>']
@@ -228,7 +224,6 @@ def _table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> 
 
 
 def _dollars(found: Mapping[str, Any], key: str) -> str:
-    """A cost with its interval; a dash where there is none."""
     if found[key] is None or not math.isfinite(found[key]):
         return "–"
     low, high = found["ci"][key]

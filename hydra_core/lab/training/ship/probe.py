@@ -47,7 +47,6 @@ class ParallelReport:
 
 
 def _tasks(messages: Sequence[Message]) -> list[list[int]]:
-    """Positions of the wordings of every task."""
     rows: dict[str, list[int]] = defaultdict(list)
     for i, message in enumerate(messages):
         if message.task:

@@ -57,7 +57,6 @@ def _named(graph: onnx.GraphProto, ending: str) -> str:
 
 
 def _read_by(graph: onnx.GraphProto, tensor: str) -> str:
-    """The value that the first node reading `tensor` reads beside it."""
     return str(next(node.input[0] for node in graph.node if tensor in node.input))
 
 
