@@ -14,7 +14,7 @@ import re
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -188,7 +188,8 @@ class Predictor:
         batches = [unique[start : start + size] for start in range(0, len(unique), size)]
         pool = ThreadPoolExecutor(count, thread_name_prefix="predictor")
         try:
-            futures = {pool.submit(self._score_all, batch, known): batch for batch in batches}
+            score = partial(self._score, known=known)
+            futures = {pool.submit(list, map(score, batch)): batch for batch in batches}
             rows = _collect(futures, len(unique), len(asked), progress)
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
@@ -201,9 +202,6 @@ class Predictor:
             raise TypeError("texts must be a sequence of messages, not one message")
         read = contexts if contexts and self.bundle.conversation else [""] * len(texts)
         return list(zip(texts, turns or [1] * len(texts), read, strict=True))
-
-    def _score_all(self, asked: Sequence[_Asked], known: Runs) -> list[_Row]:
-        return [self._score(one, known) for one in asked]
 
     def _score(self, asked: _Asked, known: Runs | None = None) -> _Row:
         """(K,) requirements, tokens, truncated, characters ignored, (d,) vector, its distance."""

@@ -17,7 +17,6 @@ from hydra_core.replay.languages import Slice, Spread, by_group, by_language, sp
 from hydra_core.replay.metrics import PolicyMetrics, evaluate_choice
 from hydra_core.replay.operating_point import CrossFit, cheapest_with_quality, cross_fit
 from hydra_core.replay.replay import ReplayData
-from hydra_core.replay.significance import detectable_effect
 from hydra_core.replay.step_curve import StepCurve
 from hydra_core.replay.sweep import Sweep
 from hydra_core.replay.verdict import Verdict, verdict
@@ -119,11 +118,6 @@ class Evaluation:
         return spread(self.sweep.data, self.choice, baseline=self.baseline)
 
     @property
-    def detectable(self) -> float:
-        """Smallest quality difference that this set would show with 80 % power."""
-        return detectable_effect(self.verdict.interval.standard_error, 1)
-
-    @property
     def simultaneous(self) -> Interval:
         """The interval of the verdict's difference that holds along the whole curve."""
         return self.verdict.over_the_curve(self.sweep.band().critical)
@@ -139,7 +133,7 @@ class Evaluation:
 
         An outcome model's predictions are cross-fitted.
         """
-        if self.sweep.rule is Rule.VALUE and self.sweep.cross_fits:
+        if self.sweep.outcome_model is not None:
             return ""
         chosen = any(not one.knob_alone for one in self.sweep.chosen_here)
         if not ((self.weights_edited or chosen) and self.verdict.selection is Selection.LOOKED):

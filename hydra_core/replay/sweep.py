@@ -101,11 +101,6 @@ class Sweep:
         return block.sha256 if self.rule is Rule.VALUE and block is not None else ""
 
     @property
-    def cross_fits(self) -> bool:
-        """Whether an outcome model decides: no query is routed by heads that have seen it."""
-        return self.outcome_model is not None
-
-    @property
     def own_knob(self) -> float:
         """The catalog's own setting; where it names no V, the one that spends half the range."""
         policy = self.catalog.policy

@@ -105,12 +105,9 @@ class Client:
                     return reply
                 refused(reason)
                 if attempt + 1 < _TRIES:
-                    await self._sleep(wait or self._pause(attempt))
+                    pause = min(_FIRST_WAIT_S * 2.0**attempt, _LONGEST_WAIT_S)
+                    await self._sleep(wait or pause * self._rng.uniform(0.5, 1.0))
         raise GivenUpError(f"{self.server.role}: {reason} {_TRIES} times in a row")
-
-    def _pause(self, attempt: int) -> float:
-        longest = min(_FIRST_WAIT_S * 2.0**attempt, _LONGEST_WAIT_S)
-        return longest * self._rng.uniform(0.5, 1.0)
 
     async def _once(self, body: Mapping[str, Any], key: str) -> tuple[Reply | None, str, float]:
         """(reply, why it was turned down, seconds the server asks to wait)."""

@@ -55,6 +55,7 @@ from hydra_core.replay.conversations import replay_conversations, why_per_query
 from hydra_core.replay.evaluation import STATED, Evaluation
 from hydra_core.replay.metrics import PolicyMetrics
 from hydra_core.replay.operating_point import CrossFit
+from hydra_core.replay.significance import detectable_effect
 from hydra_core.replay.sweep import Sweep
 
 SCHEMA = "hydra.evaluation/v1"
@@ -193,7 +194,7 @@ def _verdict(found: Evaluation) -> dict[str, Any]:
         "constant": str(said.constant),
         "constant_quality": said.constant.quality,
         "constant_mean_cost_usd": said.constant.mean_cost_usd,
-        "detectable_difference": found.detectable,
+        "detectable_difference": detectable_effect(said.interval.standard_error, 1),
     }
 
 
