@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from hydra_core.base.errors import CatalogError, Problem
-from hydra_core.base.reading.fields import SHARE, Problems, Section
-from hydra_core.base.reading.nodes import ListNode, MapNode, ScalarNode, shown
-from hydra_core.base.reading.yaml_reader import MAX_BYTES, read_yaml
+from hydra_core.base.reading.fields import SHARE, Section, read_mapping
+from hydra_core.base.reading.nodes import ListNode, ScalarNode, shown
+from hydra_core.base.reading.yaml_reader import MAX_BYTES
 from hydra_core.base.types import Band, Catalog, ModelSpec, Policy
 from hydra_core.catalog.identifiers import id_problem, skeleton
 from hydra_core.catalog.model_fields import read_benchmarks, read_models, read_realised_costs
@@ -87,15 +87,8 @@ def parse_catalog(text: str, source: str = "catalog") -> Catalog:
         CatalogError: It is not a valid catalog; every problem is listed with place and remedy.
     """
     text = text.removeprefix("\ufeff")
-    root, yaml_problems = read_yaml(text)
-    problems = Problems(list(yaml_problems))
-    if isinstance(root, MapNode):
-        catalog = catalog_of(Section(root, "", problems), text, source)
-    else:
-        catalog = None
-        if root is not None:
-            message = f"must be a mapping, got {shown(root)}"
-            problems.add("", root.line, message, f"begin with 'schema: {SCHEMA}'")
+    root, problems = read_mapping(text, f"begin with 'schema: {SCHEMA}'")
+    catalog = None if root is None else catalog_of(root, text, source)
     if catalog is None or problems.found:
         raise CatalogError(source, problems.listed())
     return catalog

@@ -7,7 +7,7 @@ Dearer or slower may be meant: that stops a canary from `limit` times on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -108,8 +108,7 @@ def canary_report(traffic: Traffic, digest: str, limit: float = LIMIT) -> Canary
     quality = _compared(some, np.isfinite(rated), rated)
     latency_ms = _compared_size(some, some.rows["latency_ms"], ended)
     cost_usd = _compared_size(some, some.rows["cost_usd"].fillna(some.rows["about_usd"]), ended)
-    sizes = (("takes {} ms", latency_ms), ("costs ${}", cost_usd))
-    worse = _worse_share(failed, rejected) or _worse_quality(quality) or _worse_size(sizes, limit)
+    worse = _worse(failed, rejected, quality, latency_ms, cost_usd, limit)
     return CanaryReport(failed, quality, worse, rejected, latency_ms, cost_usd)
 
 
@@ -145,27 +144,25 @@ def _effect(mean: FloatArray, side: IntArray, *, bounded: bool) -> Effect:
     return compare(arms[0], arms[1], level=1 - (1 - LEVEL) / _METRICS)
 
 
-def _worse_share(failed: Compared, rejected: Compared) -> str:
-    words = (("of its requests fail", failed), ("of its requests are rejected", rejected))
-    for what, found in words:
+def _worse(
+    failed: Compared,
+    rejected: Compared,
+    quality: Compared,
+    latency_ms: Compared,
+    cost_usd: Compared,
+    limit: float,
+) -> str:
+    """The first way in which the canary is worse beyond chance; '' for none."""
+    for what, found in (("fail", failed), ("are rejected", rejected)):
         if found.effect is not None and float(found.effect.lo) > 0:
             main, canary = (100 * mean for mean in found.means)
-            return f"{canary:.1f} % {what}, {main:.1f} % on the main revision"
-    return ""
-
-
-def _worse_quality(quality: Compared) -> str:
-    if quality.effect is None or float(quality.effect.hi) >= 0:
-        return ""
-    main, canary = quality.means
-    return f"mean feedback is {canary:.3f}, {main:.3f} on the main revision"
-
-
-def _worse_size(sizes: Sequence[tuple[str, Compared]], limit: float) -> str:
-    if not limit:
-        return ""
-    for words, found in sizes:
-        if found.effect is not None and float(found.effect.relative_lo) > limit - 1.0:
+            return f"{canary:.1f} % of its requests {what}, {main:.1f} % on the main revision"
+    if quality.effect is not None and float(quality.effect.hi) < 0:
+        main, canary = quality.means
+        return f"mean feedback is {canary:.3f}, {main:.3f} on the main revision"
+    for words, found in (("takes {} ms", latency_ms), ("costs ${}", cost_usd)):
+        effect = found.effect if limit else None
+        if effect is not None and float(effect.relative_lo) > limit - 1.0:
             main, canary = found.means
             said = words.format(f"{canary:.3g}")
             return f"a request {said}, {main:.3g} on the main revision"

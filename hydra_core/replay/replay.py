@@ -30,7 +30,7 @@ from hydra_core.evalsets.score_files import load_scores
 from hydra_core.outcome_model.raw import Predicted
 from hydra_core.replay.frontier import CLOSED, frontier
 from hydra_core.replay.pricing import CostSource, Prices, estimated_costs, priced_costs
-from hydra_core.replay.step_curve import StepCurve
+from hydra_core.replay.step_curve import StepCurve, read_only
 from hydra_core.routing.gates import gate_of
 from hydra_core.routing.matcher import (
     choose,
@@ -128,17 +128,13 @@ class ReplayData:
         without outcomes take no part.
         """
         best = self.measured & (self.quality >= self.quality.max(axis=1, keepdims=True))
-        choice: IntArray = np.where(best, self.pool.cost[None, :], np.inf).argmin(axis=1)
-        choice.flags.writeable = False
-        return choice
+        return read_only(np.where(best, self.pool.cost[None, :], np.inf).argmin(axis=1))
 
     @cached_property
     def cheapest_resolving(self) -> FloatArray:
         """(n,) the lowest static cost of the models that resolve each query, infinite if none."""
         resolved = self.quality >= RESOLVED_AT
-        cost: FloatArray = np.where(resolved, self.pool.cost, np.inf).min(axis=1)
-        cost.flags.writeable = False
-        return cost
+        return read_only(np.where(resolved, self.pool.cost, np.inf).min(axis=1))
 
     @cached_property
     def alone(self) -> tuple[FloatArray, FloatArray, IntArray]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from hydra_core.base.types import FloatArray, IntArray, Rule
+
+_Array = TypeVar("_Array", FloatArray, IntArray)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +125,12 @@ def accumulate(
     np.take(step, order, axis=0, out=total[1:])
     keep = np.append(knob[1:] != knob[:-1], True)
     quality, cost_usd, misroute = (
-        _frozen(np.cumsum(total[:, i])[keep] / n) for i in range(start.size)
+        read_only(np.cumsum(total[:, i])[keep] / n) for i in range(start.size)
     )
-    return StepCurve(_frozen(knob[keep]), quality, cost_usd, misroute, rule)
+    return StepCurve(read_only(knob[keep]), quality, cost_usd, misroute, rule)
 
 
-def _frozen(values: FloatArray) -> FloatArray:
+def read_only(values: _Array) -> _Array:
+    """The array, which nobody may write to from now on: many readers share it."""
     values.setflags(write=False)
     return values

@@ -45,10 +45,9 @@ from hydra_core.replay.predictions import (
 )
 from hydra_core.replay.pricing import Prices
 from hydra_core.replay.replay import ReplayData, align_catalog, catalog_scores, curve_of, replay
-from hydra_core.replay.step_curve import StepCurve
+from hydra_core.replay.step_curve import StepCurve, read_only
 from hydra_core.routing.matcher import choose, tau_of_value
 
-_Array = TypeVar("_Array", FloatArray, IntArray)
 _Quality = TypeVar("_Quality", float, FloatArray)
 #: Settings at which traffic over the knob is drawn.
 SHARE_STEPS = 160
@@ -140,7 +139,7 @@ class Sweep:
     def terms(self) -> tuple[FloatArray, FloatArray]:
         """(n, m) shortfalls or returns on upgrading, and what orders the models, pool order."""
         shortfalls, cost = self.data.terms(self.rule)
-        return _read_only(shortfalls), cost
+        return read_only(shortfalls), cost
 
     def _taus(self, knobs: FloatArray) -> FloatArray:
         return knobs if self.rule is Rule.SHORTFALL else tau_of_value(knobs)
@@ -153,12 +152,12 @@ class Sweep:
     @cached_property
     def compensated(self) -> FloatArray:
         """(K,) compensated weights w~ (Eq. 4)."""
-        return _read_only(compensated_weights(np.asarray(self.weights), self.catalog.bands))
+        return read_only(compensated_weights(np.asarray(self.weights), self.catalog.bands))
 
     @cached_property
     def order(self) -> IntArray:
         """(m,) pool columns from cheapest to dearest by the pool's cost."""
-        return _read_only(np.argsort(self.data.pool.cost, kind="stable"))
+        return read_only(np.argsort(self.data.pool.cost, kind="stable"))
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -202,7 +201,7 @@ class Sweep:
     @cached_property
     def step_traffic(self) -> FloatArray:
         """(t, m) traffic at each of `steps`, with columns in `order`."""
-        return _read_only(self.traffic(np.asarray(self.steps)))
+        return read_only(self.traffic(np.asarray(self.steps)))
 
     def traffic(self, knobs: FloatArray) -> FloatArray:
         """(t, m) share of the queries that each model gets, with columns in `order`."""
@@ -232,7 +231,7 @@ class Sweep:
             traffic = self.traffic(grid)
             moving = np.flatnonzero(np.abs(traffic - traffic[-1]).max(axis=1) > _SETTLED)
             end = float(grid[min(moving[-1] + 2, SHARE_STEPS - 1)]) if moving.size else end
-        return _read_only(grid), _read_only(traffic)
+        return read_only(grid), read_only(traffic)
 
     def choices(self, knobs: FloatArray) -> ChoiceArray:
         """(n, p) pool index of the model each query goes to at each of p settings."""
@@ -445,8 +444,3 @@ def turning_points(curve: StepCurve, steps: int) -> tuple[float, ...]:
     """Tidy settings that lie evenly along the curve, so that each step moves the plot alike."""
     rows = curve.simplified(steps)
     return tuple(sorted({curve.tidy(curve.point(int(row)).knob) for row in rows}))
-
-
-def _read_only(values: _Array) -> _Array:
-    values.setflags(write=False)
-    return values

@@ -17,9 +17,8 @@ from typing import Final
 
 from hydra_core.base.errors import CatalogError, Problem
 from hydra_core.base.list_price import ListPrice
-from hydra_core.base.reading.fields import POSITIVE, Problems, Section
+from hydra_core.base.reading.fields import POSITIVE, Section, read_mapping
 from hydra_core.base.reading.nodes import MapNode, ScalarNode, shown
-from hydra_core.base.reading.yaml_reader import read_yaml
 from hydra_core.catalog.identifiers import id_problem, plain_name
 from hydra_core.catalog.prices.lists import read_prices
 from hydra_core.catalog.prices.quotes import PriceQuote
@@ -66,13 +65,8 @@ def parse_price_file(text: str, source: str = "prices") -> dict[str, GivenPrice]
     Raises:
         CatalogError: Every problem, with its line and the way out.
     """
-    root, found = read_yaml(text)
-    problems = Problems(list(found))
-    prices: dict[str, GivenPrice] = {}
-    if isinstance(root, MapNode):
-        prices = _prices(Section(root, "", problems))
-    elif root is not None:
-        problems.add("", root.line, f"must be a mapping, got {shown(root)}", _FORM)
+    root, problems = read_mapping(text, _FORM)
+    prices = {} if root is None else _prices(root)
     if problems.found:
         raise CatalogError(source, problems.listed())
     return prices

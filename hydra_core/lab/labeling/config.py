@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from hydra_core.base.digests import text_sha256
-from hydra_core.base.errors import LabelError, Problem
-from hydra_core.base.reading.fields import POSITIVE, SHARE, Bounds, Problems, Section
-from hydra_core.base.reading.nodes import MapNode, ScalarNode
-from hydra_core.base.reading.yaml_reader import read_yaml
+from hydra_core.base.errors import LabelError
+from hydra_core.base.reading.fields import POSITIVE, SHARE, Bounds, Section, read_mapping
+from hydra_core.base.reading.nodes import ScalarNode
 
 SCHEMA: Final = "hydra.label/v1"
 #: A commented configuration to start from.
@@ -129,12 +128,9 @@ def read_settings(path: Path, schema: str, read: Callable[[Section, Path], _Read
         LabelError: Every problem found, with its line.
         OSError: The file or one it names cannot be read.
     """
-    root, faults = read_yaml(path.read_text(encoding="utf-8-sig"))
-    if faults or not isinstance(root, MapNode):
-        shown = faults or (Problem("", "must be a mapping", f"begin with schema: {schema}"),)
-        raise LabelError(str(path), shown)
-    problems = Problems()
-    found = read(Section(root, "", problems), path.parent)
+    form = f"begin with schema: {schema}"
+    root, problems = read_mapping(path.read_text(encoding="utf-8"), form)
+    found = None if root is None else read(root, path.parent)
     if problems.found or found is None:
         raise LabelError(str(path), problems.listed())
     return found

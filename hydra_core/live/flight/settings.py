@@ -7,10 +7,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from hydra_core.base.errors import FlightError, Problem
-from hydra_core.base.reading.fields import Bounds, Problems, Section
+from hydra_core.base.errors import FlightError
+from hydra_core.base.reading.fields import Bounds, Section, read_mapping
 from hydra_core.base.reading.nodes import MapNode, ScalarNode
-from hydra_core.base.reading.yaml_reader import read_yaml
 
 SCHEMA: Final = "hydra.flight/v1"
 #: Denominator that counts a unit's rows (its requests).
@@ -100,13 +99,9 @@ def parse_flight(text: str, source: str = "flight.yaml") -> Flight:
     Raises:
         FlightError: Every problem found, with its line.
     """
-    root, faults = read_yaml(text)
-    if faults or not isinstance(root, MapNode):
-        shown = faults or (Problem("", "must be a mapping", f"begin with schema: {SCHEMA}"),)
-        raise FlightError(source, shown)
-    problems = Problems()
-    flight = _flight(Section(root, "", problems))
-    if problems.found:
+    root, problems = read_mapping(text, f"begin with schema: {SCHEMA}")
+    flight = None if root is None else _flight(root)
+    if flight is None or problems.found:
         raise FlightError(source, problems.listed())
     return flight
 
