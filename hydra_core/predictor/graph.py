@@ -20,6 +20,10 @@ from hydra_core.predictor.bundle import Bundle
 _DOMAINS: Final = frozenset({b"", b"ai.onnx", b"com.microsoft"})
 _CONTROL_FLOW: Final = frozenset({b"Loop", b"If", b"Scan", b"SequenceMap"})
 _MOST_NODES: Final = 50_000
+#: Optional outputs: claim logits of the tokens, and what success heads are learned on.
+_CLAIMS, _VECTORS = "claims", "vectors"
+_OUTPUTS: Final = frozenset({_CLAIMS, _VECTORS})
+_INPUTS: Final = frozenset({"input_ids", "attention_mask", "token_type_ids", "position_ids"})
 
 _Field = tuple[int, int | memoryview]
 
@@ -28,20 +32,15 @@ class _MalformedError(Exception):
     """Not a protobuf, or not one of ONNX."""
 
 
-def graph_problem(data: bytes, outputs: frozenset[str], inputs: frozenset[str]) -> str:
-    """What is wrong with an ONNX file, '' when it may be opened.
-
-    Args:
-        outputs: Names that may follow the first output.
-        inputs: Names that may be asked for.
-    """
+def graph_problem(data: bytes) -> str:
+    """What is wrong with an ONNX file, '' when it may be opened."""
     try:
-        return _model_problem(memoryview(data), outputs, inputs)
+        return _model_problem(memoryview(data))
     except _MalformedError as error:
         return f"is not an ONNX file: {error}"
 
 
-def _model_problem(data: memoryview, outputs: frozenset[str], inputs: frozenset[str]) -> str:
+def _model_problem(data: memoryview) -> str:
     graphs = []
     for number, value in _fields(data):
         if number == 7:
@@ -52,10 +51,10 @@ def _model_problem(data: memoryview, outputs: frozenset[str], inputs: frozenset[
             return "holds training steps" if number == 20 else "holds functions of its own"
     if len(graphs) != 1:
         return f"holds {len(graphs)} graphs, 1 was expected"
-    return _graph_problem(graphs[0], outputs, inputs)
+    return _graph_problem(graphs[0])
 
 
-def _graph_problem(graph: memoryview, outputs: frozenset[str], inputs: frozenset[str]) -> str:
+def _graph_problem(graph: memoryview) -> str:
     named: dict[int, list[str]] = {11: [], 12: []}
     stored, nodes = set(), 0
     for number, value in _fields(graph):
@@ -73,10 +72,10 @@ def _graph_problem(graph: memoryview, outputs: frozenset[str], inputs: frozenset
         if problem or nodes > _MOST_NODES:
             return problem or f"holds more than {_MOST_NODES:,} operations"
     asked = set(named[11]) - stored
-    if "input_ids" not in asked or asked - inputs:
-        return f"takes the inputs {sorted(asked)}, only {sorted(inputs)} can be given"
-    if not named[12] or set(named[12][1:]) - outputs:
-        return f"gives {named[12][:5]}; after the scores only {sorted(outputs)} are known"
+    if "input_ids" not in asked or asked - _INPUTS:
+        return f"takes the inputs {sorted(asked)}, only {sorted(_INPUTS)} can be given"
+    if not named[12] or set(named[12][1:]) - _OUTPUTS:
+        return f"gives {named[12][:5]}; after the scores only {sorted(_OUTPUTS)} are known"
     return ""
 
 
@@ -180,10 +179,6 @@ if TYPE_CHECKING:
     import onnxruntime
 
 
-#: Optional outputs: what `claims.py` reads, and what success heads are learned on.
-_CLAIMS, _VECTORS = "claims", "vectors"
-
-_INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids", "position_ids"})
 _IntTensor = npt.NDArray[np.int64]
 
 
@@ -239,9 +234,8 @@ class Graph:
 
     def _row(self, values: Float32Array, width: int, what: str) -> Float32Array:
         if values.shape != (1, width) or not np.isfinite(values).all():
-            message = (
-                f"gave shape {values.shape}, finite {what} of shape (1, {width}) were expected"
-            )
+            expected = f"finite {what} of shape (1, {width}) were expected"
+            message = f"gave shape {values.shape}, {expected}"
             raise foreign(self._bundle, self._bundle.model, message)
         row: Float32Array = values[0]
         return row
@@ -278,14 +272,16 @@ def _open_session(bundle: Bundle, threads: int) -> onnxruntime.InferenceSession:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     options.enable_mem_pattern = False  # one pattern per length would be kept forever
     options.log_severity_level = 4  # what is wrong is raised, not logged
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if adds_in_16_bits():  # with this every x86-64 CPU adds as exactly, in half as much time again
         options.add_session_config_entry("session.x64quantprecision", "1")
-    graph = _read_graph(bundle)
+    graph = (bundle.path / bundle.model).read_bytes()
+    problem = graph_problem(graph)
+    if problem:
+        raise foreign(bundle, bundle.model, problem)
     try:
         return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
     except _ort_errors() as error:
@@ -317,15 +313,6 @@ def adds_in_16_bits() -> bool:
     session = onnxruntime.InferenceSession(_PROBE, options, providers=["CPUExecutionProvider"])
     most = np.full((3, 64), 255, dtype=np.uint8)
     return bool((session.run(None, {"a": most})[0] != 64 * 255 * 127).any())
-
-
-def _read_graph(bundle: Bundle) -> bytes:
-    """The model file, once it is known to hold nothing that a bundle may not."""
-    graph = (bundle.path / bundle.model).read_bytes()
-    problem = graph_problem(graph, frozenset({_CLAIMS, _VECTORS}), _INPUTS)
-    if problem:
-        raise foreign(bundle, bundle.model, problem)
-    return graph
 
 
 @lru_cache(maxsize=1)

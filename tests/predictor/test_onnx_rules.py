@@ -13,16 +13,14 @@ from onnx import TensorProto, helper, numpy_helper
 
 from hydra_core.base.errors import BundleError
 from hydra_core.predictor.bundle import SHIPPED
-from hydra_core.predictor.graph import _INPUTS, graph_problem
+from hydra_core.predictor.graph import graph_problem
 from hydra_core.predictor.opening import open_apart
 from tests.predictor.tiny_bundle import graph, make_bundle
-
-OUTPUTS = frozenset({"claims", "vectors"})
 
 
 def problem(model):
     data = model if isinstance(model, bytes) else model.SerializeToString()
-    return graph_problem(data, OUTPUTS, _INPUTS)
+    return graph_problem(data)
 
 
 def looped():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -44,6 +44,7 @@ _MAX_QUOTES: Final = 100_000
 _PER_TOKEN: Final = Decimal(1_000_000)
 _PER_MTOK: Final = Decimal(1)
 _EXAMPLES: Final = 3
+_MODELS_DEV: Final = ("input", "output", "cache_read")
 _ABOVE: Final = re.compile(
     r"(?P<side>input_cost_per|output_cost_per|cache_read_input)_token(?:_cost)?"
     r"_above_(?P<number>\d{1,7})(?P<unit>[kKmM])_tokens"
@@ -152,30 +153,34 @@ def _litellm(name: str, entry: Mapping[str, Any], as_of: date) -> PriceQuote:
         raise SkipEntry("no id or no prices")
     if entry.get("mode") not in ("chat", "completion", "responses", None):
         raise SkipEntry("not a chat model")
-    entry = base_prices(entry)
+    entry = _base_prices(entry)
+    gone = day(entry.get("deprecation_date"))
+    # where the answer's limit is stated, `max_tokens` is an old name of that
+    window, answer = count(entry.get("max_input_tokens")), count(entry.get("max_output_tokens"))
+    names = ("input_cost_per_token", "output_cost_per_token", "cache_read_input_token_cost")
     return PriceQuote(
         source=PriceSource.LITELLM,
         id=name,
         provider=word(entry.get("litellm_provider")),
-        input_usd_per_mtok=listed_price(entry.get("input_cost_per_token"), _PER_TOKEN),
-        output_usd_per_mtok=listed_price(entry.get("output_cost_per_token"), _PER_TOKEN),
-        cached_input_usd_per_mtok=optional_price(
-            entry.get("cache_read_input_token_cost"), _PER_TOKEN
-        ),
-        context_window=_litellm_window(entry),
+        **_prices((entry.get(key) for key in names), _PER_TOKEN),
+        context_window=window if window or answer else count(entry.get("max_tokens")),
         vision=flag(entry.get("supports_vision")),
         tools=flag(entry.get("supports_function_calling")),
-        deprecated=day(entry.get("deprecation_date")) is not None,
-        retired_on=day(entry.get("deprecation_date")),
+        deprecated=gone is not None,
+        retired_on=gone,
         as_of=as_of,
-        tiers=litellm_tiers(entry),
+        tiers=_litellm_tiers(entry),
     )
 
 
-def _litellm_window(entry: Mapping[str, Any]) -> int | None:
-    """The input limit; `max_tokens` is an old name of the answer's limit where one is stated."""
-    window, answer = count(entry.get("max_input_tokens")), count(entry.get("max_output_tokens"))
-    return window if window or answer else count(entry.get("max_tokens"))
+def _prices(stated: Iterable[Any], factor: Decimal) -> dict[str, Any]:
+    """Prices in, out and of cached input, times `factor`; a SkipEntry where one is needed."""
+    read, written, cached = stated
+    return {
+        "input_usd_per_mtok": listed_price(read, factor),
+        "output_usd_per_mtok": listed_price(written, factor),
+        "cached_input_usd_per_mtok": optional_price(cached, factor),
+    }
 
 
 def _openrouter_entries(data: Mapping[str, Any], as_of: date) -> _Entries:
@@ -196,9 +201,7 @@ def _openrouter(entry: Mapping[str, Any], as_of: date) -> PriceQuote:
         source=PriceSource.OPENROUTER,
         id=name,
         provider=name.split("/", 1)[0] if "/" in name else "",
-        input_usd_per_mtok=listed_price(pricing.get("prompt"), _PER_TOKEN),
-        output_usd_per_mtok=listed_price(pricing.get("completion"), _PER_TOKEN),
-        cached_input_usd_per_mtok=optional_price(pricing.get("input_cache_read"), _PER_TOKEN),
+        **_prices(map(pricing.get, ("prompt", "completion", "input_cache_read")), _PER_TOKEN),
         context_window=count(entry.get("context_length")),
         vision="image" in inputs if isinstance(inputs, list) else None,
         tools="tools" in accepted if isinstance(accepted, list) else None,
@@ -235,16 +238,14 @@ def _models_dev(provider: str, name: str, entry: Any, as_of: date) -> PriceQuote
         source=PriceSource.MODELS_DEV,
         id=name,
         provider=provider,
-        input_usd_per_mtok=listed_price(cost.get("input"), _PER_MTOK),
-        output_usd_per_mtok=listed_price(cost.get("output"), _PER_MTOK),
-        cached_input_usd_per_mtok=optional_price(cost.get("cache_read"), _PER_MTOK),
+        **_prices(map(cost.get, _MODELS_DEV), _PER_MTOK),
         context_window=count(limit.get("context")) if is_map(limit) else None,
         vision="image" in inputs if isinstance(inputs, list) else None,
         tools=flag(entry.get("tool_call")),
         deprecated=entry.get("status") == "deprecated",
         retired_on=None,
         as_of=as_of,
-        tiers=models_dev_tiers(cost),
+        tiers=_models_dev_tiers(cost),
     )
 
 
@@ -281,7 +282,7 @@ def _refused(filename: str, message: str, remedy: str = "") -> CatalogError:
     return CatalogError(filename, [Problem("", message, remedy)])
 
 
-def litellm_tiers(entry: Mapping[str, Any]) -> tuple[PriceTier, ...]:
+def _litellm_tiers(entry: Mapping[str, Any]) -> tuple[PriceTier, ...]:
     """The tiers of a LiteLLM entry: keys `..._above_200k_tokens`, or a list `tiered_pricing`."""
     sides: dict[int, dict[str, Any]] = {}
     for key, value in entry.items():
@@ -304,7 +305,7 @@ def litellm_tiers(entry: Mapping[str, Any]) -> tuple[PriceTier, ...]:
     )
 
 
-def base_prices(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+def _base_prices(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     """A LiteLLM entry with the prices of its lowest tier, where it has tiers alone."""
     ranges = _ranges(entry)
     if not ranges or "input_cost_per_token" in entry:
@@ -332,12 +333,10 @@ def _ranges(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
     return sorted(ranges, key=lambda tier: int(tier["from"]))
 
 
-def models_dev_tiers(cost: Mapping[str, Any]) -> tuple[PriceTier, ...]:
+def _models_dev_tiers(cost: Mapping[str, Any]) -> tuple[PriceTier, ...]:
     """The tier of a models.dev entry, which knows one above 200,000 tokens."""
     dearer = cost.get("context_over_200k")
     if not is_map(dearer):
         return ()
-    prices = (
-        optional_price(dearer.get(side), Decimal(1)) for side in ("input", "output", "cache_read")
-    )
+    prices = (optional_price(dearer.get(side), _PER_MTOK) for side in _MODELS_DEV)
     return (PriceTier(200_000, *prices),)
