@@ -54,8 +54,6 @@ def ablation(
     stored_weights: Sequence[float],
     bands: Sequence[Band],
     tau: float,
-    *,
-    seed: int = 0,
 ) -> tuple[Ablated, ...]:
     """Every subset of the dimensions, largest first, at the cost the full policy has at `tau`.
 
@@ -72,7 +70,7 @@ def ablation(
     if not 1 <= count <= _MOST:
         raise ValueError(f"{count} dimensions have too many subsets; at most {_MOST}")
     limit = float(picked(data.cost_usd, replay(data, tau)).mean())
-    cut = folds(data, 2, np.random.default_rng(seed))
+    cut = folds(data, 2, np.random.default_rng(0))
     subsets = [kept for k in range(count, 0, -1) for kept in combinations(range(count), k)]
     choices = [
         choice_at_cost(_kept(data, kept, stored_weights, bands), cut, limit) for kept in subsets
@@ -169,7 +167,6 @@ def reading_ablation(
     ways: Sequence[Reading],
     *,
     today: date,
-    seed: int = 0,
     progress: Progress = lambda done, total: None,
 ) -> tuple[AblatedReading, ...]:
     """Every way of reading on one eval set, the first being what the others are compared with.
@@ -201,7 +198,7 @@ def reading_ablation(
         scores = found_scores.requirements
         data = sweep_catalog(evalset, moved, scores, today=today).data
         if cut is None:
-            cut = folds(data, 2, np.random.default_rng(seed))
+            cut = folds(data, 2, np.random.default_rng(0))
             limit = float(picked(data.cost_usd, replay(data, catalog.policy.tau)).mean())
         choice = choice_at_cost(data, cut, limit)
         run = policy_run(way.name, data, choice)

@@ -21,6 +21,7 @@ from hydra_core.predictor.bundle import Bundle
 METRICS = ("pearson", "spearman", "mae", "rmse", "bias", "accuracy", "alpha")
 
 _CHUNK_CELLS = 2_000_000
+_SEED = 42
 _NO_SPREAD = 1e-14
 Report = dict[str, object]
 _Values = npt.NDArray[np.floating]
@@ -46,12 +47,10 @@ def report(
     scores: FloatArray,
     labels: FloatArray,
     by: Mapping[str, Sequence[str]],
-    *,
     resamples: int = 1000,
-    seed: int = 42,
 ) -> Report:
     """What `evaluate-predictor --json` prints: `evaluate` with the bundle it belongs to."""
-    found = evaluate(scores, labels, bundle.dimensions, by, resamples=resamples, seed=seed)
+    found = evaluate(scores, labels, bundle.dimensions, by, resamples=resamples)
     facts = {"name": bundle.name, "version": bundle.version, "fingerprint": bundle.fingerprint}
     return {**found, "bundle": facts}
 
@@ -63,7 +62,6 @@ def evaluate(
     by: Mapping[str, Sequence[str]] | None = None,
     *,
     resamples: int = 1000,
-    seed: int = 42,
 ) -> Report:
     """All metrics, over all messages and over each part of them.
 
@@ -88,7 +86,7 @@ def evaluate(
         raise ValueError(f"scores {scores.shape}, labels {labels.shape}, K = {len(dimensions)}")
     if not (np.isfinite(scores).all() and np.isfinite(labels).all()):
         raise ValueError("scores and labels must be finite")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(_SEED)
     result = _block(scores, labels, dimensions, resamples, rng)
     for name, parts in (by or {}).items():
         of = np.asarray(parts, dtype=object)

@@ -15,17 +15,16 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from hydra_core.base.types import Float32Array, FloatArray, IntArray, Progress
 from hydra_core.predictor.bundle import Bundle, load_bundle
-from hydra_core.predictor.graph import Graph, GraphRun, first_line, foreign
+from hydra_core.predictor.graph import Graph, GraphRun
 from hydra_core.predictor.languages import script_of
 from hydra_core.predictor.reference import open_reference
-from hydra_core.predictor.tokens import CHARS_PER_TOKEN, model_text, shorten
+from hydra_core.predictor.tokens import CHARS_PER_TOKEN, model_text, open_tokenizer, shorten
 
 #: Claims taken off the end of one message, one after the other.
 MOST_CLAIMS = 3
@@ -86,10 +85,6 @@ def _sentence_start(
     return starts[-1] if tokens and between > _REQUEST * tokens else found
 
 
-if TYPE_CHECKING:
-    import tokenizers
-
-
 _Row = tuple[FloatArray, int, bool, int, Float32Array, float]
 _Run = tuple[GraphRun, int, bool, int | None]
 #: Message, turn and context.
@@ -136,7 +131,7 @@ class Predictor:
     def __init__(self, bundle: Bundle, threads: int = 1, *, prefix: bool = True) -> None:
         self.bundle = bundle
         self._prefix = prefix
-        self._tokenizer = _open_tokenizer(bundle)
+        self._tokenizer = open_tokenizer(bundle)
         self._graph = Graph(bundle, threads)
         self.reference = open_reference(bundle)
         self._score(("probe", 1, ""))
@@ -298,16 +293,3 @@ def _collect(
         if progress:
             progress(len(rows) * total // unique, total)
     return rows
-
-
-def _open_tokenizer(bundle: Bundle) -> tokenizers.Tokenizer:
-    from tokenizers import Tokenizer
-
-    try:
-        tokenizer = Tokenizer.from_file(str(bundle.path / bundle.tokenizer))
-    except Exception as error:  # the library raises nothing narrower
-        message = f"is not a tokenizer: {first_line(error)}"
-        raise foreign(bundle, bundle.tokenizer, message) from error
-    tokenizer.no_padding()
-    tokenizer.no_truncation()  # `shorten` does it, and keeps the end
-    return tokenizer

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from hydra_core.predictor.bundle import Bundle
+from hydra_core.predictor.graph import first_line, foreign
 from hydra_core.predictor.signals import signal_prefix
+
+if TYPE_CHECKING:
+    import tokenizers
 
 #: A message is cut to this many characters per token of the cap before it is tokenised. Running
 #: text has 1.5 (Chinese) to 5 (English) per token; a message of 10,000 tokens would cost 12 ms.
@@ -86,17 +90,29 @@ class Gap:
     end: int
 
 
+def open_tokenizer(bundle: Bundle) -> tokenizers.Tokenizer:
+    """A bundle's tokenizer, which neither pads nor truncates: `shorten` does, and keeps the end.
+
+    Raises:
+        BundleError: The file is no tokenizer.
+    """
+    from tokenizers import Tokenizer  # importing the package loads no runtime
+
+    try:
+        tokenizer = Tokenizer.from_file(str(bundle.path / bundle.tokenizer))
+    except Exception as error:  # the library raises nothing narrower
+        message = f"is not a tokenizer: {first_line(error)}"
+        raise foreign(bundle, bundle.tokenizer, message) from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
 class TokenCounter:
     """Counts with a bundle's tokenizer; other providers' tokenizers count differently."""
 
     def __init__(self, bundle: Bundle) -> None:
-        from tokenizers import Tokenizer  # importing the package loads no runtime
-
-        self._bundle = bundle
-
-        self._tokenizer = Tokenizer.from_file(str(bundle.path / bundle.tokenizer))
-        self._tokenizer.no_padding()
-        self._tokenizer.no_truncation()
+        self._bundle, self._tokenizer = bundle, open_tokenizer(bundle)
 
     def count(self, text: str) -> int:
         """Tokens of a text without special tokens; estimated beyond 100,000 characters."""

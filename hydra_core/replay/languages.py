@@ -27,6 +27,7 @@ from hydra_core.replay.significance import (
 
 #: Below this many queries a language is flagged: its interval says little.
 SMALL = 30
+_REFERENCE = "english"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,19 +140,14 @@ def _contrast(
 
 
 def spread(
-    data: ReplayData,
-    choice: IntArray,
-    *,
-    reference: str = "english",
-    baseline: str | None = None,
+    data: ReplayData, choice: IntArray, *, baseline: str | None = None
 ) -> tuple[Spread, ...]:
-    """Every language group against one of them, paired over clusters (translations) it shares.
+    """Every language group against English, paired over clusters (translations) it shares.
 
-    Args:
-        reference: The group compared with; nothing is returned if the set has none of it.
+    Nothing is returned if the set has no English.
     """
     groups = np.asarray([group_of(code) for code in data.languages])
-    against = groups == reference
+    against = groups == _REFERENCE
     if not against.any():
         return ()
     strong = data.pool.ids.index(baseline or costliest(data))
@@ -159,8 +155,8 @@ def spread(
     best, sent = picked(data.quality, data.oracle), (choice == strong).astype(np.float64)
     pairs = ((quality, best), (cost, data.cost_usd[:, strong]), (sent, np.ones(len(sent))))
     found = []
-    for name in sorted(set(groups.tolist()) - {reference}):
+    for name in sorted(set(groups.tolist()) - {_REFERENCE}):
         qr, cs, share = (_contrast(data, a, b, groups == name, against) for a, b in pairs)
         qr, share = qr.clipped(*DIFFERENCE), share.clipped(*DIFFERENCE)
-        found.append(Spread(name, reference, qr, cs.scaled(-1.0), share))
+        found.append(Spread(name, _REFERENCE, qr, cs.scaled(-1.0), share))
     return tuple(found)

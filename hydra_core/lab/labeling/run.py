@@ -34,27 +34,24 @@ class Progress:
     left_s: float | None
 
 
+@dataclass(slots=True)
 class _Run(Generic[ItemT]):
-    def __init__(
-        self,
-        plan: Plan[ItemT],
-        messages: Sequence[ItemT],
-        ledger: Ledger,
-        clients: Mapping[str, Client],
-        progress: Callable[[Progress], None],
-        clock: Callable[[], float],
-    ) -> None:
-        self.plan, self.ledger, self.clients = plan, ledger, clients
-        self.total, self.messages = len(messages), messages
-        self.progress, self.clock, self.began = progress, clock, clock()
-        self.stop: HydraError | None = None
-        self.done = self.fresh = 0
+    plan: Plan[ItemT]
+    messages: Sequence[ItemT]
+    ledger: Ledger
+    clients: Mapping[str, Client]
+    progress: Callable[[Progress], None]
+    clock: Callable[[], float]
+    began: float
+    stop: HydraError | None = None
+    done: int = 0
+    fresh: int = 0
 
     async def go(self) -> None:
         """Work through the messages; raises what stopped the run."""
         todo = iter(self.messages)
         at_once = sum(server.concurrency for server in self.plan.servers.values())
-        await asyncio.gather(*(self._work(todo) for _ in range(min(at_once, self.total))))
+        await asyncio.gather(*(self._work(todo) for _ in range(min(at_once, len(self.messages)))))
         await self.ledger.settled()
         if self.stop is not None:
             raise self.stop
@@ -71,9 +68,9 @@ class _Run(Generic[ItemT]):
 
     def _report(self) -> None:
         record, waited = self.ledger.record, self.clock() - self.began
-        left = (self.total - self.done) * waited / self.fresh if self.fresh else None
+        left = (len(self.messages) - self.done) * waited / self.fresh if self.fresh else None
         spent = record.committed_usd
-        self.progress(Progress(self.done, self.total, len(record.aside), spent, left))
+        self.progress(Progress(self.done, len(self.messages), len(record.aside), spent, left))
 
     async def _message(self, message: ItemT) -> bool:
         """Make every call a message still needs; whether there was any."""
@@ -166,7 +163,7 @@ def run(
     async def go() -> None:
         clients = {role: Client(server) for role, server in plan.servers.items()}
         try:
-            await _Run(plan, messages, ledger, clients, progress, clock).go()
+            await _Run(plan, messages, ledger, clients, progress, clock, clock()).go()
         finally:
             for client in clients.values():
                 await client.close()

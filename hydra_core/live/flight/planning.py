@@ -37,7 +37,7 @@ class Plan:
 
 def power(
     effect: float, deviation: float, units: float, *, share: float = 0.5,
-    reading: Reading = Reading.ALWAYS, level: float = LEVEL,
+    reading: Reading = Reading.ALWAYS,
 ) -> float:  # fmt: skip
     """Probability that the interval leaves out 0 when all units are there.
 
@@ -49,9 +49,9 @@ def power(
     """
     error = deviation * math.sqrt(1.0 / (units * share) + 1.0 / (units * (1.0 - share)))
     if reading is Reading.ALWAYS:
-        reach = float(always_valid_multiplier(np.array(units), level))
+        reach = float(always_valid_multiplier(np.array(units), LEVEL))
     else:
-        reach = float(stats.norm.ppf(0.5 + level / 2.0))
+        reach = float(stats.norm.ppf(0.5 + LEVEL / 2.0))
     if error == 0.0:
         return float(effect != 0.0)
     away = abs(effect) / error
