@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
@@ -185,7 +185,11 @@ class Predictor:
         try:
             score = partial(self._score, known=known)
             futures = {pool.submit(list, map(score, batch)): batch for batch in batches}
-            rows = _collect(futures, len(unique), len(asked), progress)
+            rows: dict[_Asked, _Row] = {}
+            for future in as_completed(futures):
+                rows.update(zip(futures[future], future.result(), strict=True))
+                if progress:
+                    progress(len(rows) * len(asked) // len(unique), len(asked))
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
         return self._gather([rows[one] for one in asked])
@@ -279,17 +283,3 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def _collect(
-    futures: dict[Future[list[_Row]], list[_Asked]],
-    unique: int,
-    total: int,
-    progress: Progress | None,
-) -> dict[_Asked, _Row]:
-    rows: dict[_Asked, _Row] = {}
-    for future in as_completed(futures):
-        rows.update(zip(futures[future], future.result(), strict=True))
-        if progress:
-            progress(len(rows) * total // unique, total)
-    return rows

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from hydra_core.base.types import FloatArray, IntArray
+from hydra_core.base.types import FloatArray, IntArray, Progress
 from hydra_core.evalsets.evalset import RESOLVED_AT
 from hydra_core.replay.folds import Fold, folds
 from hydra_core.replay.matched_cost import matched_cost_mix
@@ -309,7 +309,7 @@ def run_baselines(
     names: Sequence[str] = BASELINES,
     cut: Sequence[Fold] | None = None,
     seed: int = 0,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> tuple[BaselineRun, ...]:
     """Learn each baseline on all parts but one and route that one, for every part.
 
@@ -343,7 +343,7 @@ def _learned(
     names: Sequence[str],
     cut: Sequence[Fold],
     seed: int,
-    progress: Callable[[int, int], None] | None,
+    progress: Progress | None,
 ) -> dict[str, IntArray]:
     hashed = hashed_texts(texts)
     found = {name: np.zeros((KNOBS.size, len(texts)), dtype=np.intp) for name in names}

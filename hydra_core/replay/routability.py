@@ -6,14 +6,14 @@ how many queries the models differ, and how well the text tells which model will
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from hydra_core.base.intervals import SHARE, Interval, normal_quantile
-from hydra_core.base.types import BoolArray, FloatArray
+from hydra_core.base.types import BoolArray, FloatArray, Progress
 from hydra_core.evalsets.evalset import RESOLVED_AT
 from hydra_core.replay.baselines import Inputs, TextFeatures, chance, hashed_texts
 from hydra_core.replay.folds import Fold, folds
@@ -120,7 +120,7 @@ def routability(
     texts: Sequence[str],
     *,
     seed: int = 0,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress = lambda done, total: None,
 ) -> Routability:
     """Bound what routing can win, with cross-validated AUCs.
 
@@ -159,7 +159,7 @@ def _aucs(
     texts: Sequence[str],
     best: int,
     seed: int,
-    progress: Callable[[int, int], None] | None,
+    progress: Progress,
 ) -> tuple[tuple[ModelAuc, ...], ModelAuc | None, int]:
     rng = np.random.default_rng(seed)
     n = len(texts)
@@ -170,11 +170,8 @@ def _aucs(
     cut = folds(part, _PARTS, rng)
     targets = _targets(part, best)
 
-    def step(done: int) -> None:
-        if progress is not None:
-            progress(done, len(cut) + len(targets))
-
-    step(0)
+    steps = len(cut) + len(targets)
+    progress(0, steps)
     hashed = hashed_texts([texts[i] for i in rows])
     inputs = []
     for fold in cut:
@@ -183,11 +180,11 @@ def _aucs(
             features(hashed, side, part.requirements) for side in (fold.train, fold.test)
         )
         inputs.append((train, test))
-        step(len(inputs))
+        progress(len(inputs), steps)
     found = []
     for target in targets:
         found.append(_auc(*target, cut, inputs))
-        step(len(inputs) + len(found))
+        progress(len(inputs) + len(found), steps)
     *models, advantage = found
     return tuple(auc for auc in models if auc is not None), advantage, len(rows)
 

@@ -149,11 +149,9 @@ def price_table(
     problems = [*unclear, *(one for heading in priced for one in _unit_problems(heading))]
     read: list[tuple[str, dict[str, Decimal | None], dict[str, Any], _Row]] = []
     for row in rows:
-        found, wrong = _prices(row, priced)
-        problems += wrong
+        found = _prices(row, priced, problems)
         prices = {name: found.get(column or "") for name, column in columns.items()}
-        facts, wrong = _facts(row, as_of)
-        problems += wrong
+        facts = _facts(row, as_of, problems)
         facts["tiers"] = _tier_prices(_tiers(headings), found, prices)
         read.append((row.cells[model].strip(), prices, facts, row))
     if problems:
@@ -162,10 +160,9 @@ def price_table(
         yield name, partial(_quote, name, prices, facts, row.cells)
 
 
-def _facts(row: _Row, as_of: date) -> tuple[dict[str, Any], list[Problem]]:
-    """What the row says beside prices, as fields of a quote; and the cells that are not read."""
+def _facts(row: _Row, as_of: date, problems: list[Problem]) -> dict[str, Any]:
+    """What the row says beside prices, as fields of a quote; cells that are not read are noted."""
     found: dict[str, Any] = {}
-    problems = []
     for heading, text in row.cells.items():
         cell = text.strip()
         if cell.lower() in _UNKNOWN:
@@ -186,7 +183,7 @@ def _facts(row: _Row, as_of: date) -> tuple[dict[str, Any], list[Problem]]:
         "deprecated": retired is True,
         "retired_on": retired if isinstance(retired, date) else None,
         "as_of": found.get("day", as_of),
-    }, problems
+    }
 
 
 def _tokens(cell: str) -> int | None:
@@ -326,10 +323,11 @@ def _tier_prices(
     )
 
 
-def _prices(row: _Row, columns: Sequence[str]) -> tuple[dict[str, Decimal | None], list[Problem]]:
-    """Column -> its price in this row, and the cells that hold none."""
+def _prices(
+    row: _Row, columns: Sequence[str], problems: list[Problem]
+) -> dict[str, Decimal | None]:
+    """Column -> its price in this row; cells that hold none are noted."""
     found: dict[str, Decimal | None] = {}
-    problems = []
     for column in columns:
         cell = row.cells[column].strip()
         found[column] = None if cell.lower() in _BLANK else _price(cell, column)
@@ -337,7 +335,7 @@ def _prices(row: _Row, columns: Sequence[str]) -> tuple[dict[str, Decimal | None
             place = f"line {row.line}, column {column!r}"
             remedy = "write USD per million tokens, such as 2.5"
             problems.append(Problem(place, f"is no price in USD: {cell[:60]!r}", remedy))
-    return found, problems
+    return found
 
 
 def _unit_problems(heading: str) -> list[Problem]:

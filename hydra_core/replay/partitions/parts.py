@@ -123,7 +123,7 @@ def run(
     all_tasks: Sequence[Task],
     engine: Engine,
     workers: int,
-    progress: Progress | None = None,
+    progress: Progress = lambda done, total: None,
 ) -> int:
     """Do the parts that have no result yet; how many that were.
 
@@ -136,16 +136,14 @@ def run(
     """
     todo = [task for task in all_tasks if not task.target.exists()]
     done = len(all_tasks) - len(todo)
-    if progress is not None:
-        progress(done, len(all_tasks))
+    progress(done, len(all_tasks))
     if not todo:
         return 0
     remove_partial_results(todo)
     finished = _local(job, todo, workers) if engine is Engine.LOCAL else _ray(job, todo, workers)
     for _ in finished:
         done += 1
-        if progress is not None:
-            progress(done, len(all_tasks))
+        progress(done, len(all_tasks))
     return len(todo)
 
 

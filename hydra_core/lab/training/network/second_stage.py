@@ -116,25 +116,19 @@ def wordings(messages: Sequence[Message], *, attacked: float, seed: int) -> Word
     """Labelled messages, some with a copy that carries a claim, and a sample of our tasks."""
     rng = np.random.default_rng(seed)
     names: dict[str, int] = {}
-    texts: list[LastTurn] = []
-    labels: list[tuple[float, ...]] = []
-    weight: list[float] = []
-    family: list[int] = []
-    for_words: list[bool] = []
+    rows: list[tuple[LastTurn, tuple[float, ...], float, int, bool]] = []
     for message in _sampled(messages, rng):
         copies = [message.asked]
         if message.task is None and rng.random() < attacked:
             copies.append(copies[0]._replace(text=attack(message.text, message.lang, rng)))
         name = message.task or (message.id if len(copies) > 1 else None)
         number = -1 if name is None else names.setdefault(name, len(names))
-        texts += copies
-        labels += [message.labels or ()] * len(copies)
-        weight += [_WEIGHT[message.origin]] * len(copies)
-        family += [number] * len(copies)
-        for_words += [message.origin in _WORDS_OF] * len(copies)
+        weight, for_words = _WEIGHT[message.origin], message.origin in _WORDS_OF
+        rows += [(copy, message.labels or (), weight, number, for_words) for copy in copies]
+    texts, labels, weights, family, kept = zip(*rows, strict=True)
     return Wordings(
-        texts, np.array(labels, np.float32), np.array(weight, np.float32),
-        np.array(family, np.int64), np.array(for_words, np.bool_),
+        list(texts), np.array(labels, np.float32), np.array(weights, np.float32),
+        np.array(family, np.int64), np.array(kept, np.bool_),
     )  # fmt: skip
 
 
