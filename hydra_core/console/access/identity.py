@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import getpass
 import os
+from contextlib import suppress
 
 import streamlit as st
 
@@ -15,6 +16,7 @@ from hydra_core.base.errors import AccessError, HydraError
 from hydra_core.base.workspace import workspace_folder
 from hydra_core.console.access import sign_in
 from hydra_core.console.demo import session
+from hydra_core.console.state import bound
 from hydra_core.console.tasks import Task
 from hydra_core.console.widgets import literal
 from hydra_core.store.roles import Action, Actor, Role, Roles, require, roles_of
@@ -111,8 +113,7 @@ def badge() -> None:
         if me.proven:
             st.button("Sign out", icon=":material/logout:", on_click=st.logout)
             return
-        st.session_state[_NAME + ".typed"] = me.name
-        st.text_input("Your name", key=_NAME + ".typed", on_change=_renamed, max_chars=200)
+        st.text_input("Your name", max_chars=200, **bound(_NAME + ".typed", me.name, _rename))
         refused = st.session_state.pop(_NAME + ".refused", "")
         if refused:
             st.error(literal(refused), icon=":material/lock:")
@@ -127,8 +128,7 @@ def _short(name: str) -> str:
     return said if len(said) <= _SHORT else f"{said[: _SHORT - 1]}…"
 
 
-def _renamed() -> None:
-    typed = str(st.session_state[_NAME + ".typed"])
+def _rename(typed: str) -> None:
     try:
         st.session_state[_NAME] = roles_of(workspace_folder()).stated(typed).name
     except AccessError as error:
@@ -144,19 +144,13 @@ def _stated(roles: Roles) -> Actor:
 
 
 def _first_name(roles: Roles) -> str:
-    for name in (os.environ.get("HYDRA_OPERATOR", ""), _account(), "operator"):
-        try:
+    names = [os.environ.get("HYDRA_OPERATOR", "")]
+    with suppress(KeyError, OSError):  # an account without a name
+        names.append(getpass.getuser())
+    for name in (*names, "operator"):
+        with suppress(AccessError):
             return roles.stated(name).name
-        except AccessError:
-            continue
     return "visitor"
-
-
-def _account() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "operator"
 
 
 def _from_this_machine() -> bool:

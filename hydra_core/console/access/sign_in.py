@@ -7,11 +7,11 @@ such file" means none; everything else is an error that names file and line.
 
 from __future__ import annotations
 
-import difflib
 import os
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -59,7 +59,11 @@ def read_sign_in(files: Sequence[str]) -> SignIn | None:
         found = _read(path)
         if "auth" in found:
             auth, source = found["auth"], path
-        near = [key for key in found if key != "auth" and _is_near(key)]
+        near = [
+            key
+            for key in found
+            if key != "auth" and get_close_matches(key.strip().lower(), ["auth"], 1, cutoff=0.7)
+        ]
         if near:
             raise _wrong(path, f"has [{near[0]}]", "write [auth]")
     return None if auth is None else _checked(auth, source)
@@ -72,10 +76,6 @@ def _read(path: str) -> Mapping[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise _wrong(path, reason, "correct it, or remove it to run without a sign-in") from error
-
-
-def _is_near(key: str) -> bool:
-    return bool(difflib.get_close_matches(key.strip().lower(), ["auth"], 1, cutoff=0.7))
 
 
 def _checked(auth: object, path: str) -> SignIn:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,8 +42,10 @@ _CAUSES = ("Router wrong", "Label wrong", "Model flaky", "Expected")
 def queries(both: Paired, sides: views.Sides) -> None:
     """The list that is asked for, a page at a time, and the query that is picked in it."""
     evalset = sides[0][1].evalset
-    notes = _notes(evalset.digest)
-    if notes is None:
+    try:
+        notes = cache.store().notes.all(evalset.digest)
+    except HydraError as error:
+        widgets.problem(error)
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         which = widgets.switch("List", list(views.Which), "compare.which")
@@ -104,13 +106,13 @@ def _filters(both: Paired, languages: np.typing.NDArray[np.str_]) -> views.Filte
             for label, options, key in known
         )
         noted = st.selectbox("Notes", list(NOTED), key=_FILTERS[3], persist_state="session")
-        st.button("Take all back", on_click=_reset, width="stretch", disabled=not count)
+        st.button(
+            "Take all back", width="stretch", disabled=not count,
+            on_click=lambda: st.session_state.update(
+                dict.fromkeys(_FILTERS[:3], "") | {_FILTERS[3]: "all"}
+            ),
+        )  # fmt: skip
     return views.Filters(language or "", before or "", after or "", NOTED[noted or "all"])
-
-
-def _reset() -> None:
-    for key in _FILTERS:
-        st.session_state[key] = "all" if key == _FILTERS[3] else ""
 
 
 def _table(
@@ -220,14 +222,6 @@ def _receipts(frame: pd.DataFrame, sides: views.Sides) -> None:
         st.caption(f"{letter}: {literal(side.name)}.{_HOW[side.rule] if side.knob else ''}")
 
 
-def _notes(digest: str) -> tuple[Note, ...] | None:
-    try:
-        return cache.store().notes.all(digest)
-    except HydraError as error:
-        widgets.problem(error)
-        return None
-
-
 def _written(notes: Sequence[Note]) -> None:
     for note in notes:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -240,13 +234,16 @@ def _written(notes: Sequence[Note]) -> None:
             if identity.may(Action.NOTE if mine else Action.MODERATE):
                 st.button(
                     "", icon=":material/delete:", key=f"compare.drop.{note.id}", type="tertiary",
-                    help="Delete this note", on_click=_drop, args=(note,),
+                    help="Delete this note", on_click=_change,
+                    args=(lambda note=note: cache.store().notes.remove(
+                        note, actor=identity.actor()),),
                 )  # fmt: skip
 
 
-def _drop(note: Note) -> None:
+def _change(step: Callable[[], object]) -> None:
+    """Change a note in a callback; why it cannot be done is said by the next run."""
     try:
-        cache.store().notes.remove(note, actor=identity.actor())
+        step()
     except HydraError as error:
         st.session_state["compare.message"] = str(error)
 
@@ -271,10 +268,9 @@ def _save(digest: str, query_id: str) -> None:
     cause = st.session_state.get("compare.cause") or ""
     typed = str(st.session_state.get("compare.note") or "").strip()
     text = ": ".join(part for part in (cause, typed) if part)
-    try:
+
+    def add() -> None:
         cache.store().notes.add(digest, query_id, text, actor=identity.actor())
-    except HydraError as error:
-        st.session_state["compare.message"] = str(error)
-        return
-    st.session_state["compare.note"] = ""
-    st.session_state["compare.cause"] = None
+        st.session_state.update({"compare.note": "", "compare.cause": None})
+
+    _change(add)

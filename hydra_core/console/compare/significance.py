@@ -49,9 +49,16 @@ def significance(
     pairs = tuple((side, sweep_of(entry, side, own)) for side in sides)
     table = _table(pairs, own, learned)
     _standings(table)
-    _pairs(table)
+    if len(table.standings) > 1:
+        st.markdown("**Row minus column, quality in pp** (* corrected p below 0.05)")
+        st.dataframe(report.matrix(table), height="content")
+        tables.offer_downloads(report.pair_frame(table), "compare.pairs")
     st.caption(literal(" ".join(table.methods)))
-    _downloads(table, entry.info.name)
+    st.download_button(
+        "Both tables with their methods, LaTeX", lambda: report.latex(table).encode(),
+        f"{entry.info.name} significance.tex", "text/x-tex", icon=":material/download:",
+        key="compare.significance", on_click="ignore",
+    )  # fmt: skip
 
 
 def _picked(own: Sweep, options: Mapping[str, Side], now: tuple[Side, Side]) -> list[Side]:
@@ -125,22 +132,6 @@ def _standings(table: SignificanceTable) -> None:
             "p": column.TextColumn("p", width=58),
         },
     )
-
-
-def _pairs(table: SignificanceTable) -> None:
-    if len(table.standings) < 2:
-        return
-    st.markdown("**Row minus column, quality in pp** (* corrected p below 0.05)")
-    st.dataframe(report.matrix(table), height="content")
-    tables.offer_downloads(report.pair_frame(table), "compare.pairs")
-
-
-def _downloads(table: SignificanceTable, name: str) -> None:
-    st.download_button(
-        "Both tables with their methods, LaTeX", lambda: report.latex(table).encode(),
-        f"{name} significance.tex", "text/x-tex", icon=":material/download:",
-        key="compare.significance", on_click="ignore",
-    )  # fmt: skip
 
 
 def fitted(entry: SetEntry, sweep: Sweep, sides: Sequence[Side]) -> dict[str, BaselineRun] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import astuple, dataclass, replace
 
 import numpy as np
@@ -62,11 +63,6 @@ def follow(options: Mapping[str, tuple[str, ...]]) -> None:
         st.session_state[LINKED] = link["query"]
     if link.get("policies"):
         st.session_state.setdefault(POLICIES, link["policies"].split("|"))
-
-
-def base(link: Mapping[str, str]) -> None:
-    """Both sides, as the parameters that restore them."""
-    st.session_state[_BASE] = dict(link)
 
 
 def first_page(pages: int) -> int:
@@ -167,7 +163,7 @@ def keep_link(entry: SetEntry, catalog: str, a: Side, b: Side) -> None:
             link[name] = repr(knob)
     if _CASCADE in (a.id, b.id):
         link["checker"] = ",".join(map(repr, astuple(now.checker)))
-    base(link)
+    st.session_state[_BASE] = link
 
 
 def offered(entry: SetEntry, catalog: Catalog, sweep: Sweep) -> dict[str, Side]:
@@ -178,8 +174,7 @@ def offered(entry: SetEntry, catalog: Catalog, sweep: Sweep) -> dict[str, Side]:
     """
     tuning = state.get()
     found: list[Side] = []
-    key = tuning.catalog
-    here = tuning.policy_for(catalog)
+    key, here = tuning.catalog, tuning.policy_for(catalog)
     if here != catalog.policy:
         found.append(_router(_TUNED, f"As tuned on {key}", key, here))
     pin = tuning.pin
@@ -197,10 +192,11 @@ def offered(entry: SetEntry, catalog: Catalog, sweep: Sweep) -> dict[str, Side]:
         Side(f"imported:{name}", f"Imported: {name}", Kind.IMPORTED, model=name)
         for name in policy_names(entry.info.path)
     ]
-    found.append(Side("oracle", "Oracle, best in hindsight", Kind.ORACLE))
-    label = "Checked cascade, simulated"
-    found.append(Side(_CASCADE, label, Kind.CASCADE, checker=get().checker))
-    found.append(Side("mix", "Random mixture at the other's cost", Kind.MIX))
+    found += [
+        Side("oracle", "Oracle, best in hindsight", Kind.ORACLE),
+        Side(_CASCADE, "Checked cascade, simulated", Kind.CASCADE, checker=get().checker),
+        Side("mix", "Random mixture at the other's cost", Kind.MIX),
+    ]
     found += [
         Side(f"learned:{name}", f"Learned: {name}, at the other's cost", Kind.LEARNED, model=name)
         for name in BASELINES
@@ -220,6 +216,9 @@ def _of_catalog(entry: CatalogEntry, catalog: Catalog) -> list[Side]:
     policy = catalog.policy
     label = f"{entry.key}, revision {entry.revision}" if entry.revision else entry.key
     own = _router(f"catalog:{entry.key}", label, entry.key, policy)
+    points: Sequence[OperatingPoint] = ()
+    with suppress(HydraError):
+        points = cache.store().points.all(entry.key)
     return [own] + [
         _router(
             f"point:{entry.key}/{point.name}",
@@ -230,17 +229,10 @@ def _of_catalog(entry: CatalogEntry, catalog: Catalog) -> list[Side]:
                 value_usd=point.value_usd or policy.value_usd,
             ),
         )
-        for point in _points(entry.key)
+        for point in points
         if len(point.weights) == len(catalog.dimensions)
         and (point.rule is Rule.SHORTFALL or catalog.success_source is not None)
     ]  # fmt: skip
-
-
-def _points(catalog: str) -> Sequence[OperatingPoint]:
-    try:
-        return cache.store().points.all(catalog)
-    except HydraError:
-        return ()
 
 
 def sides(options: dict[str, Side], sweep: Sweep) -> tuple[Side, Side]:
@@ -253,7 +245,6 @@ def sides(options: dict[str, Side], sweep: Sweep) -> tuple[Side, Side]:
 
 
 def _at(side: Side, knob: float | None) -> Side:
-    usable = (
-        knob is not None and side.knob is not None and (knob > 0 or side.rule is not Rule.VALUE)
-    )
-    return replace(side, knob=knob) if usable else side
+    if knob is None or side.knob is None or (side.rule is Rule.VALUE and knob <= 0):
+        return side
+    return replace(side, knob=knob)

@@ -36,10 +36,6 @@ from hydra_core.store.roles import Action, Actor, Role, require
 if TYPE_CHECKING:
     from hydra_core.store.store import Store
 
-
-if TYPE_CHECKING:
-    from hydra_core.store.store import Store
-
 #: Demos at once; each holds a copy of the store in the workspace.
 MOST: Final = 8
 #: Seconds a demo is kept after its last tab was closed: a reload comes back within a few.
@@ -252,7 +248,9 @@ def fill(folder: Path, workspace: Path, store: Store, actor: Actor) -> tuple[Sto
     try:
         text = untaught(read_catalog_text(CATALOGS / f"{CATALOG}.yaml"))
         known = [*copy.catalogs(), *(file.stem for file in CATALOGS.glob("*.yaml"))]
-        name = _free(_NAME, known)
+        taken = {skeleton(one) for one in known}
+        names = (_NAME, *(f"{_NAME}_{number}" for number in range(2, len(taken) + 3)))
+        name = next(one for one in names if skeleton(one) not in taken)
         copy.publish(name, text, actor=actor, base_revision=0, note=_NOTE)
         policy = parse_catalog(text, source=name).policy
         copy.points.pin(
@@ -293,10 +291,3 @@ def _link(source: str, target: str) -> None:
         os.link(os.path.realpath(source), target)
     except OSError:  # another disk, or a file system without hard links
         shutil.copy2(source, target)
-
-
-def _free(name: str, taken: Iterable[str]) -> str:
-    """`name`, or with the first number that nobody's catalog has."""
-    seen = {skeleton(one) for one in taken}
-    names = (name, *(f"{name}_{number}" for number in range(2, len(seen) + 3)))
-    return next(one for one in names if skeleton(one) not in seen)

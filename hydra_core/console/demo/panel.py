@@ -108,22 +108,18 @@ def offered() -> bool:
             "Try anything: your drafts, revisions and eval sets are not touched. Closing the tab "
             "ends it."
         )
-        _begin_button(number)
+        with st.container(horizontal=True):
+            begin = st.button(
+                "Begin", type="primary", icon=":material/play_arrow:", key="demo.begin",
+                disabled=not identity.may(Action.DEMO),
+            )  # fmt: skip
+            if st.button("To the console", type="tertiary", key="demo.console"):
+                frame.go(STEPS[0].place)
+        if not identity.may(Action.DEMO):
+            st.caption(":material/lock: A demo needs the role editor or publisher.")
+        if begin:
+            _begin(number)
     return True
-
-
-def _begin_button(number: int) -> None:
-    with st.container(horizontal=True):
-        begin = st.button(
-            "Begin", type="primary", icon=":material/play_arrow:", key="demo.begin",
-            disabled=not identity.may(Action.DEMO),
-        )  # fmt: skip
-        if st.button("To the console", type="tertiary", key="demo.console"):
-            frame.go(STEPS[0].place)
-    if not identity.may(Action.DEMO):
-        st.caption(":material/lock: A demo needs the role editor or publisher.")
-    if begin:
-        _begin(number)
 
 
 def _begin(number: int) -> None:
@@ -149,8 +145,7 @@ def _clear_session() -> None:
     """Drop what the session holds of one workspace before it turns to another."""
     kept = {key: st.session_state[key] for key in _KEPT if key in st.session_state}
     st.session_state.clear()
-    for key, value in kept.items():
-        st.session_state[key] = value
+    st.session_state.update(kept)
 
 
 def sidebar(where: str) -> None:
@@ -183,12 +178,14 @@ def sidebar(where: str) -> None:
                 "Reset", icon=":material/restart_alt:", key="demo.reset",
                 help="Delete this copy and begin again on a fresh one.",
             ):  # fmt: skip
-                _reset()
+                _leave()
+                _begin(1)
             if st.button(
                 "End", icon=":material/stop_circle:", key="demo.end",
                 help="Delete the copy and go to the workspace.",
             ):  # fmt: skip
-                _end()
+                _leave()
+                frame.go(STEPS[0].place)
 
 
 def _step(number: int, step: Step, where: str) -> None:
@@ -219,16 +216,9 @@ def _compare(place: frame.Place) -> None:
     frame.go(place, **address.step_link())
 
 
-def _reset() -> None:
+def _leave() -> None:
     DEMOS.end(str(st.session_state[TOKEN]))
     _clear_session()
-    _begin(1)
-
-
-def _end() -> None:
-    DEMOS.end(str(st.session_state[TOKEN]))
-    _clear_session()
-    frame.go(STEPS[0].place)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ from hydra_core.console.widgets import literal
 from hydra_core.lab.collect.people import SCORE, Blind, forms_of
 from hydra_core.lab.collect.plan import SUFFIX, RunStatus, list_runs, status_of
 from hydra_core.lab.collect.settings import EXAMPLE
-from hydra_core.store.records import Sample
 from hydra_core.store.roles import Action
 
 _EVERY = "3s"
@@ -100,22 +99,22 @@ def _runs() -> None:
 
 def runs_table(rows: list[RunStatus]) -> pd.DataFrame:
     """One row a run: its state, how many answers are there, and what they cost."""
+
+    def state(one: RunStatus) -> str:
+        if one.running:
+            return "running"
+        return "complete" if one.answered + one.aside >= one.cells else "stopped"
+
     return pd.DataFrame(
         {
             "run": [one.name for one in rows],
-            "state": [_state(one) for one in rows],
+            "state": [state(one) for one in rows],
             "done": [100.0 * one.answered / max(one.cells, 1) for one in rows],
             "answers": [f"{one.answered:,} of {one.cells:,}" for one in rows],
             "aside": [one.aside for one in rows],
             "spent": [f"${one.spent_usd:.2f} of ${one.budget_usd:g}" for one in rows],
         }
     )
-
-
-def _state(one: RunStatus) -> str:
-    if one.running:
-        return "running"
-    return "complete" if one.answered + one.aside >= one.cells else "stopped"
 
 
 def _grading(runs: tuple[Path, ...]) -> None:
@@ -134,7 +133,10 @@ def _grading(runs: tuple[Path, ...]) -> None:
         format_func=lambda one: f"{one[0].name.removesuffix(SUFFIX)}, {one[1]}",
     )  # fmt: skip
     form = forms[run, name]
-    sample = _sample(run, form)
+    ids = tuple(one.id for one in form)
+    ratings = cache.store().ratings
+    begun = (one for one in ratings.samples() if (one.evalset, one.query_ids) == (run.name, ids))
+    sample = next(begun, None)
     if sample is None:
         st.markdown(
             f"{len(form):,} answers wait for people. You see the request and one answer, not which "
@@ -143,7 +145,16 @@ def _grading(runs: tuple[Path, ...]) -> None:
         if (
             identity.may(Action.RATE)
             and st.button("Start grading", type="primary")
-            and widgets.done(lambda: _draw(run, name, form))
+            and widgets.done(
+                lambda: ratings.draw(
+                    f"{run.name} {name}",
+                    actor=identity.actor(),
+                    evalset=run.name,
+                    evalset_digest="",
+                    dimensions=(SCORE,),
+                    query_ids=ids,
+                )
+            )
         ):
             st.rerun()
         return
@@ -154,20 +165,6 @@ def _grading(runs: tuple[Path, ...]) -> None:
     else:
         exchange(sample)
     st.caption("To write what was graded into the eval set, run the same collect command again.")
-
-
-def _sample(run: Path, form: tuple[Blind, ...]) -> Sample | None:
-    """The sample that stands for a form, once somebody has begun."""
-    ids = tuple(one.id for one in form)
-    samples = [one for one in cache.store().ratings.samples() if one.query_ids == ids]
-    return next((one for one in samples if one.evalset == run.name), None)
-
-
-def _draw(run: Path, name: str, form: tuple[Blind, ...]) -> None:
-    cache.store().ratings.draw(
-        f"{run.name} {name}", actor=identity.actor(), evalset=run.name, evalset_digest="",
-        dimensions=(SCORE,), query_ids=[one.id for one in form],
-    )  # fmt: skip
 
 
 def _answer(one: Blind) -> None:

@@ -198,18 +198,15 @@ def _prices(form: Format, ids: Sequence[str]) -> PriceCard:
             "Give the tokens of an answer only if the files have neither tokens nor answers. Such "
             "costs are marked as estimated."
         )
-    return PriceCard(_given(edited))
-
-
-def _given(frame: pd.DataFrame) -> Mapping[str, ModelPrice]:
-    known = frame.dropna(subset=["input", "output"])
+    known = edited.dropna(subset=["input", "output"])
     rows = zip(known["id"], known["input"], known["output"], known["answer"], strict=True)
-    return {
+    prices = {
         str(model): ModelPrice(
             ListPrice(float(a), float(b)), None if pd.isna(tokens) else float(tokens)
         )
         for model, a, b, tokens in rows
     }
+    return PriceCard(prices)
 
 
 def swebench_source() -> tuple[Runner, str] | None:

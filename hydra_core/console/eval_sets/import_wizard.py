@@ -127,14 +127,10 @@ def _fitting(kind: Kind, uploads: Sequence[UploadedFile]) -> bool:
             width="stretch",
         )
         st.button(
-            f"Read it as {name}", type="primary", key="eval_sets.fitting", on_click=_take,
-            args=(found,),
+            f"Read it as {name}", type="primary", key="eval_sets.fitting",
+            on_click=lambda: st.session_state.update({KIND: found}),
         )  # fmt: skip
     return kind is not Kind.TABLE or not uploads[0].name.lower().endswith((".csv", ".parquet"))
-
-
-def _take(kind: Kind) -> None:
-    st.session_state[KIND] = kind
 
 
 def _finish(run: Runner, name: str, files: Sequence[TableFile]) -> None:

@@ -35,7 +35,14 @@ def dependence(entry: SetEntry, loaded: EvalSet) -> None:
     if looked is not None and looked[0] == loaded.digest:
         _offer(loaded, looked[1])
     elif kept is None:
-        _ask(entry, loaded)
+        with st.container(border=True, horizontal=True, vertical_alignment="center"):
+            st.markdown(
+                "**Do queries depend on each other?** Translations, near-duplicates and repeated "
+                "attempts make intervals too narrow unless they are declared as clusters. Until "
+                "you check, every result carries a warning.",
+                width="stretch",
+            )
+            _look_button(entry, loaded, "Check")
     elif kept.answer == DECLINED:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption(
@@ -52,17 +59,6 @@ def dependence(entry: SetEntry, loaded: EvalSet) -> None:
             icon=":material/check_circle:",
             color="green",
         )
-
-
-def _ask(entry: SetEntry, loaded: EvalSet) -> None:
-    with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        st.markdown(
-            "**Do queries depend on each other?** Translations, near-duplicates and repeated "
-            "attempts make intervals too narrow unless they are declared as clusters. Until you "
-            "check, every result carries a warning.",
-            width="stretch",
-        )
-        _look_button(entry, loaded, "Check")
 
 
 def _look_button(entry: SetEntry, loaded: EvalSet, label: str) -> None:
