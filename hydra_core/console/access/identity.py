@@ -161,11 +161,7 @@ def _from_this_machine() -> bool:
 
 
 def stop_button(task: Task, key: str, *, help: str | None = None) -> None:
-    """Ask it to stop; what another person began takes a publisher.
-
-    Args:
-        help: What becomes of what is done.
-    """
+    """Ask it to stop; what another person began takes a publisher. `help`: what becomes of it."""
     own = not task.owner or task.owner == actor().name
     st.button(
         "Stop", icon=":material/stop:", key=key, width="stretch", on_click=_stop, args=(task,),

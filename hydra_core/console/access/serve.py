@@ -131,11 +131,7 @@ _ALWAYS = (
 
 
 def main(arguments: Sequence[str] = ()) -> None:
-    """Run the console until it is stopped; options are those of `streamlit run`.
-
-    Args:
-        arguments: The options.
-    """
+    """Run the console until it is stopped; options are those of `streamlit run`."""
     try:
         options = safe_options(arguments)
     except AccessError as error:
@@ -171,11 +167,7 @@ def _skip_what_is_not_needed() -> None:
 
 
 def safe_options(arguments: Sequence[str]) -> list[str]:
-    """The options for Streamlit, with address and host names that are safe.
-
-    Raises:
-        AccessError: They are not, or the sign-in is not configured right.
-    """
+    """The options for Streamlit, with safe address and host names; AccessError where not."""
     options = [option for option in arguments if option != INSECURE_FLAG]
     if len(options) < len(arguments):
         os.environ[sign_in.INSECURE_VARIABLE] = "1"

@@ -26,12 +26,7 @@ _PROVIDER_KEYS: Final = ("client_id", "client_secret", "server_metadata_url")
 
 @dataclass(frozen=True, slots=True)
 class SignIn:
-    """A configured sign-in.
-
-    Attributes:
-        host: The host name that browsers use, from redirect_uri.
-        providers: Names for `st.login`; ('',) for the one that has no name.
-    """
+    """A configured sign-in: the host of redirect_uri, and names for `st.login` ('' without one)."""
 
     host: str
     providers: tuple[str, ...]
@@ -137,7 +132,6 @@ def require_safe_console(address: str, hosts: Iterable[str], found: SignIn | Non
     Args:
         address: What is listened on, '' for every address.
         hosts: Further host names it answers to, as a proxy in front of it would name.
-        found: The sign-in.
 
     Raises:
         AccessError: With the ways out.

@@ -14,11 +14,10 @@ from hydra_core.console.figures.theme import Palette, base_layout, named_rows, n
 
 @dataclass(frozen=True, slots=True)
 class DeltasView:
-    """Rows in drawing order, all (l,): B minus A with 95 % bounds.
+    """l rows in drawing order: B minus A with 95 % bounds.
 
     Attributes:
-        n: Queries.
-        small: True where n is too small to say much.
+        small: True where `n` queries are too few to say much.
         quality: Percentage points.
         savings: Percent of A's cost; NaN where A costs nothing.
     """

@@ -32,13 +32,7 @@ def significance(
     now: tuple[Side, Side],
     sweep_of: Callable[[SetEntry, Side, Sweep], Sweep],
 ) -> None:
-    """Pick policies; see what each reaches and what may be said of every pair.
-
-    Args:
-        options: Every policy that can be picked, by id.
-        now: The two sides of the page, which stand in the table to begin with.
-        sweep_of: The sweep that a side is replayed on.
-    """
+    """Pick policies, at first both sides of the page; see each of them and every pair."""
     sides = _picked(own, options, now)
     if not sides:
         st.caption("Pick at least one policy.")

@@ -42,11 +42,7 @@ _VIEWS = {
 
 
 def follow(options: Mapping[str, tuple[str, ...]]) -> None:
-    """Take the view from the address that a session was opened with; once.
-
-    Args:
-        options: What the choices of a fixed list may be, by parameter; anything else is ignored.
-    """
+    """Take the view from the address a session was opened with, once, where `options` has it."""
     if st.session_state.get(_FOLLOWED):
         return
     st.session_state[_FOLLOWED] = True
@@ -71,13 +67,7 @@ def first_page(pages: int) -> int:
 
 
 def query_shown(picked: int | None, ids: pd.Series[str], rows: IntArray) -> int | None:
-    """The query picked in the list, else the one that a link names; kept for the address.
-
-    Args:
-        picked: Its row in the eval set.
-        ids: Of every query of the set.
-        rows: Those that both sides route.
-    """
+    """The row picked in the list, else that of the query a link names; kept for the address."""
     if picked is not None:
         st.session_state.pop(LINKED, None)
     st.session_state[PICKED] = "" if picked is None else str(ids.iloc[picked])
@@ -108,13 +98,7 @@ _POLICIES = ("tau", "w", "rule", "v", "pin", "pin_w", "pin_rule")
 
 @dataclass(frozen=True, slots=True)
 class Comparing:
-    """Both sides; empty means the default.
-
-    Attributes:
-        a, b: Ids of `Side`s.
-        knob_a, knob_b: Other settings (tau or V) than the sides' own.
-        checker: Of the cascade.
-    """
+    """Ids of both sides, their knobs (tau or V) where not their own, and the cascade's checker."""
 
     a: str = ""
     b: str = ""
@@ -167,11 +151,7 @@ def keep_link(entry: SetEntry, catalog: str, a: Side, b: Side) -> None:
 
 
 def offered(entry: SetEntry, catalog: Catalog, sweep: Sweep) -> dict[str, Side]:
-    """Every policy that can stand on a side, by id: routers, constants, imported, bounds.
-
-    Args:
-        sweep: The page's own, whose pool the constants come from.
-    """
+    """Every policy that can stand on a side, by id: routers, constants, imported, bounds."""
     tuning = state.get()
     found: list[Side] = []
     key, here = tuning.catalog, tuning.policy_for(catalog)

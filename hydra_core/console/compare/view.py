@@ -95,7 +95,7 @@ class Paired:
     """Both runs on the n queries they have in common, and their comparison.
 
     Attributes:
-        clusters: (n,) cluster numbers of the common queries, None when all are independent.
+        clusters: (n,) cluster numbers, None when all are independent.
         models: Of either run, from cheapest to dearest by mean cost.
     """
 
@@ -127,9 +127,6 @@ def side_run(
 ) -> PolicyRun:
     """The run of a side; one that follows the other's cost stands half-way where that is None.
 
-    Args:
-        learned: Name -> run of the learned routers that have been fitted.
-
     Raises:
         HydraError: An imported policy that is gone, or sends queries outside the pool.
     """
@@ -154,11 +151,7 @@ def side_run(
 
 
 def pair(a: PolicyRun, b: PolicyRun, sweep: Sweep) -> Paired:
-    """Compare b with a on the queries both have.
-
-    Raises:
-        ValueError: They have none in common.
-    """
+    """Compare b with a on the queries both have; ValueError where they have none in common."""
     whole = sweep.evalset.clusters
     found = compare(a, b, whole)
     cost = sweep.evalset.mean_cost()
@@ -201,10 +194,7 @@ def cascade_text(side: Side, sweep: Sweep) -> str:
 def on_curve(
     own: Sweep, both: Paired, sides: tuple[tuple[Side, Sweep], tuple[Side, Sweep]]
 ) -> FrontierView:
-    """Both sides on the axes of a router's curve: cost against quality, in percent.
-
-    The curve is that of B where it is a router, else of A, else of the page's catalog.
-    """
+    """Both sides, cost against quality in percent, on the curve of B, else A, else the page."""
     routers = [(sweep, side.knob) for side, sweep in reversed(sides) if side.knob is not None]
     sweep, knob = routers[0] if routers else (own, own.own_knob)
     axes = Axes(XAxis.COST, YAxis.RESOLVED, sweep.baselines[0])

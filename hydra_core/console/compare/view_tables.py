@@ -148,12 +148,7 @@ def selected(
     languages: np.typing.NDArray[np.str_],
     noted: frozenset[int],
 ) -> IntArray:
-    """Positions among the common queries, in the order they are listed.
-
-    Args:
-        languages: (rows of the eval set,) what `filters.language` is compared with.
-        noted: Row numbers in the eval set that carry a note.
-    """
+    """Positions among the common queries as listed; `noted` are rows of the set with a note."""
     found = both.found
     before, after = both.a.models, both.b.models
     quality, cost = found.delta_quality, found.delta_cost
@@ -180,12 +175,7 @@ def selected(
 
 
 def query_page(both: Paired, sides: Sides, at: IntArray, notes: dict[str, int]) -> pd.DataFrame:
-    """A table of some common queries: what each side chose and what it changed.
-
-    Args:
-        at: Positions among the common queries.
-        notes: Query id -> number of notes.
-    """
+    """Common queries at some positions: what each side chose and changed, and notes by query id."""
     frame = whole_table(both, sides, at)
     shown = {}
     if "text" in frame.columns:
@@ -241,14 +231,11 @@ def _read_of(runs: tuple[PolicyRun, PolicyRun], sides: Sides) -> dict[str, Float
 
 
 def receipts(row: int, both: Paired, sides: Sides) -> pd.DataFrame:
-    """Why each side chose what it chose for one query, model by model, cheapest first.
-
-    Args:
-        row: Row number in the eval set.
+    """Why each side chose what it chose for one row of the set, model by model, cheapest first.
 
     Returns:
-        model, quality, cost_usd, and per side `short_` (shortfall, NaN for policies that do not
-        read the query) and `says_` (chosen, eligible, not eligible).
+        model, quality, cost_usd, and per side `says_of_` (its rule's number, NaN for policies that
+        do not read the query) and `says_` (chosen, eligible, not eligible).
     """
     evalset = sides[0][1].evalset
     known = dict(zip(evalset.models, range(len(evalset.models)), strict=True))

@@ -83,12 +83,7 @@ class Demo:
 
 
 class Demos:
-    """All demos of this process. Safe to share between threads.
-
-    Args:
-        clock: Seconds that never go back.
-        connected: Whether a browser session is still there.
-    """
+    """All demos of this process. Safe to share between threads."""
 
     def __init__(
         self,
@@ -104,12 +99,8 @@ class Demos:
     def begin(self, workspace: Path, store: Store, person: Actor) -> Demo:
         """Copy a workspace; leftovers of a console that was killed are removed first.
 
-        Args:
-            store: The workspace's; it is read only.
-            person: Who begins it, with the role that the roles file gives.
-
         Raises:
-            AccessError: The person may not.
+            AccessError: The person, with the role that the roles file gives, may not.
             StoreError: Too many run, or the copy cannot be made; nothing is left of it.
         """
         require(person, Action.DEMO)
@@ -222,19 +213,10 @@ atexit.register(DEMOS.end_all)
 
 
 def fill(folder: Path, workspace: Path, store: Store, actor: Actor) -> tuple[Store, str]:
-    """Copy a workspace into an empty folder and publish the story's catalog in the copy.
+    """Copy a workspace into an empty folder and publish the story's catalog there, by a publisher.
 
-    Roles, logs and what others have learned stay where they are.
-
-    Args:
-        store: The workspace's.
-        actor: A publisher; the story's catalog carries the name.
-
-    Returns:
-        The copy's store and its name for the story's catalog.
-
-    Raises:
-        HydraError: The workspace cannot be read, or there is no room for a copy.
+    Roles, logs and what others have learned stay where they are. Returns the copy's store and its
+    name for the catalog. HydraError where the workspace cannot be read, or there is no room.
     """
     try:
         for source, target in ((SAMPLE_DATA, SAMPLES), (workspace / "evalsets", "evalsets")):
@@ -264,11 +246,7 @@ def fill(folder: Path, workspace: Path, store: Store, actor: Actor) -> tuple[Sto
 
 
 def untaught(text: str) -> str:
-    """A catalog's text without what predicts, and V: as it was before anything was learned.
-
-    Raises:
-        CatalogError: It has no outcome model or no success profiles.
-    """
+    """A catalog's text without what predicts, and V; CatalogError where it has nothing of that."""
     document = CatalogDocument.parse(text, CATALOG)
     for name in ("outcome_model", "success_profiles"):
         document.remove(name)

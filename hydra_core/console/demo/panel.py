@@ -149,11 +149,7 @@ def _clear_session() -> None:
 
 
 def sidebar(where: str) -> None:
-    """Draw the story beside the page: all steps, and what to say and do at the current one.
-
-    Args:
-        where: Name of the page on screen.
-    """
+    """Draw the story beside the page of this name: all steps, and the current one in full."""
     wanted = st.session_state.pop(_WANTED, None)
     if wanted is not None:
         _go(int(wanted))
@@ -223,13 +219,9 @@ def _leave() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step.
+    """One step: what it is about, what to say, the one thing to do, and what can be said then.
 
     Attributes:
-        title: What it is about, in few words.
-        say: The sentence to say.
-        do: The one thing to do.
-        shows: What can be said once that is done.
         place: Part of the page it is played on, and `where` the name of the page.
         views: What the page begins with: key of the session -> value.
         link: Further parameters of its address.

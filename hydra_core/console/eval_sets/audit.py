@@ -195,12 +195,7 @@ def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
 
 
 def _rated(sample: Sample, evalset: EvalSet, least: int, then: str) -> views.Rated | None:
-    """The ratings as arrays; says what is missing where there are too few.
-
-    Args:
-        least: Rated messages that are needed.
-        then: What else there is to say to who has too few.
-    """
+    """The ratings as arrays; None after saying what is missing, `then` what is to be had for it."""
     found = views.rated(sample, cache.store().ratings.of(sample.name), evalset)
     count = 0 if found is None else len(found.query_ids)
     if count >= least:

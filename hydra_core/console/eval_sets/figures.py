@@ -86,14 +86,11 @@ def _labels(
 
 @dataclass(frozen=True, slots=True)
 class UpsetView:
-    """Patterns from left to right.
+    """p patterns from left to right over m models from top to bottom, of `total` queries.
 
     Attributes:
-        models: (m,) from top to bottom.
         solved: (m,) percent each model solves.
-        members: (p, m) whether a model belongs to a pattern.
-        queries: (p,) queries of exactly that pattern.
-        total: Queries in all.
+        members: (p, m) which models belong to a pattern; `queries` (p,) of exactly that pattern.
     """
 
     models: tuple[str, ...]

@@ -123,11 +123,7 @@ def _first_rows(seen: Sequence[table.AsRead], name: str) -> None:
 def _meaning(
     columns: Sequence[str], suggested: TableMapping, stamp: str, *, several: bool
 ) -> tuple[TableMapping, dict[str, str]]:
-    """What the columns mean, filled with what is suggested; and ids of a wide table's models.
-
-    Args:
-        several: Whether there are several files, which are joined by query id.
-    """
+    """What the columns mean, filled with what is suggested; and ids of a wide table's models."""
     st.markdown("##### What the columns mean")
     rows = [_ROW_LONG, _ROW_WIDE]
     wide = st.segmented_control(

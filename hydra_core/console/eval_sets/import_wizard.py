@@ -111,11 +111,7 @@ def _files(kind: Kind) -> list[UploadedFile]:
 
 
 def _fitting(kind: Kind, uploads: Sequence[UploadedFile]) -> bool:
-    """Say what the files look like where that is another format, and offer its importer.
-
-    Returns:
-        Whether reading them as `kind` makes no sense; columns can be mapped whatever they hold.
-    """
+    """Offer the format that the files look like; whether the chosen one makes no sense."""
     found = looks_like(cast(TableFile, uploads[0]))
     if found is None or found is kind:
         return False

@@ -25,12 +25,7 @@ def measured(
     at_once: bool = False,
     **shown: Any,  # noqa: ANN401 (Streamlit's own)
 ) -> Any:  # noqa: ANN401 (what `work` returns)
-    """What was measured; None while it runs or is offered, with a button.
-
-    Args:
-        why: What it is good for, in Markdown.
-        shown: As `st.button` takes it.
-    """
+    """What was measured; None while it runs, or is offered: `why`, and a button as `st.button`."""
     task = replays.tasks().get(key)
     if task is None and at_once:
         task = replays.tasks().start(key, work)

@@ -20,11 +20,9 @@ from hydra_core.store.roles import Action
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a rater is asked.
+    """What a rater is asked of an `item`, such as message, that `draw` draws by its id.
 
     Attributes:
-        item: What one item is called, such as message.
-        draw: Draws the item of an id.
         scale: What the scores from 1 to 5 mean.
         help: Dimension -> what it means.
     """

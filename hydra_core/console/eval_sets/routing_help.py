@@ -34,10 +34,7 @@ _VIEWS = ("Who solves what", "Costs", "Difficulty", _PREDICTED, _READING, _CHECK
 
 
 def predicted(entry: SetEntry, sweep: Sweep) -> Task | None:
-    """The measurement of how well success is predicted; begun by itself on small sets.
-
-    None for a set without texts.
-    """
+    """How well success is predicted, measured at once on small sets; None without texts."""
     if sweep.evalset.texts is None:
         return None
     key, work = _measurement(entry, sweep)

@@ -74,11 +74,7 @@ def scores(entry: SetEntry, loaded: EvalSet) -> None:
 
 
 def score_now(entry: SetEntry, loaded: EvalSet) -> bool:
-    """Start scoring where it is missing, with progress; whether the set is scored.
-
-    Raises:
-        HydraError: The predictor cannot be used.
-    """
+    """Start scoring where it is missing, with progress; whether the set is scored."""
     bundle = cache.bundle()
     if bundle.fingerprint in entry.info.scored:
         return True
@@ -87,13 +83,7 @@ def score_now(entry: SetEntry, loaded: EvalSet) -> bool:
 
 
 def vectors_now(loaded: EvalSet) -> bool:
-    """Start reading text vectors where they are missing, with progress; whether they are there.
-
-    A set without texts has the vectors it came with, or none.
-
-    Raises:
-        HydraError: The predictor cannot be used.
-    """
+    """As `score_now` for text vectors; a set without texts has those it came with, or none."""
     bundle = cache.bundle()
     if loaded.texts is None or load_text_facts(loaded, bundle.fingerprint) is not None:
         return True

@@ -89,12 +89,7 @@ def with_requirements(
 def query_table(
     evalset: EvalSet, dimensions: Sequence[str] = (), scores: FloatArray | None = None
 ) -> pd.DataFrame:
-    """The first queries with their text cut short; no such column for a set without texts.
-
-    Args:
-        dimensions: Names of the K requirements.
-        scores: (n, K) requirements in [0, 1]; None leaves their columns out.
-    """
+    """The first queries with their text, if any, cut short, and (n, K) requirements in [0, 1]."""
     head = evalset.queries.head(_SHOWN_QUERIES)
     frame = pd.DataFrame(
         {

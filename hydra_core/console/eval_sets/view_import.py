@@ -51,13 +51,7 @@ _HOLDS: Final[Mapping[Measure, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """What an operator made of the grid of models.
-
-    Attributes:
-        mapping: Model's name in the file -> column of each figure.
-        ids: Name -> id.
-        lacking: Models without a column for quality; they are left out.
-    """
+    """What an operator made of the grid: columns and ids by model's name; names without quality."""
 
     mapping: TableMapping
     ids: Mapping[str, str]
@@ -65,10 +59,7 @@ class Grid:
 
 
 def with_likely_text(suggested: TableMapping, heads: Sequence[pd.DataFrame]) -> TableMapping:
-    """The suggestion; where no name tells which column is the message, the one of long texts.
-
-    It has the longest cells of those that have no meaning yet, several words each.
-    """
+    """The suggestion; where no name tells the message, that is the column of the longest texts."""
     if "text" in suggested.fields:
         return suggested
     taken = {*suggested.all_columns().values(), FILE, LINE}
@@ -93,11 +84,7 @@ def model_grid(suggested: TableMapping) -> pd.DataFrame:
 
 
 def read_grid(grid: pd.DataFrame, suggested: TableMapping) -> Grid:
-    """The grid as an operator left it; a row that was added has no name of its own.
-
-    Args:
-        suggested: Holds the query's fields, and figures that the grid does not show.
-    """
+    """The grid as an operator left it; what it does not show stays as suggested."""
     sides: dict[str, dict[str, str]] = {side: {} for side in SIDES}
     ids, lacking = {}, []
     for row in grid.to_dict("records"):
@@ -125,11 +112,7 @@ def _cell(value: object) -> str:
 
 
 def number_columns(mapping: TableMapping, heads: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """One row a column of numbers: what it holds, its first cell, how it is proposed to be read.
-
-    Args:
-        heads: The first rows of each file, as they stand.
-    """
+    """One row a column of numbers: what it holds, its first cell, how it is proposed to be read."""
     rows = []
     for column, measure in measures(mapping).items():
         cells = pd.concat([head[column] for head in heads if column in head] or [pd.Series([""])])

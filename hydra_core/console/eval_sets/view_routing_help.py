@@ -21,13 +21,9 @@ _PATTERNS = 22
 
 
 def upset_view(evalset: EvalSet, rows: IntArray | None = None) -> tuple[UpsetView, int, int] | None:
-    """The most frequent patterns, with how many there are and the queries they leave out.
+    """The most frequent patterns of some or all rows, how many there are, and queries left out.
 
     None where no query has all outcomes.
-
-    Args:
-        evalset: The set.
-        rows: Of these queries alone; None for all.
     """
     quality = evalset.quality if rows is None else evalset.quality[rows]
     patterns = solve_patterns(evalset.models, quality)

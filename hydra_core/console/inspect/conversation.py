@@ -191,11 +191,7 @@ def assumptions(catalog: Catalog, conversation: Conversation) -> None:
 
 
 def simulated(catalog: Catalog, conversation: Conversation) -> dict[StickyMode, Simulation]:
-    """The conversation in every mode.
-
-    Raises:
-        HydraError: The catalog cannot route at all.
-    """
+    """The conversation in every mode; HydraError where the catalog cannot route at all."""
     now = get()
     sticky = catalog.policy.sticky
     if now.threshold is not None:
@@ -219,11 +215,7 @@ def simulated(catalog: Catalog, conversation: Conversation) -> dict[StickyMode, 
 
 
 def answer_tokens(catalog: Catalog, predictor: Memo) -> Callable[[str, Query], float]:
-    """Tokens of an answer that is not there, by model and turn: the estimate of a message's cost.
-
-    Raises:
-        HydraError: The outcome model or an eval set cannot be read.
-    """
+    """Tokens of an answer that is not there, by model and turn, as for a message's cost."""
     fixed = get().answer_tokens
     if fixed is not None:
         return lambda model, query: float(fixed)

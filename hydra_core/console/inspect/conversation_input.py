@@ -26,9 +26,7 @@ class Playing:
     """A conversation and what happens during it.
 
     Attributes:
-        scene: Id of the shipped conversation, '' for the operator's own.
-        own: The operator's own conversation, once one has been read.
-        mode: The mode whose turns are listed.
+        scene: Id of the shipped conversation, '' for the operator's `own`.
         threshold: Sticky threshold gamma, None for the catalog's.
         answer_tokens: Of an answer that is not there; None to estimate it as for a message.
         cached_share: Cached input price as a share of the input price, where none is named.
@@ -64,12 +62,7 @@ get, put = _PLAYING.get, _PLAYING.put
 
 
 class Memo:
-    """A predictor that scores each (message, turn, context) once: every mode sees the same.
-
-    Args:
-        predictor: What scores.
-        conversation: Scored whole at once.
-    """
+    """A predictor that scores each (message, turn, context) of a conversation once."""
 
     def __init__(self, predictor: Scorer, conversation: Conversation) -> None:
         self._predictor = predictor

@@ -38,14 +38,10 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class RequirementsView:
-    """Requirements of one or two messages beside what the models offer.
+    """Requirements of one or two messages on K bands, beside what m models offer.
 
     Attributes:
-        dimensions: (K,) names.
-        bands: (K,) the predictor's score bands.
-        needs: One or two.
-        models: (m,) ids in cost order.
-        capabilities: (m, K).
+        models: (m,) ids in cost order; `capabilities` (m, K) in the same.
         chosen: The chosen model of the first message.
     """
 
@@ -192,12 +188,7 @@ def lanes_figure(
     *,
     marks: Sequence[str] = (),
 ) -> go.Figure:
-    """Cells of model colours, turn by turn; a name stands where a stretch of one model begins.
-
-    Args:
-        models: (m,) ids in cost order, for their colours.
-        marks: (t,) what happens on each turn, drawn above it.
-    """
+    """Cells of model colours, a lane a mode; `models` in cost order, `marks` above their turns."""
     turns = len(lanes[0].stops)
     tints = model_colors(models, colors)
     layout = base_layout(colors, height=78 + 42 * len(lanes), x="Turn")
@@ -285,9 +276,7 @@ class KnobRateView:
     """(p,) values and bounds in percent at ascending knobs; NaN where there is none.
 
     Attributes:
-        now: Where the knob stands, `named` in words.
-        title: Of the knob's axis.
-        logarithmic: Whether that axis is.
+        now: Where the knob stands, `named` in words; `title` and `logarithmic` are its axis.
     """
 
     knob: FloatArray

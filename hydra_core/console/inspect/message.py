@@ -42,10 +42,7 @@ _MOST = 8
 
 @dataclass(frozen=True, slots=True)
 class SessionPredictor:
-    """The session's predictor, which keeps the scores of the last few messages.
-
-    Scores and vectors are kept in the session, by a digest; the texts are not.
-    """
+    """The session's predictor; the last few scores are kept in the session by a digest."""
 
     def predict(
         self, texts: list[str], turns: list[int] | None = None, contexts: list[str] | None = None
@@ -69,12 +66,7 @@ DECIDED = ("inspect.decision", "inspect.rules", "inspect.flips", "inspect.candid
 def strip(
     shown: Mapping[str, Inspection], *, named: bool = False, fades: tuple[str, ...] = DECIDED
 ) -> None:
-    """Which model for every tau or V; the knob below it, or a click, sets it.
-
-    Args:
-        named: Say whose rule it is, where both are shown.
-        fades: Keys of what this knob decides.
-    """
+    """Which model for every tau or V; its knob, or a click, sets it and fades what it decides."""
 
     def turn(at: float) -> None:
         inspect_state.put(**{"value_usd" if rule is Rule.VALUE else "tau": at})
@@ -359,13 +351,7 @@ def candidates(one: Inspection) -> None:
 def _heat(
     frame: pd.DataFrame, weights: Mapping[str, float], chosen: str
 ) -> pd.io.formats.style.Styler:
-    """Deficits shaded by what they add to the shortfall; the chosen row bold.
-
-    Cells are Markdown, so texts are literal.
-
-    Args:
-        weights: Column of a deficit -> its compensated weight.
-    """
+    """Deficits shaded by what they add, as weighted by column; the chosen row bold."""
     added = frame[list(weights)].mul(pd.Series(weights))
     top = max(float(added.to_numpy().max()), 0.05)
     css = pd.DataFrame("", index=frame.index, columns=frame.columns)

@@ -25,13 +25,7 @@ _FOUND = 100
 
 
 def policy(*, compare: bool = True) -> tuple[str, Catalog] | None:
-    """Draw catalog and tau; the catalog's key and the catalog under the policy in force.
-
-    None after saying what is missing.
-
-    Args:
-        compare: Also draw the choice between one message and two.
-    """
+    """Draw catalog and tau; the key and the catalog under the policy in force, None if missing."""
     fingerprint = cache.bundle().fingerprint
     inspect_state.follow_link()
     chosen = selectors.current_catalog()

@@ -38,12 +38,9 @@ from hydra_core.predictor.onnx_predictor import cores
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be attacked, and with what.
+    """What is to be attacked: `most` messages of a set, or `pasted` ones where there is no set.
 
     Attributes:
-        entry: The eval set; None for `pasted`.
-        pasted: Messages typed in.
-        most: Messages drawn from the set.
         own: Further suffixes: family -> language -> suffix.
     """
 
@@ -66,11 +63,7 @@ class Wanted:
         return {**attack.load_probes(), **self.own}
 
     def messages(self) -> tuple[list[str], list[str]]:
-        """Texts and language codes.
-
-        Raises:
-            EvalSetError: The set has no texts, or is damaged.
-        """
+        """Texts and language codes; EvalSetError where the set has no texts, or is damaged."""
         if self.entry is None:
             return list(self.pasted), [detect(text) for text in self.pasted]
         loaded = cache.evalset(self.entry)
@@ -78,11 +71,7 @@ class Wanted:
 
 
 def start(wanted: Wanted) -> Task:
-    """Score the messages with every suffix and change, in the background.
-
-    Raises:
-        HydraError: The messages or the predictor cannot be had.
-    """
+    """Score the messages with every suffix and change, in the background; raises as `messages`."""
     texts, languages = wanted.messages()
     entry = wanted.entry
     wordings = {} if entry is None else attack.other_wordings(cache.evalset(entry))
@@ -95,11 +84,7 @@ def start(wanted: Wanted) -> Task:
 
 
 def routed(wanted: Wanted, found: attack.Attacked, catalog: Catalog) -> RoutedAttacks:
-    """The attacked messages under a catalog's pool and rule.
-
-    Raises:
-        HydraError: The outcome model cannot be had.
-    """
+    """The attacked messages under a catalog's pool and rule; HydraError if it cannot predict."""
     caps = tuple(catalog.policy.defences.score_caps.items())
     return _routed((wanted.key, catalog.digest, catalog.policy.rule, caps), found, catalog)
 
@@ -126,11 +111,7 @@ _MOST_PASTED = 500
 
 
 def wanted(entry: SetEntry | None) -> Wanted | None:
-    """What the operator wants attacked; None while that is not complete.
-
-    Args:
-        entry: The eval set in use; None where it has no texts.
-    """
+    """What the operator wants attacked, of a set with texts or pasted; None while incomplete."""
     sources = [_SET, _PASTED] if entry is not None else [_PASTED]
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         source = st.segmented_control(
@@ -201,11 +182,7 @@ def ruled(catalog: Catalog) -> Catalog:
 
 
 def knob(catalog: Catalog, published_tau: float) -> float:
-    """tau, or V under the value rule: that of the whole page.
-
-    Args:
-        published_tau: The catalog's own, which says how far the slider goes.
-    """
+    """tau, or V under the value rule: the page's; the slider ends at twice the published tau."""
     policy = catalog.policy
     if policy.rule is Rule.VALUE and policy.value_usd is not None:
         message_input.knob(policy)

@@ -14,11 +14,7 @@ from hydra_core.routing.conversations.messages import Conversation, read_message
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A message to try.
-
-    Attributes:
-        level: easy, medium or hard, as its author meant it.
-    """
+    """A message to try; `level` is easy, medium or hard, as its author meant it."""
 
     id: str
     language: str

@@ -94,10 +94,7 @@ def follow_link() -> None:
 
 
 def policy_for(key: str, catalog: Catalog) -> Policy:
-    """The policy in force: set on Inspect, else that being tuned, else the catalog's.
-
-    What was set for another catalog is dropped.
-    """
+    """The policy in force: set here for this catalog, else that being tuned, else the catalog's."""
     now, tuning = get(), state.get()
     if now.catalog != key:
         fresh = {"tau": None, "weights": None, "rule": None, "value_usd": None, "deny": ()}
@@ -167,13 +164,8 @@ def to_link(
 ) -> dict[str, str]:
     """The parameters that reopen what is on screen; `from_link` reads them back.
 
-    Without the text the link carries the requirements, so that the decision is the same.
-
-    Args:
-        key: Of the catalog used.
-        policy: Under which it was decided.
-        requirements: (K,) of the message, empty when there is none.
-        predicted: (m,) success and (m,) cost in USD, under the value rule.
+    Without the text the link carries (K,) requirements and, under the value rule, (m,) success and
+    (m,) cost in USD, so that the decision is the same.
     """
     link = {"catalog": key, "tau": repr(policy.tau), "w": ",".join(map(repr, policy.weights))}
     if policy.value_usd is not None:

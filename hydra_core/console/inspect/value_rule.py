@@ -131,11 +131,7 @@ def _texts(valued: Valuation) -> dict[str, str]:
 def message_costs(
     catalog: Catalog, predictor: Scorer, one: view.Inspection
 ) -> view.MessageCosts | None:
-    """What the inspected message costs on each model; None where a link left its text out.
-
-    Raises:
-        HydraError: The outcome model or an eval set cannot be read.
-    """
+    """What the inspected message costs on each model; None where a link left its text out."""
     query, further = one.decision.query, view.further_tokens(one)
     valued = one.decision.valuation
     if valued is None and query is not None and query.text:
@@ -149,11 +145,7 @@ def message_costs(
 
 
 def valuation(catalog: Catalog, predictor: Scorer, query: Query) -> Valuation | None:
-    """What the catalog predicts for a query, whatever the rule; None where it cannot.
-
-    Raises:
-        HydraError: The outcome model cannot be read.
-    """
+    """What the catalog predicts for a query, whatever the rule; None where it cannot."""
     if catalog.success_source is None:
         return None
     policy = replace(catalog.policy, rule=Rule.VALUE, value_usd=catalog.policy.value_usd or 1.0)

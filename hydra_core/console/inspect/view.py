@@ -76,12 +76,7 @@ class Inspection:
 def inspect(catalog: Catalog, predictor: Scorer, counter: TokenCounter, query: Query) -> (
     Inspection
 ):  # fmt: skip
-    """Route one message and explain it.
-
-    Raises:
-        RoutingError: No model can serve it.
-        MismatchError: The catalog needs realised costs.
-    """
+    """Route one message and explain it; raises as `Router.route`."""
     decision = Router(catalog, predictor).route(query)
     reading = decision.reading
     return Inspection(
@@ -138,14 +133,9 @@ def reopen(
     query: Query,
     predicted: tuple[Sequence[float], Sequence[float]] | None = None,
 ) -> Inspection:
-    """The decision for requirements that a link carried instead of the text.
+    """The decision for requirements that a link carried; raises as `Router.decide`.
 
-    Args:
-        predicted: Predicted success and cost in USD of each model, which the value rule needs;
-            without them the shortfall rule decides.
-
-    Raises:
-        RoutingError: No model can serve it, or the pool has changed since.
+    Without `predicted`, the success and the cost in USD of each model, the shortfall rule decides.
     """
     if predicted is None:
         catalog = replace(catalog, policy=replace(catalog.policy, rule=Rule.SHORTFALL))
@@ -234,11 +224,7 @@ def success_text(valued: Valuation, i: int) -> str:
 
 
 def neighbour_table(one: Inspection, texts: Mapping[str, str]) -> pd.DataFrame:
-    """The learned queries most like this message: text, likeness, what each model achieved.
-
-    Args:
-        texts: Query id -> text, of those whose texts are known.
-    """
+    """The learned queries most like this message: text (by id, where known), likeness, outcomes."""
     valued = one.decision.valuation
     assert valued is not None
     found = valued.neighbours()
@@ -319,11 +305,6 @@ def message_steps(
 ) -> pd.DataFrame:
     """The model chosen for each message at steps that lie evenly along the strip's axis.
 
-    Args:
-        strips: One a message, over the knob.
-        models: (m,) ids.
-        knob: Where it stands; it is on the axis.
-
     Returns:
         A row a step: `knob`, `place` on the axis, and `model_0`, ... the number in `models` of
         what each message is given.
@@ -381,23 +362,14 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class MessageCosts:
-    """One message on every model.
-
-    Attributes:
-        usd: Model id -> USD.
-        basis: Where the tokens come from, in one sentence.
-    """
+    """One message on every model in USD, and where its tokens come from, in one sentence."""
 
     usd: Mapping[str, float]
     basis: str
 
 
 def predicted_costs(catalog: Catalog, valuation: Valuation, further: int) -> MessageCosts:
-    """As the catalog predicts, which is what the value rule weighs.
-
-    Args:
-        further: Tokens of an image and of earlier context, which no prediction counts.
-    """
+    """As the catalog predicts for the value rule, plus `further` tokens that it does not count."""
     valuer = valuation.valuer
     usd = {
         name: cost + further * catalog.model(name).input_usd_per_mtok / 1e6

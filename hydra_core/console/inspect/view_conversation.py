@@ -79,12 +79,7 @@ def mode_table(played: Mapping[StickyMode, Simulation]) -> pd.DataFrame:
 
 
 def alone(kept: TurnOutcome, routed: TurnOutcome) -> str:
-    """The model that a kept turn would get by itself, and the shortfall of the kept one.
-
-    Args:
-        kept: The turn in a sticky mode.
-        routed: The same turn routed as a single request.
-    """
+    """The model that a kept turn would get by itself, and the shortfall of the kept one."""
     if kept.event is not Event.KEPT or routed.decision is None or not routed.decision.scored:
         return ""
     if routed.model == kept.model or kept.model not in routed.decision.pool.ids:

@@ -31,11 +31,7 @@ def escaped(text: str) -> str:
 
 
 def block(inner: str, *, line_height: float = 1.5) -> str:
-    """A block of a message: its lines as they stand, from right to left where it is so written.
-
-    Args:
-        inner: Escaped text, and our own markup.
-    """
+    """Lines of escaped text and our markup as they stand, from right to left where so written."""
     style = f"white-space:pre-wrap;overflow-wrap:anywhere;line-height:{line_height}"
     return f'<div dir="auto" style="{style}">{inner}</div>'
 
@@ -45,11 +41,7 @@ def highlighted(
 ) -> str:
     """The beginning of the message with its words coloured by their effect on one requirement.
 
-    Everything from the message is escaped; only our own spans are markup.
-
-    Args:
-        text: The message that was looked at.
-        gap: What the predictor did not see; marked where it begins.
+    Everything from the message is escaped; only our own spans, and the mark of the gap, are markup.
     """
     effects = found.effect[:, dimension] if len(found.effect) else np.zeros(0)
     strongest_effect = max(float(np.abs(effects).max(initial=0.0)), TOLD_FROM)
