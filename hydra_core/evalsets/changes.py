@@ -40,12 +40,7 @@ MOST_KEPT: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """A state of an eval set that was replaced or removed.
-
-    Attributes:
-        name: The set's folder name.
-        until: When it was replaced or removed.
-    """
+    """A state of an eval set that was replaced or removed."""
 
     path: Path
     name: str
@@ -71,7 +66,6 @@ class EvalSetChanges:
 
     Attributes:
         store: Whose audit trail records it; None where the sets lie outside any workspace.
-        clock: The current moment, with a time zone.
     """
 
     actor: Actor

@@ -80,7 +80,6 @@ class EvalSet:
     """A loaded eval set; arrays are read-only, rows in the order of `queries`.
 
     Attributes:
-        path: Its folder.
         synthetic: Outcomes were simulated; must be said wherever they are shown.
         cost_estimated: Costs were computed from prices, not billed.
         models: (m,) model ids in the order of the matrices' columns.
@@ -205,9 +204,6 @@ class EvalSet:
 def load_evalset(path: Path) -> EvalSet:
     """Load an eval set and check everything about it.
 
-    Args:
-        path: The folder.
-
     Raises:
         EvalSetError: Missing or damaged files, broken rules; every problem found is listed.
     """
@@ -282,14 +278,12 @@ def save_evalset(
     """Write an eval set as a whole folder and load it back.
 
     Args:
-        path: The folder to create.
         queries: query_id, language and optional columns, text among them; one row per query.
         quality: (n, m) in [0, 1], NaN where missing.
         cost_usd: (n, m) USD >= 0, NaN where missing.
         extras: Further (n, m) matrices, names as in `EXTRA_OUTCOMES`.
         dependence: The answer about dependent queries; None leaves the question open.
         prices: Model id -> list price when the costs were recorded, where it is known.
-        force: Replace an eval set that is already there.
 
     Raises:
         EvalSetError: The content breaks a rule, or `path` is taken; nothing was changed.

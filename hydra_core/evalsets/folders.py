@@ -79,8 +79,6 @@ def replace_folder(target: Path, fill: Callable[[Path], None], *, replace: bool 
     Readers see the old folder or the new one. If `fill` fails, nothing has changed.
 
     Args:
-        target: The folder to create; its parents are made.
-        fill: Writes the content into the folder it is given.
         replace: Whether a folder with something in it may be replaced.
 
     Raises:

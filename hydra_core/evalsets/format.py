@@ -231,8 +231,6 @@ def read_arrow(
     """Read Parquet in small batches, so that a file that inflates stops at `limit` bytes.
 
     Args:
-        source: A path or a seekable binary stream.
-        limit: Bytes the table may take in memory.
         columns: Columns to read, which the file has; None reads all.
         stop: Read at least this many rows, then no more.
 

@@ -158,7 +158,6 @@ def messages_of(evalset: EvalSet, fingerprint: str, width: int) -> Messages:
     """What is known of every query of a set, as one bundle has scored it.
 
     Args:
-        fingerprint: Of the bundle.
         width: Of the bundle's text vectors.
 
     Raises:

@@ -78,7 +78,6 @@ def score_evalset(
         evalset: Its folder must be writable unless it is scored.
         progress: Called with (done, n) now and then; an exception it raises stops the job, which
             the next call resumes.
-        chunk: Queries between two writes to disk.
 
     Returns:
         query_id and one column per dimension, rows as in the eval set.

@@ -61,7 +61,6 @@ def near_texts(
     Args:
         vectors: (n, d) text vectors.
         languages: (n,) language codes.
-        progress: Called with (done, n) rows.
     """
     unit = _directions(vectors, languages)
     rows_of = {name: np.flatnonzero(languages == name) for name in np.unique(languages)}

@@ -51,7 +51,6 @@ class Rows:
     Attributes:
         queries: query_id, text, ... (a query may occur in many rows, its cells blank or equal).
         outcomes: query_id, model, quality, cost_usd, ... (one row per query and model).
-        warnings: What reading the files had to say.
     """
 
     queries: pd.DataFrame
@@ -72,11 +71,7 @@ def assemble(
     Queries and models come out sorted by id, so the order of rows and files does not matter.
 
     Args:
-        rows: What the files hold.
-        source: Name of the import for messages.
-        scale: The quality that means 1.
         need_text: Drop queries without text; else, where no query has one, the set has none.
-        issues: What was found in the rows before.
 
     Raises:
         EvalSetError: With every problem found.

@@ -44,9 +44,6 @@ class ImportReport:
     Attributes:
         kept: Queries in the eval set.
         outcomes: Known outcomes (query and model).
-        models: Model ids.
-        dropped: What was left out and why.
-        warnings: Things an operator should know before trusting the set.
         missing: Model -> (queries without an outcome, queries without a cost); only models
             with gaps.
         columns: Field -> column it was read from, for a table.

@@ -68,9 +68,6 @@ class Given:
     def chosen_models(self, known: Sequence[str]) -> tuple[dict[str, str], list[Problem]]:
         """Upstream name -> model id for the models to import, and what is wrong with the choice.
 
-        Args:
-            known: Upstream names there are.
-
         Raises:
             NamesKnown: It only asks which there are.
         """

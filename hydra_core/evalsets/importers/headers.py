@@ -118,7 +118,6 @@ class Header:
     """What one header says.
 
     Attributes:
-        model: The model as the header names it.
         figure: quality, cost_usd, or another outcome.
         named: The word for the figure, and whether it stands before or behind the model.
         marked: Whether a colon or a bar parts them, which needs no other column beside it.

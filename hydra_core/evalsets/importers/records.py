@@ -90,7 +90,6 @@ class _Records:
 
         Args:
             tokens: Where the tokens of estimated costs come from, for the price notes.
-            scale: The quality that means 1.
 
         Raises:
             EvalSetError: With every problem found.
@@ -194,11 +193,7 @@ def _answers_draft(
     warnings: Sequence[str] = (),
     problems: Sequence[Problem] = (),
 ) -> Draft:
-    """The eval set of recorded answers; a model with one that has no cost needs a price.
-
-    Args:
-        known: The models there are, by their names in the files.
-    """
+    """The eval set of recorded answers; a model with one that has no cost needs a price."""
     names, wrong = given.chosen_models(known)
     chosen = [answer for answer in answers if answer.model in names]
     unpriced = {names[answer.model] for answer in chosen if math.isnan(answer.cost_usd)}

@@ -40,8 +40,6 @@ class Run:
     """One run of a leaderboard.
 
     Attributes:
-        board: Name of the board it is on.
-        folder: Its unique id.
         headline: Published percentage resolved, NaN if not given.
         outcomes: Instance id -> (quality 0 or 1, cost in USD or NaN).
         problem: Why it cannot be imported; empty when it can.
@@ -65,7 +63,6 @@ def read_swebench(
     """Read runs and problem statements into an eval set in memory.
 
     Args:
-        leaderboards: leaderboards.json, plain, .gz or .zip.
         problems: Table with instance_id, problem_statement and optionally repo; None for a set
             without texts.
         models: Model id -> folder of its run.

@@ -54,14 +54,11 @@ def read_table(
     """Read tables into an eval set in memory.
 
     Args:
-        files: Paths or uploaded files.
-        mapping: What the columns mean.
         complete: Whether what the mapping leaves out is suggested from the columns' names.
         need_cost: A missing cost column is an error (single costs may be missing).
         need_text: A missing text column is an error; without, the set may be one without texts.
         form: How the table writes its numbers where a column does not show it.
         notations: Column -> how it is written; goes before `form` and the header.
-        rates: Currency -> USD of one unit.
         ids: Model's name in the tables -> the id it gets; other names are ids as they stand.
 
     Raises:

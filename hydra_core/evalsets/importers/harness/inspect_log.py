@@ -18,7 +18,7 @@ from hydra_core.evalsets.importers.harness.scored import (
     as_feedback,
 )
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
-from hydra_core.evalsets.importers.reading.json_document import objects, read_json
+from hydra_core.evalsets.importers.reading.json_document import objects, read_json, value_at
 from hydra_core.evalsets.importers.traffic.feedback import Feedback
 from hydra_core.evalsets.importers.traffic.rows import identifier, number, text
 from hydra_core.evalsets.importers.traffic.served import Served
@@ -31,9 +31,7 @@ _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, Runti
 
 def _read(file: TableFile, reading: Reading) -> Iterator[Scored]:
     header, samples = _log(file, reading)
-    facts = header.get("eval")
-    model = text(facts.get("model")) if isinstance(facts, Mapping) else ""
-    task = text(facts.get("task")) if isinstance(facts, Mapping) else ""
+    model, task = text(value_at(header, "eval.model")), text(value_at(header, "eval.task"))
     status = text(header.get("status")) or "started"  # a log that was cut short has none
     if status != "success":
         reading.traffic.warnings.append(
@@ -42,19 +40,19 @@ def _read(file: TableFile, reading: Reading) -> Iterator[Scored]:
         )
     for line, sample in enumerate(samples, 1):
         reading.budget.take_rows(1, file.name)
-        query_id = (
-            f"{task}:{identifier(sample.get('id'))}" if task else identifier(sample.get("id"))
-        )
+        own = identifier(sample.get("id"))
+        query_id = f"{task}:{own}" if task else own
         if sample.get("error"):
             reading.traffic.skip("the sample ended in an error", query_id)
             continue
-        read, written, cached = _tokens(sample, model)
+        usage = _usage(sample, model)
+        read, written, cached = _tokens(usage)
         served = Served(
             (file.name, line),
             query_id,
             reading.asked(sample, "input"),
             model,
-            cost_usd=number(_usage(sample, model).get("total_cost")),
+            cost_usd=number(usage.get("total_cost")),
             input_tokens=read,
             output_tokens=written,
             latency_s=number(sample.get("working_time", sample.get("total_time"))),
@@ -99,11 +97,7 @@ def _scores(sample: Mapping[str, Any]) -> Iterator[tuple[str, Feedback]]:
 
 
 def _worth(value: object) -> Feedback:
-    return (
-        Feedback(_LETTERS[value])
-        if isinstance(value, str) and value in _LETTERS
-        else as_feedback(value)
-    )
+    return as_feedback(_LETTERS.get(value, value) if isinstance(value, str) else value)
 
 
 def _usage(sample: Mapping[str, Any], model: str) -> Mapping[str, Any]:
@@ -112,9 +106,8 @@ def _usage(sample: Mapping[str, Any], model: str) -> Mapping[str, Any]:
     return own if isinstance(own, Mapping) else {}
 
 
-def _tokens(sample: Mapping[str, Any], model: str) -> tuple[float, float, float]:
+def _tokens(usage: Mapping[str, Any]) -> tuple[float, float, float]:
     """(input, output, cached) tokens; what was cached is a part of the input."""
-    usage = _usage(sample, model)
     read, written = number(usage.get("input_tokens")), number(usage.get("output_tokens"))
     cached = number(usage.get("input_tokens_cache_read"))
     stored = number(usage.get("input_tokens_cache_write"))

@@ -26,7 +26,6 @@ class Scored:
     """One answer of one model, with every score that the file has of it.
 
     Attributes:
-        scores: Score -> feedback.
         default: The score that the harness itself counts, '' where it has none such.
     """
 
@@ -61,7 +60,6 @@ class Adapter:
     """Reads the files of one harness.
 
     Attributes:
-        name: What the harness is called.
         signs: Names at a file's beginning that together only this harness writes.
         models_in_names: Whether a model is known by its file's name alone.
     """

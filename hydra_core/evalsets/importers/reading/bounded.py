@@ -247,16 +247,9 @@ def _only_member(raw: BinaryIO, source: str) -> tuple[str, BinaryIO]:
 
 
 def _kind(name: str, source: str) -> str:
-    kinds = {
-        ".csv": "csv",
-        ".tsv": "tsv",
-        ".jsonl": "jsonl",
-        ".ndjson": "jsonl",
-        ".json": "json",
-        ".parquet": "parquet",
-    }
-    kind = kinds.get(Path(name).suffix.lower())
-    if kind is None:
+    ending = Path(name).suffix.lower()
+    kind = "jsonl" if ending == ".ndjson" else ending[1:]
+    if kind not in ("csv", "tsv", "jsonl", "json", "parquet"):
         remedy = "save it as .csv, .tsv, .jsonl or .parquet (text formats also as .gz or .zip)"
         raise EvalSetError.of(
             source, f"has the suffix {Path(name).suffix!r}, which is not read", remedy

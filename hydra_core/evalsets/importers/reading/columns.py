@@ -63,7 +63,6 @@ class Columns:
         headers: Column -> how it is written, by its header.
         rates: Currency -> USD of one unit.
         wide: Whether several columns share a measure, so that what is said of all may not fit one.
-        converted: Currencies that were met and converted.
         unrated: Currencies that were met and have no rate.
     """
 

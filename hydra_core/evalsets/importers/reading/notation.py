@@ -64,10 +64,7 @@ class Reader:
     """Reads the cells of one column.
 
     Attributes:
-        mark: The decimal mark.
         grouped: Whether the other mark may part thousands.
-        percent: Whether some cell has a percent sign.
-        rates: Currency -> USD of one unit.
     """
 
     measure: Measure

@@ -104,8 +104,6 @@ def read_columns(
 
     Args:
         columns: Names that the table has; others are not kept in memory.
-        budget: What the import may still read.
-        stop: Read only this many rows.
         bad: Where rows that cannot be read are counted; without it they are refused.
 
     Raises:

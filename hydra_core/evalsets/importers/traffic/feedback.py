@@ -44,12 +44,7 @@ class Feedback:
 
 @dataclass(slots=True)
 class Labels:
-    """Label -> quality as the operator says, and which labels were met.
-
-    Attributes:
-        known: Label -> quality.
-        met: Label -> how often it was met.
-    """
+    """Label -> quality as the operator says, and which labels were met."""
 
     known: Mapping[str, float] = field(default_factory=dict)
     met: dict[str, int] = field(default_factory=dict)
@@ -99,17 +94,14 @@ class Labels:
         missing = [label for label in self.met if label not in self.known]
         if not missing:
             return ""
-        stated = " ".join(f"--label {quote(f'{one}={_proposed(one)}')}" for one in missing[:_MOST])
+        worths = {one: likely_worth(one) for one in missing[:_MOST]}
+        pairs = (f"{one}={'QUALITY' if w is None else f'{w:g}'}" for one, w in worths.items())
+        stated = " ".join(f"--label {quote(pair)}" for pair in pairs)
         return f"labels found: {', '.join(self._listed())}; say what each is worth, {stated}"
 
     def _listed(self) -> list[str]:
         shown = sorted(self.met.items(), key=lambda one: (-one[1], one[0]))[:_MOST]
         return [f"{label[:60]} ({count})" for label, count in shown]
-
-
-def _proposed(label: str) -> str:
-    worth = likely_worth(label)
-    return "QUALITY" if worth is None else f"{worth:g}"
 
 
 def likely_worth(label: str) -> float | None:

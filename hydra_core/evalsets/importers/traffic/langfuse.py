@@ -23,6 +23,7 @@ from hydra_core.evalsets.importers.traffic.feedback import Feedback
 from hydra_core.evalsets.importers.traffic.messages import asked_in
 from hydra_core.evalsets.importers.traffic.rows import (
     decoded,
+    first_number,
     identifier,
     number,
     rows_of,
@@ -138,17 +139,13 @@ def _tokens(usage: Mapping[str, Any]) -> tuple[float, float, float]:
     counts = {name: number(value) for name, value in usage.items()}
     counts |= {n: number(one[n]) for one in inside for n in _CACHED if n in one}
     counts = {name: count for name, count in counts.items() if not math.isnan(count)}
-    read, written, cached = (_first(counts, names) for names in (_INPUT, _OUTPUT, _CACHED))
+    read, written, cached = (first_number(counts, names) for names in (_INPUT, _OUTPUT, _CACHED))
     total = counts.get("total", counts.get("total_tokens", math.nan))
     parts_of_it = total == read + written
     if not parts_of_it and "prompt_tokens" not in counts:
         read += sum(_beside(counts, ("input_", "cache_"), _INPUT))
         written += sum(_beside(counts, ("output_",), _OUTPUT))
     return read, written, cached
-
-
-def _first(counts: Mapping[str, float], names: Sequence[str]) -> float:
-    return next((counts[name] for name in names if name in counts), math.nan)
 
 
 def _beside(

@@ -31,6 +31,8 @@ _CUT_MARK: Final = re.compile(r"\.\.\. ?\((?:litellm_truncated(?: skipped)?|trun
 _REDACTED_TEXTS: Final = ("redacted-by-litellm", "redacted by litellm")
 _LISTS: Final = ("messages", "input", "contents", "prompt", "kwargs")
 _ROLES: Final = {"human": "user", "ai": "assistant", "model": "assistant", "bot": "assistant"}
+_TEXT_TYPES: Final = ("", "text", "input_text", "output_text", "refusal")
+_TEXT_NAMES: Final = ("text", "content", "refusal")
 _IMAGE_TYPES: Final = ("image_url", "input_image", "image", "image_file")
 _KINDS_OF_MEDIA: Final = ("modality", "mime_type", "media_type", "mimeType")
 
@@ -132,21 +134,15 @@ def _plain(message: object) -> list[dict[str, Any]]:
     if kind == "function_call_output":
         return [{"role": "tool", "content": _words(message.get("output"))}]
     role = text(message.get("role")).lower()
-    content = _stored_parts(message)
-    plain, results, calls = _parts(content)
+    content = message.get("content", message.get("parts"))
+    listed = [content] if isinstance(content, str | Mapping) else content
+    plain, results, calls = _parts(listed if isinstance(listed, list) else [])
     messages: list[dict[str, Any]] = [{"role": "tool", "content": one} for one in results]
     if plain or not results:
-        role = _ROLES.get(role, role)
-        messages.append({"role": role, "content": plain, "tool_calls": [*calls, *_calls(message)]})
+        own = message.get("tool_calls")
+        calls += own if isinstance(own, list) else []
+        messages.append({"role": _ROLES.get(role, role), "content": plain, "tool_calls": calls})
     return messages
-
-
-def _stored_parts(message: Mapping[str, Any]) -> list[Any]:
-    """A message's parts, as a list whatever they are stored as."""
-    content = message.get("content", message.get("parts"))
-    if isinstance(content, str | Mapping):
-        return [content]
-    return content if isinstance(content, list) else []
 
 
 def _parts(content: Sequence[object]) -> tuple[list[dict[str, Any]], list[str], list[Any]]:
@@ -166,26 +162,16 @@ def _parts(content: Sequence[object]) -> tuple[list[dict[str, Any]], list[str], 
                 calls += _called(part.get("name"), called)["tool_calls"]
             elif _is_image(part, kind):
                 plain.append({"type": "image_url"})
-            elif isinstance(words := _text_of(part, kind), str):
-                plain.append({"type": "text", "text": words})
+            elif kind in _TEXT_TYPES:
+                words = next((part[name] for name in _TEXT_NAMES if name in part), None)
+                plain += [{"type": "text", "text": words}] if isinstance(words, str) else []
     return plain, results, calls
-
-
-def _text_of(part: Mapping[str, Any], kind: str) -> object:
-    if kind in ("", "text", "input_text", "output_text", "refusal"):
-        return next((part[name] for name in ("text", "content", "refusal") if name in part), None)
-    return None
 
 
 def _is_image(part: Mapping[str, Any], kind: str) -> bool:
     media = [part, *(one for one in part.values() if isinstance(one, Mapping))]
     said = [text(one.get(name)).lower() for one in media for name in _KINDS_OF_MEDIA]
     return kind in _IMAGE_TYPES or any(word.split("/")[0] == "image" for word in said)
-
-
-def _calls(message: Mapping[str, Any]) -> list[Any]:
-    calls = message.get("tool_calls")
-    return calls if isinstance(calls, list) else []
 
 
 def _called(name: object, arguments: object) -> dict[str, Any]:

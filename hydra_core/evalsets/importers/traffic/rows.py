@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -28,7 +28,6 @@ def rows_of(files: Sequence[TableFile], budget: Budget, bad: Issues) -> Iterator
     """Every row of the files.
 
     Args:
-        budget: What the import may still read.
         bad: Where rows that cannot be read are counted and decimal commas are noted.
 
     Raises:
@@ -95,6 +94,12 @@ def number(value: object) -> float:
     except ValueError:
         return {"true": 1.0, "false": 0.0}.get(str(value).strip().lower(), math.nan)
     return found if math.isfinite(found) else math.nan
+
+
+def first_number(row: Mapping[str, Any], names: Iterable[str]) -> float:
+    """The first of these values that is a number, NaN where none is."""
+    values = (number(row.get(name)) for name in names)
+    return next((value for value in values if not math.isnan(value)), math.nan)
 
 
 def text(value: object) -> str:

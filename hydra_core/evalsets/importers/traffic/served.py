@@ -39,8 +39,6 @@ class Served:
     Attributes:
         place: File and line it was read from.
         asked: Its last user message, or why there is none.
-        model: As the log names it.
-        feedback: How well it was answered.
         cached_input_tokens: Part of the input.
         group: What the query belongs to, such as a harness's task.
     """

@@ -17,6 +17,7 @@ from hydra_core.base.errors import EvalSetError, ExtraError, Problem
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.given import NOTHING, Given
 from hydra_core.evalsets.importers.reading.bounded import MAX_ROWS, Budget, TableFile
+from hydra_core.evalsets.importers.reading.json_document import value_at
 from hydra_core.evalsets.importers.traffic.feedback import Feedback
 from hydra_core.evalsets.importers.traffic.messages import NO_MESSAGE, Asked, asked_in
 from hydra_core.evalsets.importers.traffic.rows import (
@@ -106,8 +107,7 @@ def _cached(metadata: object) -> float:
     for name in ("usage_object", "additional_usage_values"):
         usage = decoded(facts.get(name))
         if isinstance(usage, Mapping):
-            details = usage.get("prompt_tokens_details")
-            inside = details.get("cached_tokens") if isinstance(details, Mapping) else None
+            inside = value_at(usage, "prompt_tokens_details.cached_tokens")
             for count in (number(usage.get("cache_read_input_tokens")), number(inside)):
                 if not math.isnan(count):
                     return count

@@ -20,6 +20,7 @@ from hydra_core.evalsets.importers.traffic.feedback import Feedback
 from hydra_core.evalsets.importers.traffic.messages import NO_MESSAGE, Asked, asked_in
 from hydra_core.evalsets.importers.traffic.rows import (
     decoded,
+    first_number,
     number,
     rows_of,
     seconds_between,
@@ -97,7 +98,7 @@ def _is_model_call(span: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
     """By its kind (a table of spans has a column for it) or operation, else by its tokens."""
     kind = text(facts.get("openinference.span.kind") or span.get("span_kind")).upper()
     named = facts.get("gen_ai.operation.name", facts.get("llm.request.type"))
-    unnamed = named is None and not math.isnan(_first(facts, _OUTPUT))
+    unnamed = named is None and not math.isnan(first_number(facts, _OUTPUT))
     return kind == "LLM" or named in _CHAT or (unnamed and not kind)
 
 
@@ -114,18 +115,18 @@ def _failed(span: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
 def _served(place: tuple[str, int], span: Mapping[str, Any], facts: Mapping[str, Any]) -> Served:
     model = facts.get("gen_ai.response.model") or facts.get("gen_ai.request.model")
     conversation = facts.get("gen_ai.conversation.id") or facts.get("session.id")
-    read, cached = _first(facts, _INPUT), _first(facts, _CACHED)
+    read, cached = first_number(facts, _INPUT), first_number(facts, _CACHED)
     if cached > read:  # Anthropic's own count, which has cached input and what was cached beside it
-        stored = _first(facts, _WRITTEN)
+        stored = first_number(facts, _WRITTEN)
         read += cached + (0.0 if math.isnan(stored) else stored)
     return Served(
         place,
         _span_id(place, span),
         _asked_of(span, facts),
         text(model or facts.get("llm.model_name")),
-        cost_usd=_first(facts, _COST),
+        cost_usd=first_number(facts, _COST),
         input_tokens=read,
-        output_tokens=_first(facts, _OUTPUT),
+        output_tokens=first_number(facts, _OUTPUT),
         latency_s=_seconds(span),
         conversation_id=text(conversation),
         cached_input_tokens=cached,
@@ -136,12 +137,6 @@ def _span_id(place: tuple[str, int], span: Mapping[str, Any]) -> str:
     context = span.get("context")
     inside = context.get("span_id") if isinstance(context, Mapping) else span.get("context.span_id")
     return text(span.get("spanId")) or text(span.get("span_id")) or text(inside) or str(place[1])
-
-
-def _first(facts: Mapping[str, Any], names: Sequence[str]) -> float:
-    """The first of these attributes that holds a number."""
-    counts = (number(facts.get(name)) for name in names)
-    return next((value for value in counts if not math.isnan(value)), math.nan)
 
 
 def _feedback(span: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[tuple[str, Feedback]]:
