@@ -13,6 +13,7 @@ from typing import Final
 
 MAX_ID_CHARS: Final = 128
 _PUNCTUATION: Final = "._-/:@+"
+_CATEGORIES: Final = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Nd"})
 _EAST_ASIAN_AND_LATIN: Final = frozenset(
     {"LATIN", "CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO"}
 )
@@ -108,14 +109,7 @@ def _plain(name: str) -> str:
 
 
 def _allowed(char: str) -> bool:
-    return char in _PUNCTUATION or unicodedata.category(char) in {
-        "Lu",
-        "Ll",
-        "Lt",
-        "Lm",
-        "Lo",
-        "Nd",
-    }
+    return char in _PUNCTUATION or unicodedata.category(char) in _CATEGORIES
 
 
 def _mixed_scripts(name: str) -> tuple[str, str] | None:

@@ -24,18 +24,8 @@ from hydra_core.catalog.success_fields import read_success_profiles
 SCHEMA: Final = "hydra.catalog/v1"
 MAX_DIMENSIONS: Final = 32
 _KEYS: Final = (
-    "schema",
-    "name",
-    "notes",
-    "dimensions",
-    "predictor",
-    "bands",
-    "policy",
-    "outcome_model",
-    "success_profiles",
-    "realised_costs",
-    "evidence",
-    "models",
+    *("schema", "name", "notes", "dimensions", "predictor", "bands", "policy", "outcome_model"),
+    *("success_profiles", "realised_costs", "evidence", "models"),
 )
 
 

@@ -43,17 +43,11 @@ def require_same_bundle(catalog: Catalog, model: OutcomeModel) -> None:
         )
 
 
-def folders_searched(catalog: Catalog) -> tuple[Path, ...]:
-    """Where a relative path starts: the catalog's folder, the workspace, the current folder.
-
-    Last come the shipped catalogs: a published revision of one lies in no folder.
-    """
-    own = (Path(catalog.folder),) if catalog.folder else ()
-    return (*own, workspace_folder(), Path.cwd(), CATALOGS)
-
-
 def _found(catalog: Catalog, named: OutcomeModelRef) -> Path:
-    places = [folder / named.path for folder in folders_searched(catalog)]
+    own = [Path(catalog.folder)] if catalog.folder else []
+    # last the shipped catalogs: a published revision of one lies in no folder
+    folders = [*own, workspace_folder(), Path.cwd(), CATALOGS]
+    places = [folder / named.path for folder in folders]
     for place in places:
         if (place / MANIFEST).is_file():
             return place

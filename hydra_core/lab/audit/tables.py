@@ -6,6 +6,7 @@ import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -261,17 +262,10 @@ def _averaged(rows: Sequence[AuditRow]) -> AuditRow:
         values = [getattr(one, name) for one in rows]
         return None if None in values else float(np.mean(values))
 
-    nothing = Interval.none(float("nan"), "no ratings")
-    return AuditRow(
-        AVERAGED,
-        mean("raters") or nothing,
-        mean("predictor") or nothing,
-        mean("label"),
-        error("predictor_mae") or 0.0,
-        error("label_mae"),
-        mean("predictor_bias") or nothing,
-        mean("label_bias"),
-    )
+    names = ("raters", "predictor", "label", "predictor_bias", "label_bias")
+    means: dict[str, Any] = {name: mean(name) for name in names}
+    errors: dict[str, Any] = {name: error(name) for name in ("predictor_mae", "label_mae")}
+    return AuditRow(AVERAGED, **means, **errors)
 
 
 def slices(

@@ -107,18 +107,20 @@ def _grader(one: Section, kind: Kind, folder: Path) -> Grader:
         re.compile(pattern)
     except re.error as error:
         one.wrong("pattern", f"is not valid: {error}", "a Python regular expression")
-    tolerance = 1e-6
-    if "tolerance" in one.node.entries:
-        tolerance = one.number("tolerance", Bounds(0.0), "such as 0.001") or 0.0
-    timeout = 30.0
-    if "timeout_s" in one.node.entries:
-        timeout = one.number("timeout_s", POSITIVE, "seconds, such as 30") or 30.0
-    argv = _argv(one) if kind is Kind.COMMAND else ()
+    numbers = {
+        "tolerance": one.number("tolerance", Bounds(0.0), "such as 0.001", required=False),
+        "timeout_s": one.number("timeout_s", POSITIVE, "seconds, such as 30", required=False),
+        "twice_share": one.number("twice_share", SHARE, "such as 0.05", required=False),
+    }
     return Grader(
-        kind, flag(one, "ignore_case"), tolerance, pattern, _schema(one, folder), argv, timeout,
-        _text_of(one, "rubric", folder) if kind is Kind.JUDGE else "",
-        one.number("twice_share", SHARE, "such as 0.05", required=False) or 0.0,
-    )  # fmt: skip
+        kind,
+        flag(one, "ignore_case"),
+        pattern=pattern,
+        schema=_schema(one, folder),
+        argv=_argv(one) if kind is Kind.COMMAND else (),
+        rubric=_text_of(one, "rubric", folder) if kind is Kind.JUDGE else "",
+        **{name: number for name, number in numbers.items() if number is not None},
+    )
 
 
 def _argv(one: Section) -> tuple[str, ...]:

@@ -88,7 +88,9 @@ def save_flight(
         kept.write_bytes(table)
         flight = parse_flight(settings)
         read_rows(kept, replace(flight, table=kept.name))
-        (scratch / SETTINGS).write_text(_with_table(settings, kept.name), encoding="utf-8")
+        lines = [line for line in settings.splitlines() if not line.startswith("table:")]
+        text = "\n".join([*lines, f"table: {kept.name}", ""])
+        (scratch / SETTINGS).write_text(text, encoding="utf-8")
         scratch.rename(root / name)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -99,9 +101,3 @@ def save_flight(
         shutil.rmtree(root / name, ignore_errors=True)
         raise
     return root / name
-
-
-def _with_table(settings: str, name: str) -> str:
-    """The settings with the table's kept name; everything else stays as it was written."""
-    lines = [line for line in settings.splitlines() if not line.startswith("table:")]
-    return "\n".join([*lines, f"table: {name}", ""])

@@ -157,7 +157,6 @@ class Fitter:
         """Train until the epochs or steps are done or `judge`'s "score" stops rising.
 
         Args:
-            draw: gives the families of an epoch.
             judge: validation metrics of the model; "score" chooses the epoch.
         """
         started = time.monotonic()
@@ -166,7 +165,9 @@ class Fitter:
         total = self.config.steps
         while self.epoch < self.config.epochs and not (total and self.step >= total):
             families = self.team.share(lambda: draw(self.epoch))
-            self.rarity = self._rarity(families)
+            if self.config.rarity:
+                targets = [row.target for family in families for row in family]
+                self.rarity = rarity_of(np.array(targets, np.float32), self.config.rarity)
             steps = self._steps(families)
             total = total or max(1, self.config.epochs * len(steps))
             self._train_epoch(steps, total)
@@ -181,13 +182,6 @@ class Fitter:
             record = {"config": asdict(self.config), "result": asdict(result)}
             (self.folder / "run.json").write_text(json.dumps(record, indent=1) + "\n")
         return result
-
-    def _rarity(self, families: Sequence[Family]) -> Rarity | None:
-        """How rare the labels of an epoch are, where the recipe asks for it."""
-        if not self.config.rarity:
-            return None
-        targets = np.array([row.target for family in families for row in family], np.float32)
-        return rarity_of(targets, self.config.rarity)
 
     def _judged(self, metrics: dict[str, float]) -> None:
         self.history.append({"epoch": self.epoch, "step": self.step, **metrics})

@@ -56,16 +56,16 @@ def _named(graph: onnx.GraphProto, ending: str) -> str:
     raise RefitError(f"the graph has no tensor {ending}; export a bundle with second heads first")
 
 
-def _read_by(graph: onnx.GraphProto, tensor: str) -> str:
-    return str(next(node.input[0] for node in graph.node if tensor in node.input))
-
-
 def graph_reader(model: onnx.ModelProto, layers: int) -> Read:
     """Text vectors of a shipped graph, as its kernel heads see them, and its main heads' scores."""
     probed = onnx.ModelProto()
     probed.CopyFrom(model)
     graph = probed.graph
-    names = [_read_by(graph, _named(graph, f"kernel.heads.{i}.centre")) for i in range(layers)]
+    centres = [_named(graph, f"kernel.heads.{i}.centre") for i in range(layers)]
+    names = [
+        str(next(node.input[0] for node in graph.node if centre in node.input))
+        for centre in centres  # the vectors that each head reads beside it
+    ]
     names += [node.output[0] for node in graph.node if node.op_type == "Sigmoid"][-1:]
     for name in names:
         graph.output.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, None))
@@ -106,15 +106,12 @@ def graft(model: onnx.ModelProto, heads: SecondHeads) -> None:
             if sum(_named(graph, ending) in node.input for node in graph.node) < 2:
                 raise RefitError("the exporter folded the kernel's points into other constants")
             _halved(graph, _named(graph, ending), array)
-        elif not ending.endswith(".offset") or _has(graph, ending):
-            # The exporter keeps equal offsets once.
+        elif not ending.endswith(".offset") or any(
+            tensor.name.endswith(ending) for tensor in graph.initializer
+        ):  # the exporter keeps equal offsets once
             _replace(graph, _named(graph, ending), array)
     del graph.value_info[:]  # shapes noted while quantising tell of the old number of points
     onnx.checker.check_model(model)
-
-
-def _has(graph: onnx.GraphProto, ending: str) -> bool:
-    return any(tensor.name.endswith(ending) for tensor in graph.initializer)
 
 
 def _replace(graph: onnx.GraphProto, name: str, value: Float32Array) -> None:
