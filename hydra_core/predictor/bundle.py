@@ -35,7 +35,7 @@ Format `hydra.predictor/v1`, one folder with `bundle.yaml` beside the files it l
     quality: {...}                         # measured quality, free form
 
 The text the model sees is `before + signal_prefix(message, turn) + context + message`, shortened to
-the cap as in `inputs.py`; `tokenizer.json` adds the special tokens. The context is empty but for
+the cap as in `tokens.py`; `tokenizer.json` adds the special tokens. The context is empty but for
 bundles that name its form (`routing/conversations/context.py`). A model is read as data: nothing
 executable is ever deserialised, nothing is fetched. `load_bundle` is the only reader,
 `write_manifest` in `bundle_writing.py` the only writer.

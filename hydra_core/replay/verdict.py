@@ -231,11 +231,10 @@ def verdict(
     """Compare an assignment with the best fixed mix of models at the same mean cost.
 
     The mix is picked in hindsight on the same queries, which favours it, so "better" is not said
-    lightly. The interval is paired by query and counts the uncertainty of
-    the matched cost (delta method; over clusters where the set has them); at vertices of the hull a
-    bootstrap that picks the hull again covers no better (`benchmarks/quality/kink_coverage.py`).
-    Neither "better" nor "worse" is said of fewer than `MIN_MOVED` moved queries, or of an effect
-    too small to print.
+    lightly. The interval is paired by query and counts the uncertainty of the matched cost (delta
+    method; over clusters where the set has them); at vertices of the hull a bootstrap that picks
+    the hull again covers no better (`benchmarks/quality/kink_coverage.py`). Neither "better" nor
+    "worse" is said of fewer than `MIN_MOVED` moved queries, or of an effect too small to print.
 
     Args:
         choice: (n,) index of the chosen model.

@@ -64,9 +64,8 @@ Draw = Callable[[int], list[Family]]
 class FitConfig:
     """The recipe. Defaults are the paper's where the paper states them.
 
-    `steps` ends the run after that many updates, 0 leaves it to `epochs`.
-    `consistency` weighs the spread of scores inside a family, `rarity` is the
-    power by which rare labels weigh more (`network/rarity.py`).
+    `steps` ends the run after that many updates, 0 leaves it to `epochs`. `consistency` weighs the
+    spread of scores inside a family, `rarity` is the power by which rare labels weigh more.
     """
 
     epochs: int = 5

@@ -29,11 +29,10 @@ Pooling = Literal["cls", "mean"]
 class EncoderConfig:
     """Everything that fixes the shape of the network.
 
-    `dimensions` is data: K heads, one for each name. `max_tokens` caps the
-    input (the paper: 512). `dropout` stands before the heads, as in the paper,
-    `encoder_dropout` behind every block of the encoder; attention has none,
-    which keeps it on its fast path. `conversation` is the form of the context
-    that it reads before a message, 0 for the message alone.
+    `dimensions` is data: K heads, one for each name. `max_tokens` caps the input (the paper: 512).
+    `dropout` stands before the heads, as in the paper, `encoder_dropout` behind every block of the
+    encoder; attention has none, which keeps it on its fast path. `conversation` is the form of the
+    context that it reads before a message, 0 for the message alone.
     """
 
     kind: Kind = "bert"

@@ -116,9 +116,8 @@ class Weights:
 class Recipe:
     """Everything that decides the outcome of a run, apart from the data.
 
-    `layers` are the pretrained layers a BERT student starts from; a
-    ModernBERT student takes only the word table. `soft` is the share of the
-    teachers' scores in the targets of labelled messages.
+    `layers` are the pretrained layers a BERT student starts from; a ModernBERT student takes only
+    the word table. `soft` is the share of the teachers' scores in the targets of labelled messages.
     """
 
     encoder: EncoderConfig = field(default_factory=EncoderConfig)

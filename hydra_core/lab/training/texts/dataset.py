@@ -155,11 +155,10 @@ class Message:
 class DataPaths:
     """Where the data lie.
 
-    Files named in `extra` are parallel tasks of our own, `held` are more of
-    them that are never trained on; `judged` has labels of our own for messages
-    of `unlabelled`. `written` are messages that we wrote and labelled, `fresh`
-    those of them that are never trained on. `outcomes` is a folder of replayed
-    queries whose labels are what models achieved on them.
+    Files named in `extra` are parallel tasks of our own, `held` are more of them that are never
+    trained on; `judged` has labels of our own for messages of `unlabelled`. `written` are messages
+    that we wrote and labelled, `fresh` those of them that are never trained on. `outcomes` is a
+    folder of replayed queries whose labels are what models achieved on them.
     """
 
     corpus: Path
@@ -323,9 +322,8 @@ def _keys(message: Message) -> list[str]:
 def split(messages: Sequence[Message], plan: SplitPlan = SplitPlan()) -> Splits:  # noqa: B008
     """Grouped splits, stratified by language, the same for the same seed.
 
-    Validation and test come from the corpus and its parallel tasks alone; any
-    other message that touches one of them, or a task or message held out by
-    its file, is dropped.
+    Validation and test come from the corpus and its parallel tasks alone; any other message that
+    touches one of them, or a task or message held out by its file, is dropped.
     """
     labelled = [m for m in messages if m.origin in ("corpus", "parallel")]
     held = tuple(m for m in messages if m.origin == "held")
