@@ -9,7 +9,15 @@ import numpy as np
 import plotly.graph_objects as go
 
 from hydra_core.base.types import FloatArray
-from hydra_core.console.figures.theme import Palette, base_layout, named_rows, note, plain, straight
+from hydra_core.console.figures.theme import (
+    Palette,
+    base_layout,
+    named_rows,
+    note,
+    plain,
+    straight,
+    with_room,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +61,8 @@ def deltas_figure(view: DeltasView, colors: Palette) -> go.Figure:
         name = "xaxis" + axis[1:]
         layout[name] = {
             **layout["xaxis"], "domain": domain, "anchor": "y", "ticksuffix": unit,
-            "range": _range(values), "nticks": 7, "title": {"text": ""},
+            "range": with_room([np.zeros(len(names)), *values], 0.06), "nticks": 7,
+            "title": {"text": ""},
         }  # fmt: skip
         notes.append(note(
             domain[0], 1, f"<b>{title}</b>, 95 % interval", colors.muted, xref="paper",
@@ -63,15 +72,6 @@ def deltas_figure(view: DeltasView, colors: Palette) -> go.Figure:
         shapes.append(zero)
         traces += _rows(view, values, axis, unit, colors)
     return go.Figure({"data": traces, "layout": {**layout, "annotations": notes, "shapes": shapes}})
-
-
-def _range(values: tuple[FloatArray, ...]) -> list[float]:
-    """From the lowest to the highest bound and 0; intervals without an end do not count."""
-    known = np.concatenate([[0.0], *values])
-    known = known[np.isfinite(known)]
-    low, high = float(known.min()), float(known.max())
-    room = 0.06 * ((high - low) or 1.0)
-    return [low - room, high + room]
 
 
 def _rows(

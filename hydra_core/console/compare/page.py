@@ -7,7 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.types import Catalog
-from hydra_core.console import cache, frame, learned_models, replays, selectors, state, widgets
+from hydra_core.console import cache, frame, replays, selectors, state, widgets
 from hydra_core.console import reports as reporting
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.compare import policies as compare_policies
@@ -27,17 +27,6 @@ _FIXED = {
 }  # fmt: skip
 
 
-def sweep_of(entry: SetEntry, side: Side, own: Sweep) -> Sweep:
-    """The sweep a side is replayed on: the page's own, or that of its catalog, rule and weights."""
-    if not side.catalog:
-        return own
-    catalog: Catalog | None = own.catalog
-    if side.catalog != state.get().catalog:
-        catalog = next(one.catalog for one in cache.catalogs() if one.key == side.catalog)
-    assert catalog is not None
-    return learned_models.ruled_sweep(entry, catalog, side.rule, side.weights)
-
-
 def compare(entry: SetEntry, catalog: Catalog) -> None:
     """Both sides, the answer, then the view that is asked for."""
     try:
@@ -48,7 +37,10 @@ def compare(entry: SetEntry, catalog: Catalog) -> None:
         learned = compare_significance.fitted(entry, own, (a, b))
         if learned is None:
             return
-        both_sides = (a, sweep_of(entry, a, own)), (b, sweep_of(entry, b, own))
+        both_sides = (
+            (a, compare_state.sweep_of(entry, a, own)),
+            (b, compare_state.sweep_of(entry, b, own)),
+        )
         both = replays.paired(*both_sides, own, learned)
     except (HydraError, ValueError) as error:
         st.warning(widgets.literal(str(error)), icon=":material/link_off:")
@@ -61,7 +53,7 @@ def compare(entry: SetEntry, catalog: Catalog) -> None:
             card.caption(widgets.literal(cascade_text(side, sweep)))
     compare_state.keep_link(entry, state.get().catalog, a, b)
     if views(own, both, both_sides) == "Significance":
-        compare_significance.significance(entry, own, options, (a, b), sweep_of)
+        compare_significance.significance(entry, own, options, (a, b))
     compare_state.write()
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import streamlit as st
 
 from hydra_core.console import replays, tables
 from hydra_core.console.cache import SetEntry, cached, sweep_key
-from hydra_core.console.compare.state import POLICIES
+from hydra_core.console.compare.state import POLICIES, sweep_of
 from hydra_core.console.compare.view import Kind, Side, side_run
 from hydra_core.console.tasks import Task
 from hydra_core.console.widgets import literal, waiting
@@ -26,11 +26,7 @@ MOST_QUERIES = 20_000
 
 
 def significance(
-    entry: SetEntry,
-    own: Sweep,
-    options: Mapping[str, Side],
-    now: tuple[Side, Side],
-    sweep_of: Callable[[SetEntry, Side, Sweep], Sweep],
+    entry: SetEntry, own: Sweep, options: Mapping[str, Side], now: tuple[Side, Side]
 ) -> None:
     """Pick policies, at first both sides of the page; see each of them and every pair."""
     sides = _picked(own, options, now)

@@ -12,7 +12,7 @@ import streamlit as st
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.types import Catalog, IntArray, Policy, Rule
-from hydra_core.console import cache, selectors, state
+from hydra_core.console import cache, learned_models, selectors, state
 from hydra_core.console.cache import CatalogEntry, SetEntry
 from hydra_core.console.compare.view import Kind, Side
 from hydra_core.console.demo import address
@@ -213,6 +213,17 @@ def _of_catalog(entry: CatalogEntry, catalog: Catalog) -> list[Side]:
         if len(point.weights) == len(catalog.dimensions)
         and (point.rule is Rule.SHORTFALL or catalog.success_source is not None)
     ]  # fmt: skip
+
+
+def sweep_of(entry: SetEntry, side: Side, own: Sweep) -> Sweep:
+    """The sweep a side is replayed on: the page's own, or that of its catalog, rule and weights."""
+    if not side.catalog:
+        return own
+    catalog: Catalog | None = own.catalog
+    if side.catalog != state.get().catalog:
+        catalog = next(one.catalog for one in cache.catalogs() if one.key == side.catalog)
+    assert catalog is not None
+    return learned_models.ruled_sweep(entry, catalog, side.rule, side.weights)
 
 
 def sides(options: dict[str, Side], sweep: Sweep) -> tuple[Side, Side]:

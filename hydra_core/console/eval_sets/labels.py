@@ -71,26 +71,22 @@ def verdict(found: Mapping[str, Any]) -> None:
 def judge(found: Mapping[str, Any]) -> None:
     """Agreement of the judge with itself and with another, and its bias to the first answer."""
     left, right = st.columns(2, gap="small")
-    with left.container(border=True):
-        st.markdown("**Does the judge repeat itself?**")
-        if found["stability"] or found["judges"]:
-            widgets.figure(
-                intervals_figure(views.agreement_view(found), widgets.colors()), "labels.alpha",
-                alt="Krippendorff's alpha of the judge by dimension",
-            )  # fmt: skip
-        else:
-            st.caption(
-                "No message was judged twice. Set stability_share or second_judge in label.yaml."
-            )
-    with right.container(border=True):
-        st.markdown("**Does it matter which answer stands first?**")
-        if found["position"]:
-            widgets.figure(
-                intervals_figure(views.position_view(found), widgets.colors()), "labels.position",
-                alt="How much the judge favours the first answer, by dimension",
-            )  # fmt: skip
-        else:
-            st.caption("No message was judged in both orders yet.")
+    parts = (
+        (left, "Does the judge repeat itself?", found["stability"] or found["judges"],
+         "No message was judged twice. Set stability_share or second_judge in label.yaml.",
+         views.agreement_view, "alpha", "Krippendorff's alpha of the judge by dimension"),
+        (right, "Does it matter which answer stands first?", found["position"],
+         "No message was judged in both orders yet.", views.position_view, "position",
+         "How much the judge favours the first answer, by dimension"),
+    )  # fmt: skip
+    for place, question, known, lacking, view, key, alt in parts:
+        with place.container(border=True):
+            st.markdown(f"**{question}**")
+            if known:
+                chart = intervals_figure(view(found), widgets.colors())
+                widgets.figure(chart, f"labels.{key}", alt=alt)
+            else:
+                st.caption(lacking)
     counts = [f"{found[key]['n']:,} {text}" for key, text in
               (("stability", "judged twice"), ("judges", "judged by a second judge"))
               if found[key]]  # fmt: skip

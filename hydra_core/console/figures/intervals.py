@@ -19,6 +19,7 @@ from hydra_core.console.figures.theme import (
     line_in_band,
     named_rows,
     plain,
+    with_room,
 )
 
 
@@ -118,11 +119,7 @@ def _range(view: IntervalsView) -> list[float]:
     parts = [[value for value, _ in view.lines]]
     for one in view.series:
         parts += [v.tolist() for v in (one.value, one.low, one.high) if v is not None]
-    known = np.asarray([value for part in parts for value in part], dtype=np.float64)
-    known = known[np.isfinite(known)]
-    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
-    room = 0.05 * ((high - low) or 1.0)
-    return [low - room, high + room]
+    return with_room([value for part in parts for value in part], 0.05)
 
 
 def _names(view: IntervalsView, colors: Palette) -> list[dict[str, Any]]:
@@ -204,5 +201,4 @@ def _effect_range(view: EffectByDayView) -> list[float]:
         return [-1.0, 1.0]
     low = min(0.0, float(np.quantile(view.low[known], 0.1)))
     high = max(0.0, float(np.quantile(view.high[known], 0.9)))
-    room = 0.06 * (high - low or 1.0)
-    return [low - room, high + room]
+    return with_room([low, high], 0.06)

@@ -197,6 +197,15 @@ def dashed(
     return shape
 
 
+def with_room(values: ArrayLike, room: float) -> list[float]:
+    """An axis from the least to the largest finite value, and this share of it on either side."""
+    known = np.ravel(np.asarray(values, dtype=np.float64))
+    known = known[np.isfinite(known)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    pad = room * ((high - low) or 1.0)
+    return [low - pad, high + pad]
+
+
 def named_rows(names: Sequence[str], colors: Palette) -> dict[str, Any]:
     """A vertical axis of rows, the first on top, with their names as plotly reads them."""
     return {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -73,31 +73,31 @@ def worst_change(found: Findings) -> FlipRow:
 
 def families_view(found: Findings) -> IntervalsView:
     """Share of attacks that succeed, by family; suffixes in the message's language and English."""
-    rows = [row for row in found.attacks if row.group == EVERYONE]
-    names = [row.family for row in rows if row.localised]
-    return IntervalsView(
-        tuple("All families" if name == EVERYONE else family_name(name) for name in names),
-        (
-            _series("Own language", [row for row in rows if row.localised], "accent"),
-            _series("English", [row for row in rows if not row.localised], "ghost"),
-        ),
+    return _attacks_view(
+        [row for row in found.attacks if row.group == EVERYONE],
+        lambda row: "All families" if row.family == EVERYONE else family_name(row.family),
         "Attacks that lead to an expensive model",
-        unit=" %",
     )
 
 
 def languages_view(found: Findings) -> IntervalsView:
     """The same by language, all families together."""
-    named = [row for row in found.languages if row.localised]
-    return IntervalsView(
-        tuple(f"{LANGUAGES[row.group].name} ({row.n:,})" for row in named),
-        (
-            _series("Own language", named, "accent"),
-            _series("English", [row for row in found.languages if not row.localised], "ghost"),
-        ),
+    return _attacks_view(
+        found.languages,
+        lambda row: f"{LANGUAGES[row.group].name} ({row.n:,})",
         "Attacks that lead to an expensive model, all families",
-        unit=" %",
     )
+
+
+def _attacks_view(
+    rows: Sequence[AttackRow], name: Callable[[AttackRow], str], title: str
+) -> IntervalsView:
+    own, english = ([row for row in rows if row.localised == mine] for mine in (True, False))
+    series = (
+        Series.of(text, [row.success for row in some], tone, scale=100.0)
+        for text, some, tone in (("Own language", own, "accent"), ("English", english, "ghost"))
+    )
+    return IntervalsView(tuple(map(name, own)), tuple(series), title, unit=" %")
 
 
 def slips_view(found: Findings) -> IntervalsView:
@@ -161,10 +161,6 @@ def unusual_text(found: Attacked) -> str:
         f"{clean} of these messages are unlike the predictor's training messages, and {attacked} "
         "of them with a suffix. The receipt records this; it changes no route."
     )
-
-
-def _series(name: str, rows: Sequence[AttackRow], tone: str) -> Series:
-    return Series.of(name, [row.success for row in rows], tone, scale=100.0)
 
 
 def _percent(rate: Interval) -> str:
