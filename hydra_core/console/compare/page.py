@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.base.errors import HydraError
-from hydra_core.base.types import Catalog
-from hydra_core.console import cache, frame, replays, selectors, state, widgets
+from hydra_core.base.intervals import Interval
+from hydra_core.base.spelling import signed, usd
+from hydra_core.base.types import Catalog, Rule
+from hydra_core.console import cache, frame, replays, selectors, state, tables, widgets
 from hydra_core.console import reports as reporting
 from hydra_core.console.cache import SetEntry
-from hydra_core.console.compare import policies as compare_policies
 from hydra_core.console.compare import queries as compare_queries
 from hydra_core.console.compare import significance as compare_significance
 from hydra_core.console.compare import state as compare_state
-from hydra_core.console.compare.view import Kind, Measure, Paired, Side, cascade_text, totals
-from hydra_core.console.compare.view_tables import Sides, Which
+from hydra_core.console.compare import view
+from hydra_core.console.compare.figure_deltas import deltas_figure
+from hydra_core.console.compare.view_tables import Sides, Which, grouping, slices
 from hydra_core.console.eval_sets import make_catalog
+from hydra_core.console.figures.frontier import frontier_figure
+from hydra_core.console.figures.heat import heat_figure
+from hydra_core.console.numbers import per_resolved_text
+from hydra_core.console.state import bound
+from hydra_core.console.widgets import literal
+from hydra_core.replay.cascade import Checker
+from hydra_core.replay.report.significance import p_text
 from hydra_core.replay.sweep import Sweep
 
 _VIEWS = ("Who moved", "Cost and quality", "Languages and groups", "Queries", "Significance")
 #: The choices that a link may make.
 _FIXED = {
-    "view": _VIEWS, "colour": tuple(Measure), "list": tuple(Which),
+    "view": _VIEWS, "colour": tuple(view.Measure), "list": tuple(Which),
     "notes": tuple(compare_queries.NOTED),
 }  # fmt: skip
 
@@ -43,26 +57,27 @@ def compare(entry: SetEntry, catalog: Catalog) -> None:
         )
         both = replays.paired(*both_sides, own, learned)
     except (HydraError, ValueError) as error:
-        st.warning(widgets.literal(str(error)), icon=":material/link_off:")
+        st.warning(literal(str(error)), icon=":material/link_off:")
         make_catalog.offer(entry)
         return
-    for card, found in zip(cards, totals(both), strict=True):
-        compare_policies.side_figures(card, found)
-    for card, (side, sweep) in zip(cards, both_sides, strict=True):
-        if side.kind is Kind.CASCADE:
-            card.caption(widgets.literal(cascade_text(side, sweep)))
+    for card, found, (side, sweep) in zip(cards, view.totals(both), both_sides, strict=True):
+        side_figures(card, found)
+        if side.kind is view.Kind.CASCADE:
+            card.caption(literal(view.cascade_text(side, sweep)))
     compare_state.keep_link(entry, state.get().catalog, a, b)
     if views(own, both, both_sides) == "Significance":
         compare_significance.significance(entry, own, options, (a, b))
     compare_state.write()
 
 
-def choose(options: dict[str, Side], a: Side, b: Side) -> tuple[DeltaGenerator, DeltaGenerator]:
+def choose(
+    options: dict[str, view.Side], a: view.Side, b: view.Side
+) -> tuple[DeltaGenerator, DeltaGenerator]:
     """Both cards with their selectors, and the button between them."""
     left, middle, right = st.columns([10, 1, 10], gap="small", vertical_alignment="center")
     cards = left.container(border=True), right.container(border=True)
-    compare_policies.choose(cards[0], "a", "the reference", options, a)
-    compare_policies.choose(cards[1], "b", "the alternative", options, b)
+    _side(cards[0], "a", "the reference", options, a)
+    _side(cards[1], "b", "the alternative", options, b)
     middle.button(
         "", icon=":material/swap_horiz:", on_click=compare_state.swap, args=(a, b),
         key="compare.swap", help="Swap A and B", width="stretch",
@@ -70,27 +85,237 @@ def choose(options: dict[str, Side], a: Side, b: Side) -> tuple[DeltaGenerator, 
     return cards
 
 
-def views(own: Sweep, both: Paired, both_sides: Sides) -> str:
+def views(own: Sweep, both: view.Paired, both_sides: Sides) -> str:
     """The answer, then the view that is asked for, which is returned."""
     b = both_sides[1][0]
-    compare_policies.answer(both)
+    answer(both)
     widgets.recorded_costs(own.data)
     widgets.notes(own)
     if both.found.left_out:
         st.caption(f"{both.found.left_out:,} queries that only one of the two can route: left out.")
     with st.container(horizontal=True, horizontal_alignment="distribute"):
-        view = widgets.switch("View", _VIEWS, "compare.view")
+        part = widgets.switch("View", _VIEWS, "compare.view")
         if b.knob is not None:
             reporting.button(both_sides[1][1], b.knob, "compare", "Report of B")
-    if view == "Who moved":
-        compare_policies.flips(both)
-    elif view == "Queries":
+    if part == "Who moved":
+        flips(both)
+    elif part == "Queries":
         compare_queries.queries(both, both_sides)
-    elif view == "Cost and quality":
-        compare_policies.on_axes(both, own, both_sides)
-    elif view == "Languages and groups":
-        compare_policies.by_slice(both, own)
-    return view
+    elif part == "Cost and quality":
+        widgets.figure(
+            frontier_figure(view.on_curve(own, both, both_sides), widgets.colors()),
+            "compare.curve",
+            alt="Quality against cost: the router's curve, single models, and both sides",
+        )
+    elif part == "Languages and groups":
+        by_slice(both, own)
+    return part
+
+
+_NO_INTERVAL = "too few to say"
+
+
+def _side(
+    place: DeltaGenerator, letter: str, role: str, options: dict[str, view.Side], side: view.Side
+) -> None:
+    """The selector of one side, and its knob where it has one."""
+    wide = narrow = place
+    if side.knob is not None:
+        wide, narrow = place.columns([7, 3], vertical_alignment="bottom")
+    wide.selectbox(
+        f"{letter.upper()} · {role}",
+        list(options),
+        format_func=lambda name: options[name].label,
+        **bound(
+            f"compare.{letter}",
+            side.id,
+            lambda name: compare_state.put(**{letter: name, f"knob_{letter}": None}),
+        ),
+    )
+    if side.kind is view.Kind.CASCADE:
+        _checker(place, letter, side.checker)
+    if side.knob is None:
+        return
+    by_value = side.rule is Rule.VALUE
+    field = f"compare.{'value' if by_value else 'tau'}_{letter}"
+    narrow.number_input(
+        "V in USD" if by_value else "Threshold τ",
+        1e-9 if by_value else 0.0,
+        None if by_value else 100.0,
+        step=float(f"{side.knob / 10:.1g}") if by_value else 0.005,
+        format="%.6g",
+        help="Of this side only; the catalog's own until you change it.",
+        **bound(field, side.knob, lambda knob: compare_state.put(**{f"knob_{letter}": knob})),
+    )
+
+
+def _checker(place: DeltaGenerator, letter: str, now: Checker) -> None:
+    """The checker's errors, cost and time."""
+    settings = (
+        ("Passes bad, %", "passes_wrong", 100.0, 100.0, 1.0),
+        ("Rejects right, %", "rejects_right", 100.0, 100.0, 1.0),
+        ("A check, USD", "check_usd", 1.0, None, 0.0001),
+        ("A check, s", "check_s", 1.0, None, 0.1),
+    )
+    for column, (label, name, scale, most, step) in zip(
+        place.columns(4, vertical_alignment="bottom"), settings, strict=True
+    ):
+        shown = bound(
+            f"compare.checker.{letter}.{name}",
+            scale * getattr(now, name),
+            partial(_set_checker, now, name, scale),
+        )
+        column.number_input(label, 0.0, most, step=step, format="%.6g", **shown)
+
+
+def _set_checker(now: Checker, name: str, scale: float, value: float) -> None:
+    compare_state.put(checker=replace(now, **{name: value / scale}))
+
+
+def side_figures(place: DeltaGenerator, found: view.Totals) -> None:
+    """What one side reaches by itself, on one line."""
+    parts = (
+        f"**{100 * found.qr.value:.1f} %** QR",
+        f"**{100 * found.quality.value:.1f} %** quality",
+        f"**{literal(usd(found.mean_cost_usd.value))}** per query",
+        literal(per_resolved_text(found.per_resolved_usd)),
+    )
+    place.markdown(" :gray[·] ".join(parts))
+
+
+def answer(both: view.Paired) -> None:
+    """The sentence, then each difference with its paired interval."""
+    found = both.found
+    tone, title, icon = _headline(found.quality, found.savings)
+    widgets.toned(tone, view.sentence(both), title, icon)
+    only_b, only_a = found.mcnemar.only_a, found.mcnemar.only_b
+    before, after = (float(run.cost_usd.mean()) for run in (both.a, both.b))
+    costs = f"{literal(usd(after))} against {literal(usd(before))}"
+    below = "Below: 95 % interval, paired by query."
+    widgets.metric_row([
+        ("Quality", *_points(found.quality), f"Mean quality of B minus that of A. {below}"),
+        ("Quality retention", *_points(found.qr),
+         f"QR of B minus QR of A, both against one oracle: the best of either pool. {below}"),
+        ("Cost saved", *_saved(found.savings, before, after),
+         f"1 − cost of B / cost of A: {costs} per query. {below}"),
+        ("Overpaid queries", *_points(found.misroute),
+         f"Share of queries that a cheaper model than the chosen one resolved, B minus A. {below}"),
+        ("Resolved by one only", f"{only_b:,} : {only_a:,}",
+         f"McNemar p {p_text(found.mcnemar.p_value)}",
+         f"{only_b:,} queries only B resolves, {only_a:,} only A. The p value says how likely "
+         "so uneven a split is if both were equally good."),
+    ])  # fmt: skip
+
+
+def _headline(quality: Interval, savings: Interval) -> tuple[str, str, str]:
+    """(tone, title, icon)."""
+    cheaper, dearer = savings.lo > 0, savings.hi < 0
+    if quality.lo > 0:
+        if dearer:
+            return "info", "B buys quality", "trending_up"
+        return "success", "B is better and costs no more", "trending_up"
+    if quality.hi < 0:
+        if cheaper:
+            return "warning", "B saves money and costs quality", "balance"
+        return "warning", "A is better and costs no more", "trending_down"
+    if cheaper:
+        return "success", "B is cheaper; no loss in quality is shown", "savings"
+    if dearer:
+        return "warning", "B costs more; no gain in quality is shown", "trending_down"
+    return "info", "No difference can be shown", "balance"
+
+
+def _points(interval: Interval) -> tuple[str, str]:
+    return _spelled(interval.scaled(100.0), " pp")
+
+
+def _saved(interval: Interval, before: float, after: float) -> tuple[str, str]:
+    if not np.isfinite(interval.value):
+        return usd(after - before), "A costs nothing"
+    return _spelled(interval.scaled(100.0), " %")
+
+
+def _spelled(shown: Interval, unit: str) -> tuple[str, str]:
+    if not np.isfinite(shown.value):
+        return "n/a", _NO_INTERVAL
+    bounds = f"{signed(shown.lo)} to {signed(shown.hi)}{unit}"
+    return f"{signed(shown.value)}{unit}", bounds if np.isfinite(shown.hi) else _NO_INTERVAL
+
+
+def flips(both: view.Paired) -> None:
+    """The flip matrix: rows are where A sent a query, columns where B sent it."""
+    moved = int(both.found.flipped.size)
+    with st.container(horizontal=True, horizontal_alignment="distribute", gap="small"):
+        st.markdown(
+            f"**{moved:,}** of {both.found.n:,} queries ({100 * moved / both.found.n:.0f} %) go "
+            "to another model.",
+            width="content",
+        )
+        measure = widgets.switch("Colour", list(view.Measure), "compare.measure")
+    if not moved:
+        st.caption("Nothing moved, so there is no matrix to draw.")
+        return
+    matrix = view.flip_view(both, measure)
+    widgets.figure(
+        heat_figure(matrix, widgets.colors()),
+        "compare.flips",
+        alt="Queries by the model A sent them to and the model B sends them to",
+    )
+    if measure in (view.Measure.QUALITY, view.Measure.COST):
+        st.caption("Mean change per query of the cell, B minus A; green is better.")
+
+
+def by_slice(both: view.Paired, sweep: Sweep) -> None:
+    """Differences by language or group: figure, then numbers."""
+    by = widgets.switch("By", grouping(sweep.evalset), "compare.by", str.capitalize)
+    frame = slices(both, sweep.evalset, by)
+    shown = frame.head(_MOST_SLICES)
+    widgets.figure(
+        deltas_figure(view.deltas_view(shown), widgets.colors()),
+        "compare.deltas",
+        alt=f"Difference in quality and cost by {by}, with 95 % intervals",
+    )
+    _slice_table(frame)
+    small = int(frame["small"].sum())
+    text = "p: McNemar on resolved or not, corrected for looking at all rows (Holm)."
+    if small:
+        text += f" Open circles: fewer than 30 independent queries ({small} rows)."
+    if len(frame) > len(shown):
+        text += f" Drawn are the {len(shown)} largest of {len(frame)}."
+    st.caption(text)
+
+
+_MOST_SLICES = 24
+
+
+def _slice_table(frame: pd.DataFrame) -> None:
+    column = st.column_config
+    bounds = {
+        f"{name}_range": [
+            f"{signed(low)} to {signed(high)}" if np.isfinite(low) and np.isfinite(high) else ""
+            for low, high in zip(frame[f"{name}_lo"], frame[f"{name}_hi"], strict=True)
+        ]
+        for name in ("quality", "savings")
+    }
+    note = frame["small"].map({True: "small sample", False: ""})
+    tables.kept(
+        frame.assign(**bounds, note=note, p=frame["p"].map(p_text)),
+        "compare.slices",
+        {"quality": tables.change(unit=" pp"), "savings": tables.change(unit=" %")},
+        rows=frame,
+        height="content" if len(frame) <= 20 else 420,
+        columns={
+            "name": "Slice",
+            "n": column.NumberColumn("Queries", format="localized"),
+            "quality": column.NumberColumn("Quality"),
+            "quality_range": "95 % interval",
+            "savings": column.NumberColumn("Cost saved"),
+            "savings_range": "95 % interval ",
+            "flipped": column.NumberColumn("Moved", format="%.0f %%"),
+            "p": column.TextColumn("p"),
+            **({"note": ""} if note.any() else {}),
+        },
+    )
 
 
 def show() -> None:

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from datetime import date
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.types import Catalog, IntArray
 from hydra_core.console import cache, replays, selectors, tables, widgets
 from hydra_core.console.cache import SetEntry
-from hydra_core.console.eval_sets import contents, make_catalog, scoring
+from hydra_core.console.eval_sets import make_catalog, scoring
 from hydra_core.console.eval_sets import view_routing_help as figured
 from hydra_core.console.eval_sets.figures import spread_figure, upset_figure
-from hydra_core.console.eval_sets.measuring import AT_ONCE, measured
 from hydra_core.console.figures.intervals import intervals_figure
 from hydra_core.console.frame import BY_HAND, COLLECT, LEARNED, Head, link
 from hydra_core.console.tasks import Task
-from hydra_core.evalsets.evalset import EvalSet
+from hydra_core.evalsets.evalset import EvalSet, load_evalset
 from hydra_core.lab.ablation import AblatedReading, reading_ablation, readings
 from hydra_core.predictor.bundle import SHIPPED_SMALL, load_bundle
+from hydra_core.replay.contents import DuplicateGroup, Overlap, duplicates, missing_data, overlaps
 from hydra_core.replay.replay import replay
 from hydra_core.replay.routability import PerfectRouter, Routability, routability
 from hydra_core.replay.sweep import Sweep
@@ -31,6 +34,38 @@ ASKED = "explore.asked"
 
 _PREDICTED, _READING, _CHECKS = "Can it be predicted?", "What reading adds", "Data checks"
 _VIEWS = ("Who solves what", "Costs", "Difficulty", _PREDICTED, _READING, _CHECKS)
+#: Up to this many queries a measurement begins by itself.
+_AT_ONCE = 1_000
+
+
+def _measured(
+    key: Hashable,
+    work: Callable[[Task], object],
+    /,
+    why: str,
+    button: str,
+    *,
+    doing: str,
+    at_once: bool = False,
+    **shown: Any,  # noqa: ANN401 (Streamlit's own)
+) -> Any:  # noqa: ANN401 (what `work` returns)
+    """What was measured; None while it runs, or is offered: `why`, and a button as `st.button`."""
+    task = replays.tasks().get(key)
+    if task is None and at_once:
+        task = replays.tasks().start(key, work)
+    if task is not None and task.running:
+        widgets.waiting(task, doing)
+        return None
+    if task is not None and task.failure is not None:
+        widgets.problem(task.failure)
+    if task is not None and task.result is not None:
+        return task.result
+    with st.container(border=True, horizontal=True, vertical_alignment="center"):
+        st.markdown(why, width="stretch")
+        if st.button(button, **shown):
+            replays.tasks().start(key, work)
+            st.rerun()
+    return None
 
 
 def predicted(entry: SetEntry, sweep: Sweep) -> Task | None:
@@ -39,7 +74,7 @@ def predicted(entry: SetEntry, sweep: Sweep) -> Task | None:
         return None
     key, work = _measurement(entry, sweep)
     task = replays.tasks().get(key)
-    if task is None and len(sweep.data.rows) <= AT_ONCE:
+    if task is None and len(sweep.data.rows) <= _AT_ONCE:
         return replays.tasks().start(key, work)
     return task
 
@@ -215,7 +250,7 @@ def predictability(entry: SetEntry, sweep: Sweep, task: Task | None) -> None:
     if task is not None and task.running:
         st.caption("The console is measuring; the result appears here.")
         return
-    found: Routability | None = measured(
+    found: Routability | None = _measured(
         *_measurement(entry, sweep),
         "**Can success be predicted?** The console cross-validates one small classifier for each "
         "model on up to 6,000 queries. This takes a minute or two.",
@@ -294,7 +329,7 @@ def one_view(
     elif view == "Difficulty":
         difficulty_by(evalset)
     elif view == _CHECKS:
-        contents.checks(entry, evalset)
+        _checks(entry, evalset)
     else:
         who_solves(evalset, sweep)
 
@@ -313,7 +348,7 @@ def readings_compared(entry: SetEntry, sweep: Sweep) -> None:
             sweep.evalset, sweep.catalog, ways, today=date.today(), progress=task.step
         )
 
-    found: tuple[AblatedReading, ...] | None = measured(
+    found: tuple[AblatedReading, ...] | None = _measured(
         ("readings", cache.sweep_key(sweep)),
         work,
         f"**What does each part of reading a message add?** The console scores all "
@@ -346,3 +381,89 @@ def readings_compared(entry: SetEntry, sweep: Sweep) -> None:
         "All rows route at about the same cost: τ is chosen on one half of the queries and "
         "measured on the other half. Lines are 95 % intervals, paired by query."
     )
+
+
+def _checks(entry: SetEntry, evalset: EvalSet) -> None:
+    """Missing outcomes, duplicates, and texts that other sets contain too."""
+    missing = missing_data(evalset)
+    tone = "success" if missing.complete == missing.queries else "warning"
+    said = str(missing)
+    widgets.toned(tone, f"{said[:1].upper()}{said[1:]}.", "Missing data")
+    if missing.by_model:
+        rows = [
+            {"Model": model, "Outcomes missing": quality, "Costs missing": cost}
+            for model, (quality, cost) in missing.by_model.items()
+        ]
+        tables.kept(pd.DataFrame(rows), "explore.missing")
+    if evalset.texts is None:
+        widgets.toned(
+            "info",
+            "This set has no texts to compare. Learning treats queries with equal text vectors as "
+            "one.",
+            "Duplicates",
+            "notes",
+        )
+        return
+    sets = cache.evalsets()
+    others = {
+        one.info.name: one.info.path
+        for one in sets
+        if one.key != entry.key and not one.info.problem
+    }
+    found: tuple[tuple[DuplicateGroup, ...], tuple[Overlap, ...]] | None = _measured(
+        ("duplicates", evalset.digest, tuple(one.info.digest for one in sets)),
+        lambda task: (duplicates(evalset), overlaps(evalset, _texts(others))),
+        "**Duplicates and leakage.** Compares every text with every other text here and in the "
+        "other eval sets.",
+        "Find duplicates",
+        doing="Finding duplicates",
+        at_once=evalset.n <= _AT_ONCE,
+        key="explore.duplicates",
+    )
+    if found is not None:
+        _repeated(*found)
+
+
+def _texts(others: dict[str, Path]) -> dict[str, list[str]]:
+    found = {}
+    for name, path in others.items():
+        try:
+            found[name] = load_evalset(path).require_texts("the search for overlaps").tolist()
+        except HydraError:
+            continue  # without texts, or the Eval sets page says what is wrong with it
+    return found
+
+
+def _repeated(groups: tuple[DuplicateGroup, ...], shared: tuple[Overlap, ...]) -> None:
+    loose = [one for one in groups if not one.clustered]
+    if not loose:
+        widgets.toned("success", "No text occurs twice outside a declared cluster.", "Duplicates")
+    else:
+        extra = sum(len(one.query_ids) - 1 for one in loose)
+        differ = sum(one.outcomes_differ for one in loose)
+        widgets.toned(
+            "warning",
+            f"{len(loose):,} texts occur more than once ({extra:,} extra queries). The outcomes of "
+            f"{differ:,} of them differ. This makes intervals too narrow: declare each group as "
+            "one cluster, or remove the extra queries.",
+            "Duplicates",
+        )
+        tables.kept(
+            figured.duplicate_table(loose),
+            "explore.duplicates",
+            height="content" if len(loose) <= 10 else 360,
+            column_config={
+                "queries": st.column_config.NumberColumn("Times", width="small"),
+                "ids": st.column_config.TextColumn("Queries", width="large"),
+                "clustered": "One cluster",
+                "differ": "Outcomes differ",
+            },
+        )
+    for one in shared:
+        widgets.toned(
+            "warning",
+            f"{one.queries:,} texts are also in {one.other}. A policy tuned on one set is "
+            "not tested fairly on the other.",
+            "Overlap with another eval set",
+            "join_inner",
+        )
