@@ -48,7 +48,7 @@ def compare(entry: SetEntry, catalog: Catalog) -> None:
         options = compare_state.offered(entry, catalog, own)
         a, b = compare_state.sides(options, own)
         cards = choose(options, a, b)
-        learned = compare_significance.fitted(entry, own, (a, b))
+        learned = compare_significance.fitted(own, (a, b))
         if learned is None:
             return
         both_sides = (

@@ -33,7 +33,7 @@ def significance(
     if not sides:
         st.caption("Pick at least one policy.")
         return
-    learned = fitted(entry, own, sides)
+    learned = fitted(own, sides)
     if learned is None:
         return
     pairs = tuple((side, sweep_of(entry, side, own)) for side in sides)
@@ -124,7 +124,7 @@ def _standings(table: SignificanceTable) -> None:
     )
 
 
-def fitted(entry: SetEntry, sweep: Sweep, sides: Sequence[Side]) -> dict[str, BaselineRun] | None:
+def fitted(sweep: Sweep, sides: Sequence[Side]) -> dict[str, BaselineRun] | None:
     """The learned routers among the sides; None while one is not there, after saying why."""
     found: dict[str, BaselineRun] = {}
     for name in {side.model for side in sides if side.kind is Kind.LEARNED}:
@@ -134,7 +134,7 @@ def fitted(entry: SetEntry, sweep: Sweep, sides: Sequence[Side]) -> dict[str, Ba
                 f"has {len(sweep.data.rows):,}."
             )
             return None
-        task = _fit(entry, sweep, name)
+        task = _fit(sweep, name)
         if task.running:
             waiting(task, f"Fitting {name}, cross-fitted")
             return None
@@ -150,7 +150,7 @@ def fitted(entry: SetEntry, sweep: Sweep, sides: Sequence[Side]) -> dict[str, Ba
     return found
 
 
-def _fit(entry: SetEntry, sweep: Sweep, name: str) -> Task:
+def _fit(sweep: Sweep, name: str) -> Task:
     key = ("baseline", name, sweep_key(sweep))
 
     def work(task: Task) -> BaselineRun:

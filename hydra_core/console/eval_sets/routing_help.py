@@ -68,18 +68,18 @@ def _measured(
     return None
 
 
-def predicted(entry: SetEntry, sweep: Sweep) -> Task | None:
+def predicted(sweep: Sweep) -> Task | None:
     """How well success is predicted, measured at once on small sets; None without texts."""
     if sweep.evalset.texts is None:
         return None
-    key, work = _measurement(entry, sweep)
+    key, work = _measurement(sweep)
     task = replays.tasks().get(key)
     if task is None and len(sweep.data.rows) <= _AT_ONCE:
         return replays.tasks().start(key, work)
     return task
 
 
-def _measurement(entry: SetEntry, sweep: Sweep) -> tuple[Hashable, Callable[[Task], Routability]]:
+def _measurement(sweep: Sweep) -> tuple[Hashable, Callable[[Task], Routability]]:
     def work(task: Task) -> Routability:
         texts = sweep.evalset.require_texts("the measurement").iloc[sweep.data.rows]
         return routability(sweep.data, texts.tolist(), progress=task.progress)
@@ -161,11 +161,8 @@ def who_solves(evalset: EvalSet, sweep: Sweep | None) -> None:
         st.info("No query has an outcome of every model, so there is no pattern to count.")
         return
     view, patterns, rest = found
-    widgets.figure(
-        upset_figure(view, widgets.colors()),
-        "explore.upset",
-        alt="Queries by exactly which models solve them",
-    )
+    chart = upset_figure(view, widgets.colors())
+    widgets.figure(chart, "explore.upset", alt="Queries by exactly which models solve them")
     note = (
         "Each bar counts the queries that exactly the marked models solve. Grey bars: all models "
         "solve them or none does, so a router has no choice to make."
@@ -197,11 +194,8 @@ def costs(evalset: EvalSet) -> None:
     if view is None:
         st.info("This eval set has no costs.")
         return
-    widgets.figure(
-        spread_figure(view, widgets.colors()),
-        "explore.costs",
-        alt="Distribution of cost per query by model",
-    )
+    chart = spread_figure(view, widgets.colors())
+    widgets.figure(chart, "explore.costs", alt="Distribution of cost per query by model")
     note = (
         "Box: the middle half of the queries, with the median. Whiskers: 5 to 95 %. Diamond: the "
         "mean, which decides the bill."
@@ -222,12 +216,9 @@ def difficulty_by(evalset: EvalSet) -> None:
         st.info("No query has an outcome of every model.")
         return
     frame = figured.difficulty_table(found, languages=by == "language")
-    shown = frame.head(24)
-    widgets.figure(
-        intervals_figure(figured.difficulty_view(shown), widgets.colors()),
-        "explore.difficulty",
-        alt=f"Mean quality of the models and of the oracle by {by}",
-    )
+    chart = intervals_figure(figured.difficulty_view(frame.head(24)), widgets.colors())
+    alt = f"Mean quality of the models and of the oracle by {by}"
+    widgets.figure(chart, "explore.difficulty", alt=alt)
     column = st.column_config
     tables.kept(
         frame.assign(bounds=tables.ranges(frame, "")),
@@ -245,13 +236,13 @@ def difficulty_by(evalset: EvalSet) -> None:
     )
 
 
-def predictability(entry: SetEntry, sweep: Sweep, task: Task | None) -> None:
+def predictability(sweep: Sweep, task: Task | None) -> None:
     """How well success is predicted, model by model."""
     if task is not None and task.running:
         st.caption("The console is measuring; the result appears here.")
         return
     found: Routability | None = _measured(
-        *_measurement(entry, sweep),
+        *_measurement(sweep),
         "**Can success be predicted?** The console cross-validates one small classifier for each "
         "model on up to 6,000 queries. This takes a minute or two.",
         "Measure",
@@ -301,7 +292,7 @@ def explore(entry: SetEntry, catalog: Catalog) -> None:
     """The sentence and its figures, then the view that is asked for."""
     sweep, task, texts = replayed(entry, catalog), None, False
     if sweep is not None:
-        task = predicted(entry, sweep)
+        task = predicted(sweep)
         texts = sweep.evalset.texts is not None
         limits(replays.perfect(sweep), task, texts=texts)
         widgets.notes(sweep)
@@ -321,9 +312,9 @@ def one_view(
 ) -> None:
     """One view; only the one on screen is computed."""
     if view == _PREDICTED and sweep is not None:
-        predictability(entry, sweep, task)
+        predictability(sweep, task)
     elif view == _READING and sweep is not None:
-        readings_compared(entry, sweep)
+        readings_compared(sweep)
     elif view == "Costs":
         costs(evalset)
     elif view == "Difficulty":
@@ -338,7 +329,7 @@ def show(head: Head) -> None:
     selectors.on_data(head, explore, baseline=False, link={"view": "explore.view"})
 
 
-def readings_compared(entry: SetEntry, sweep: Sweep) -> None:
+def readings_compared(sweep: Sweep) -> None:
     """Fewer tokens, no signal prefix, the other bundle: agreement with labels, and routing."""
     bundle = cache.bundle()
 
