@@ -135,9 +135,9 @@ def _propose_entries(path: Path, missing: Sequence[str]) -> None:
     listed = read_prices(read_catalog_text(path), path.name, as_of=date.today())
     quotes = listed.quotes
     unread = {
-        plain_name(name.rsplit("/", 1)[-1]): one.reason
-        for one in listed.dropped
-        for name in one.examples
+        plain_name(name.rsplit("/", 1)[-1]): reason
+        for reason, names in listed.dropped.items()
+        for name in names
     }
     near = near_entries(missing, quotes)
     problems = []

@@ -27,6 +27,7 @@ HOMES = {
     },
     r"str\(value\)\.strip\(\)\n.*return Decimal": {"catalog/prices/number.py"},
     r"class CancelledError": {"base/errors.py"},
+    r"csv\.reader\(": {"base/reading/csv_rows.py"},
     r"^RESOLVED_AT": {"evalsets/evalset.py"},
     r"^LEVEL\b": {"base/intervals.py"},
 }

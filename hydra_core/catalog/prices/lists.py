@@ -21,7 +21,6 @@ from hydra_core.base.errors import CatalogError, Problem
 from hydra_core.base.reading.json_keys import TwiceError, unique_keys
 from hydra_core.catalog.prices.price_table import price_table
 from hydra_core.catalog.prices.quotes import (
-    Dropped,
     PriceList,
     PriceQuote,
     PriceSource,
@@ -43,7 +42,6 @@ MAX_CHARS: Final = 30_000_000
 _MAX_QUOTES: Final = 100_000
 _PER_TOKEN: Final = Decimal(1_000_000)
 _PER_MTOK: Final = Decimal(1)
-_EXAMPLES: Final = 3
 _MODELS_DEV: Final = ("input", "output", "cache_read")
 _ABOVE: Final = re.compile(
     r"(?P<side>input_cost_per|output_cost_per|cache_read_input)_token(?:_cost)?"
@@ -67,11 +65,7 @@ class _Sink:
             self.dropped.setdefault(str(reason), []).append(name)
 
     def result(self, source: PriceSource) -> PriceList:
-        dropped = tuple(
-            Dropped(reason, len(names), tuple(names[:_EXAMPLES]))
-            for reason, names in self.dropped.items()
-        )
-        return PriceList(source, tuple(self.quotes), dropped)
+        return PriceList(source, tuple(self.quotes), self.dropped)
 
 
 def read_prices(text: str, filename: str, *, as_of: date) -> PriceList:

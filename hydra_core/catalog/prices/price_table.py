@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import csv
+import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from hydra_core.base.currencies import FOREIGN
 from hydra_core.base.errors import CatalogError, Problem
+from hydra_core.base.reading.csv_rows import BrokenRow, csv_rows
 from hydra_core.catalog.prices.number import price_number
 from hydra_core.catalog.prices.quotes import (
     PriceQuote,
@@ -99,8 +100,6 @@ _CELL: Final = re.compile(
     r"|[0-9.]+(?:e-?[0-9]+)?)\s*(?P<unit>[^\d,].*)?",
     re.IGNORECASE,
 )
-#: Excel's line that names the delimiter.
-_SEPARATOR: Final = re.compile(r"\s*sep=(.)\s*", re.IGNORECASE)
 _BLANK: Final = frozenset({"", "-", "–", "—", "n/a", "na", "none"})
 _UNKNOWN: Final = _BLANK | {"?", "unknown", "tbd"}
 #: 1.05M has a decimal point; 128.000 may have one, or a point between thousands: it is not read.
@@ -247,31 +246,28 @@ def _quote(
 
 
 def _rows(text: str, filename: str) -> tuple[list[str], list[_Row]]:
-    lines = text.removeprefix("\ufeff").splitlines()
-    stated = _SEPARATOR.fullmatch(lines[0]) if lines else None
-    lines = lines if stated is None else ["", *lines[1:]]
-    heading = next((line for line in lines if line.strip()), "")
-    usual = max(",;\t|", key=heading.count)
-    reader = csv.reader(lines, delimiter=usual if stated is None else stated[1])
     headings: list[str] = []
     rows = []
-    for cells in reader:
-        if not any(cell.strip() for cell in cells):
-            continue
-        if not headings:
-            headings = [cell.strip() for cell in cells]
-            twice = sorted({one for one in headings if one and headings.count(one) > 1})
-            if twice:
-                raise CatalogError(
-                    filename,
-                    [Problem(f"column {n!r}", "occurs twice", "rename one") for n in twice],
-                )
-        elif len(cells) != len(headings):
-            message = f"has {len(cells)} cells instead of {len(headings)}"
-            remedy = "put a cell that holds the delimiter into quotes"
-            raise CatalogError(filename, [Problem(f"line {reader.line_num}", message, remedy)])
-        else:
-            rows.append(_Row(reader.line_num, dict(zip(headings, cells, strict=True))))
+    try:
+        for line, cells in csv_rows(io.StringIO(text.removeprefix("\ufeff"))):
+            if not any(cell.strip() for cell in cells):
+                continue
+            if not headings:
+                headings = [cell.strip() for cell in cells]
+                if twice := sorted({one for one in headings if one and headings.count(one) > 1}):
+                    problems = [
+                        Problem(f"column {n!r}", "occurs twice", "rename one") for n in twice
+                    ]
+                    raise CatalogError(filename, problems)
+            elif len(cells) != len(headings):
+                message = f"has {len(cells)} cells instead of {len(headings)}"
+                remedy = "put a cell that holds the delimiter into quotes"
+                raise CatalogError.of(filename, message, remedy, place=f"line {line}")
+            else:
+                rows.append(_Row(line, dict(zip(headings, cells, strict=True))))
+    except BrokenRow as error:
+        remedy = "end each text in quotes where its cell ends"
+        raise CatalogError.of(filename, str(error), remedy, place=f"line {error.line}") from error
     return headings, rows
 
 

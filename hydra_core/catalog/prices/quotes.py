@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -109,21 +110,12 @@ class PriceQuote:
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
-    """Entries that were not taken, with the first few ids."""
-
-    reason: str
-    count: int
-    examples: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class PriceList:
-    """One list as read: its quotes in file order, and what was dropped and why."""
+    """One list as read: its quotes in file order, and reason -> ids of what was dropped."""
 
     source: PriceSource
     quotes: tuple[PriceQuote, ...]
-    dropped: tuple[Dropped, ...]
+    dropped: Mapping[str, Sequence[str]]
 
 
 class SkipEntry(Exception):  # noqa: N818

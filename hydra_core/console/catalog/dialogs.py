@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import CatalogError, HydraError, Problem
+from hydra_core.base.reading.csv_rows import BrokenRow, csv_rows
 from hydra_core.base.reading.fields import did_you_mean
 from hydra_core.base.types import Catalog
 from hydra_core.catalog.diff import semantic_diff
@@ -139,7 +139,7 @@ def prices(entry: CatalogEntry, working: Working) -> None:
 def _said(catalog: Catalog, listed: PriceList, matches: tuple[PriceMatch, ...]) -> None:
     matched = {match.model_id for match in matches}
     missing = [model.id for model in catalog.models if model.id not in matched]
-    dropped = sum(one.count for one in listed.dropped)
+    dropped = sum(map(len, listed.dropped.values()))
     priced = len(listed.quotes)
     text = f"{listed.source.value}: {priced:,} price{'s' * (priced != 1)} read"
     entries = "entry" if dropped == 1 else "entries"
@@ -213,12 +213,13 @@ def read_pasted(text: str, catalog: Catalog) -> tuple[Pasted, ...]:
     """
     if len(text) > _MAX_CHARS:
         raise _refused([Problem("", f"has {len(text):,} characters, at most {_MAX_CHARS:,}")])
-    lines = [line for line in text.splitlines() if line.strip()]
-    if len(lines) < 2:
+    try:
+        table = [row for _, row in csv_rows(io.StringIO(text)) if any(map(str.strip, row))]
+    except BrokenRow as error:
+        raise _refused([Problem(f"line {error.line}", str(error))]) from error
+    if len(table) < 2:
         remedy = "copy the heading row too: Model, Input price, Output price, ..."
         raise _refused([Problem("", "needs a heading and at least one row", remedy)])
-    delimiter = next((mark for mark in "\t;" if mark in lines[0]), ",")
-    table = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=delimiter))
     columns, problems = _columns(table[0], catalog)
     problems += _shape(table, len(table[0]))
     if problems:

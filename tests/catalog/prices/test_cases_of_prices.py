@@ -126,7 +126,7 @@ def test_a_list_without_a_cached_price_takes_the_old_one_away_and_says_so():
     assert prices == {
         "claude-sonnet-4-5": (0.2, 1.0), "gemini-2.5-pro": (1.0, 2.0), "gpt-4o-mini": (0.15, 0.6)
     }  # fmt: skip
-    assert listed.dropped[0].examples == ("gpt-5.4",)
+    assert list(listed.dropped.values()) == [["gpt-5.4"]]
     assert "no usable price" in str(listed.quotes[2].tiers[0])
     before = edited(
         ("id: cheap", "id: claude-sonnet-4-5"),

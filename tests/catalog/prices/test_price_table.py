@@ -60,7 +60,7 @@ def test_blank_and_zero_prices_are_no_prices():
     text = "model,input,output\na,,2\nb,0,2\nc,1,2\n"
     listed = read_prices(text, "prices.csv", as_of=DAY)
     assert [quote.id for quote in listed.quotes] == ["c"]
-    assert sorted(one.examples for one in listed.dropped) == [("a",), ("b",)]
+    assert sorted(listed.dropped.values()) == [["a"], ["b"]]
 
 
 def test_a_row_gives_a_model_its_price_day_and_provider():
@@ -68,6 +68,12 @@ def test_a_row_gives_a_model_its_price_day_and_provider():
     given = prices_of_text(text, "p.csv", ["a"], DAY)["a"]
     assert (given.listed.provider, given.listed.as_of) == ("acme", date(2026, 5, 4))
     assert given.day == date(2026, 5, 4)
+
+
+def test_a_table_pasted_from_a_page_in_markdown_is_read():
+    text = "| Model | Input | Output |\n|---|---:|---:|\n| a | $2.50 | $15 |\n"
+    (quote,) = read_prices(text, "prices.csv", as_of=DAY).quotes
+    assert (quote.id, quote.input_usd_per_mtok, quote.output_usd_per_mtok) == ("a", 2.5, 15)
 
 
 def test_a_name_spelled_otherwise_is_proposed_and_not_taken():

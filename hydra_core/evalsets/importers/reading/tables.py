@@ -5,7 +5,6 @@ What is nested in Parquet comes as JSON.
 
 from __future__ import annotations
 
-import csv
 import io
 import itertools
 import json
@@ -20,6 +19,7 @@ import pyarrow.parquet as pq
 from pandas.api.extensions import ExtensionArray
 
 from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.reading.csv_rows import MAX_CELL, BrokenRow, csv_rows
 from hydra_core.base.reading.json_keys import TwiceError
 from hydra_core.evalsets.format import read_arrow
 from hydra_core.evalsets.importers.reading.bounded import (
@@ -42,11 +42,9 @@ from hydra_core.evalsets.importers.reading.json_document import (
 #: Name of the column that holds each row's place in its file (line, or row in Parquet).
 LINE = "\0line"
 
-_CELL_CHARS = 16 << 20
 _MAX_COLUMNS = 2_000
 _HEAD_ROWS = 1_000
 _CHUNK = 20_000
-_SEPARATOR = re.compile(r"\s*sep=(.)\s*", re.IGNORECASE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 Record: TypeAlias = tuple[int, Sequence[str]]
@@ -162,28 +160,12 @@ def _checked(columns: list[str], source: str) -> list[str]:
 
 
 def _csv_reader(text: TextIO, kind: str, source: str) -> Iterator[tuple[int, list[str]]]:
-    """(first line, cells) of rows; CSV has the delimiter of Excel's `sep=` line, else the header's.
-
-    A `sep=` line comes out as a row without cells.
-    """
-    csv.field_size_limit(_CELL_CHARS)
-    line, first = 1, text.readline(_CELL_CHARS)
-    stated = _SEPARATOR.fullmatch(first)
-    if stated is not None:
-        yield line, []
-        line, first = 2, text.readline(_CELL_CHARS)
-    usual = "\t" if kind == "tsv" else max(",;\t", key=first.count)
-    usual = usual if usual in first or "|" not in first else "|"
-    delimiter = usual if stated is None else stated[1]
-    lines = itertools.chain([first], text) if first else iter(())
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    """`csv_rows` of a file; a broken row ends it."""
     try:
-        for row in reader:
-            yield line, row
-            line += 1 + sum(cell.count("\n") for cell in row)
-    except csv.Error as error:
+        yield from csv_rows(text, "\t" if kind == "tsv" else "")
+    except BrokenRow as error:
         remedy = "the file may be cut off inside a quoted text; get it again"
-        place = f"line {reader.line_num}"
+        place = f"line {error.line}"
         raise EvalSetError.of(source, str(error), remedy, place=place) from error
 
 
@@ -248,9 +230,9 @@ def _json_objects(
         yield from enumerate(list_of_objects(text.read(), source), 1)
         return
     number = 0
-    while line := text.readline(_CELL_CHARS):
+    while line := text.readline(MAX_CELL):
         number += 1
-        if not line.endswith("\n") and len(line) >= _CELL_CHARS:
+        if not line.endswith("\n") and len(line) >= MAX_CELL:
             raise EvalSetError.of(source, "is longer than 16 MiB", place=f"line {number}")
         if not line.strip():
             continue
