@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
-from hydra_core.base.spelling import titled, usd
+from hydra_core.base.spelling import signed_usd, titled
 from hydra_core.base.types import IntArray, Rule
 from hydra_core.console import cache, tables, widgets
 from hydra_core.console.access import identity
@@ -179,7 +179,7 @@ def _detail(row: int, both: Paired, sides: views.Sides, notes: Sequence[Note]) -
     st.markdown(
         f"**{literal(str(query['query_id']))}** :gray[A] {literal(str(a))} → :gray[B] "
         f"{literal(str(b))} :gray[·] quality **{points(quality, 0)}** :gray[·] cost "
-        f"**{literal(('−' if cost < 0 else '+') + usd(abs(float(cost))))}**"
+        f"**{literal(signed_usd(float(cost)))}**"
     )
     left, right = st.columns([8, 11], gap="medium")
     with left:

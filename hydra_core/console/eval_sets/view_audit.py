@@ -92,9 +92,9 @@ def agreement_frame(found: Audit) -> pd.DataFrame:
         [
             {
                 "dimension": titled(row.name),
-                "raters": _shown(row.raters),
-                "predictor": _shown(row.predictor),
-                "label": "–" if row.label is None else _shown(row.label),
+                "raters": interval_text(row.raters),
+                "predictor": interval_text(row.predictor),
+                "label": "–" if row.label is None else interval_text(row.label),
             }
             for row in found.rows
         ]
@@ -108,7 +108,7 @@ def error_frame(found: Audit) -> pd.DataFrame:
             {
                 "dimension": titled(row.name),
                 "predictor_mae": row.predictor_mae,
-                "predictor_bias": _shown(row.predictor_bias, signed=True),
+                "predictor_bias": interval_text(row.predictor_bias, signed=True),
                 "label_mae": row.label_mae,
                 "label_bias": None if row.label_bias is None else row.label_bias.value,
             }
@@ -166,7 +166,8 @@ def script_frame(found: Recalibration, dimensions: Sequence[str]) -> pd.DataFram
     )
 
 
-def _shown(interval: Interval, *, signed: bool = False) -> str:
+def interval_text(interval: Interval, *, signed: bool = False) -> str:
+    """A value with its interval in brackets, where there are some."""
     if not np.isfinite(interval.value):
         return "–"
     sign = "+" if signed else ""

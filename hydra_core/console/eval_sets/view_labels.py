@@ -13,6 +13,7 @@ import pandas as pd
 
 from hydra_core.base.intervals import Interval
 from hydra_core.base.spelling import titled
+from hydra_core.console.eval_sets.view_audit import interval_text
 from hydra_core.console.figures.heat import HeatView
 from hydra_core.console.figures.intervals import IntervalsView, Series
 from hydra_core.lab.labeling.messages import Message
@@ -99,11 +100,15 @@ def answer(found: Mapping[str, Any]) -> tuple[str, str, str]:
             "stability_share in label.yaml.",
         )  # fmt: skip
     name, worst = _worst(own)
-    said = [f"The judge repeats itself least on {_name(name)}: {_shown(worst)}."]
+    said = [
+        f"The judge repeats itself least on {_name(name)}: alpha {interval_text(_interval(worst))}."
+    ]
     others = _alphas(found["judges"])
     if others:
         name, other = _worst(others)
-        said.append(f"Two judges agree least on {_name(name)}: {_shown(other)}.")
+        said.append(
+            f"Two judges agree least on {_name(name)}: alpha {interval_text(_interval(other))}."
+        )
         worst = min(worst, other, key=lambda one: one["value"])
     text = " ".join(said)
     if worst["value"] < DOUBTFUL:
@@ -201,11 +206,6 @@ def _alphas(found: Mapping[str, Any]) -> dict[str, Mapping[str, float]]:
     """Alpha by dimension where it is defined."""
     return {name: one["alpha"] for name, one in found.items()
             if name != "n" and np.isfinite(one["alpha"]["value"])}  # fmt: skip
-
-
-def _shown(one: Mapping[str, float]) -> str:
-    text = f"alpha {one['value']:.2f} [{one['lo']:.2f}, {one['hi']:.2f}]"
-    return text.replace("-", "−")
 
 
 def _name(dimension: str) -> str:
