@@ -99,19 +99,21 @@ def show(title: str, parts: Mapping[str, Part]) -> None:
     chosen: str = st.session_state[key]
     st.session_state[written] = chosen
     address.stay_in(chosen)
-    left, right = st.columns(list(parts[chosen].widths), vertical_alignment="bottom")
-    row = left.container(horizontal=True, vertical_alignment="center", gap="small")
-    row.title(title, anchor=False, width="content")
-    row.segmented_control(
+    head = _head(title, parts[chosen].widths)
+    head.left.segmented_control(
         f"Part of {title}", list(parts), format_func=lambda name: parts[name].title, key=key,
         required=True, persist_state="session", label_visibility="collapsed",
     )  # fmt: skip
-    parts[chosen].draw(Head(row, right))
+    parts[chosen].draw(head)
 
 
 def head(title: str, widths: Sequence[float] = (2.8, 7.2)) -> Head:
     """Draw the first row of a page without parts."""
     address.stay_in("")
+    return _head(title, widths)
+
+
+def _head(title: str, widths: Sequence[float]) -> Head:
     left, right = st.columns(list(widths), vertical_alignment="bottom")
     row = left.container(horizontal=True, vertical_alignment="center", gap="small")
     row.title(title, anchor=False, width="content")

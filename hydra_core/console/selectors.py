@@ -140,8 +140,7 @@ def on_data(
     if chosen is None:
         return
     with head.left:
-        if chosen[0].info.synthetic:  # what the figures here are computed from
-            widgets.synthetic_badge()
+        widgets.synthetic_badge(chosen[0].info.synthetic)
     if link is not None:
         write(link)
     try:

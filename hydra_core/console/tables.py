@@ -87,7 +87,7 @@ def kept(
     spelling: Mapping[str, Callable[[float], str]] | None = None,
     *,
     columns: Mapping[str, Any] | None = None,
-    rows: pd.DataFrame | None = None,
+    rows: pd.DataFrame | Callable[[], pd.DataFrame] | None = None,
     height: int | Literal["content"] = "content",
     **shown: Any,  # noqa: ANN401 (Streamlit's own)
 ) -> None:

@@ -134,14 +134,15 @@ def problem(error: HydraError | OSError) -> None:
         st.error(literal(str(error)), icon=":material/error:")
 
 
-def synthetic_badge() -> None:
-    """Say that outcomes were simulated."""
-    st.badge(
-        "Synthetic data",
-        icon=":material/science:",
-        color="orange",
-        help="Outcomes and costs of this eval set were simulated; they were not measured.",
-    )
+def synthetic_badge(synthetic: bool = True) -> None:
+    """Say that outcomes were simulated, where they were."""
+    if synthetic:
+        st.badge(
+            "Synthetic data",
+            icon=":material/science:",
+            color="orange",
+            help="Outcomes and costs of this eval set were simulated; they were not measured.",
+        )
 
 
 def notes(sweep: Sweep, further: Sequence[str] = ()) -> None:

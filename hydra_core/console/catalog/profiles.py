@@ -286,16 +286,13 @@ def contribution_plot(catalog: Catalog) -> None:
 
 def scales(entry: CatalogEntry, catalog: Catalog) -> None:
     """Bands, stored weights w and what they become: w~ (Eq. 4)."""
-    tilde = compensated_weights(catalog.policy.weights, catalog.bands)
-    frame = pd.DataFrame(
-        {
-            "dimension": [titled(d) for d in catalog.dimensions],
-            "lo": [band.lo for band in catalog.bands],
-            "hi": [band.hi for band in catalog.bands],
-            "weight": list(catalog.policy.weights),
-            "tilde": tilde,
-        }
-    )
+    weights = catalog.policy.weights
+    tilde = compensated_weights(weights, catalog.bands)
+    rows = [
+        (titled(name), band.lo, band.hi, *both)
+        for name, band, *both in zip(catalog.dimensions, catalog.bands, weights, tilde, strict=True)
+    ]
+    frame = pd.DataFrame(rows, columns=["dimension", "lo", "hi", "weight", "tilde"])
     column = st.column_config
 
     def edited(cells: drafts.Cells) -> None:

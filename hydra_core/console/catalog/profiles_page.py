@@ -114,7 +114,7 @@ def _table(frame: pd.DataFrame) -> None:
         for side in ("below", "above")
     }
     tables.kept(
-        frame, "profiles.bands", height="content",
+        frame, "profiles.bands",
         column_config={
             "dimension": column.TextColumn("Dimension", width=150),
             "now_band": column.TextColumn("Band now", width=120),
@@ -159,16 +159,10 @@ def show_sensitivity(catalog: Catalog) -> None:
 
 def _reach(found: tuple[Reach, ...], tau: float, chosen: SetEntry) -> None:
     column = st.column_config
-    frame = pd.DataFrame(
-        {
-            "model": [one.model for one in found],
-            "share": [100 * one.share for one in found],
-            "some": [100 * one.at_some_tau for one in found],
-        }
-    )
+    rows = [(one.model, 100 * one.share, 100 * one.at_some_tau) for one in found]
+    frame = pd.DataFrame(rows, columns=["model", "share", "some"])
     tables.kept(
         frame, "profiles.reach",
-        height="content",
         column_config={
             "model": column.TextColumn("Cheapest first", width=125),
             "share": column.ProgressColumn(
@@ -196,8 +190,7 @@ def _reach(found: tuple[Reach, ...], tau: float, chosen: SetEntry) -> None:
             st.markdown(f":material/block: {name} is chosen at no τ on this eval set.")
         elif one.share == 0:
             st.markdown(f":material/remove_circle: {name} carries no traffic at this τ.")
-    if chosen.info.synthetic:
-        widgets.synthetic_badge()
+    widgets.synthetic_badge(chosen.info.synthetic)
 
 
 def _effects(effects: tuple[Effect, ...], n: int, catalog: Catalog) -> None:
@@ -208,15 +201,12 @@ def _effects(effects: tuple[Effect, ...], n: int, catalog: Catalog) -> None:
         st.caption(f"No single nudge changes the model of any query.{why}")
         return
     column = st.column_config
-    frame = pd.DataFrame(
-        {
-            "number": [_name(effect) for effect in moving],
-            "nudge": [f"{effect.before:.3f} → {effect.after:.3f}" for effect in moving],
-            "flips": [100 * effect.flips / n for effect in moving],
-            "quality": [100 * effect.delta_quality for effect in moving],
-            "cost": [effect.delta_cost_usd for effect in moving],
-        }
-    )
+    rows = [
+        (_name(one), f"{one.before:.3f} → {one.after:.3f}", 100 * one.flips / n,
+         100 * one.delta_quality, one.delta_cost_usd)
+        for one in moving
+    ]  # fmt: skip
+    frame = pd.DataFrame(rows, columns=["number", "nudge", "flips", "quality", "cost"])
     tables.kept(
         frame, "profiles.sensitivity",
         {"quality": tables.change("+.2f"), "cost": tables.change("+.5f")},

@@ -39,17 +39,12 @@ _ROUTES: Final = (
 
 def pool_table(catalog: Catalog) -> pd.DataFrame:
     """One row per model, cheapest first: status, prices in USD per Mtok, capabilities."""
-    values = capabilities(catalog)
     ratio = catalog.policy.price_ratio
-    frame = pd.DataFrame(
-        {
-            "model": [model.id for model in catalog.models],
-            "status": [model.status.value for model in catalog.models],
-            "price": [blended_price(model, ratio) for model in catalog.models],
-        }
-    )
-    for k, dimension in enumerate(catalog.dimensions):
-        frame[dimension] = values[:, k]
+    rows = [
+        (model.id, model.status.value, blended_price(model, ratio), *values)
+        for model, values in zip(catalog.models, capabilities(catalog), strict=True)
+    ]
+    frame = pd.DataFrame(rows, columns=["model", "status", "price", *catalog.dimensions])
     return frame.sort_values("price", ignore_index=True, kind="stable")
 
 

@@ -25,7 +25,7 @@ from hydra_core.console.widgets import literal
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.replay.compare import Comparison
 from hydra_core.replay.sweep import Sweep
-from hydra_core.replay.what_if import Replayed, WhatIf, what_if
+from hydra_core.replay.what_if import WhatIf, what_if
 
 _MOST_QUERIES = 500
 _QUALITIES = (Measure.QUALITY, Measure.QR)
@@ -168,15 +168,11 @@ def _flips(found: WhatIf) -> None:
 
 def _flip_table(comparison: Comparison) -> None:
     column = st.column_config
-    frame = pd.DataFrame(
-        {
-            "from": [cell.before for cell in comparison.flips],
-            "to": [cell.after for cell in comparison.flips],
-            "queries": [cell.queries for cell in comparison.flips],
-            "quality": [100 * cell.delta_quality for cell in comparison.flips],
-            "cost": [cell.delta_cost_usd for cell in comparison.flips],
-        }
-    )
+    rows = [
+        (one.before, one.after, one.queries, 100 * one.delta_quality, one.delta_cost_usd)
+        for one in comparison.flips
+    ]
+    frame = pd.DataFrame(rows, columns=["from", "to", "queries", "quality", "cost"])
     tables.kept(
         frame,
         "what_if.moves",
@@ -201,13 +197,18 @@ def _queries(found: WhatIf, evalset: EvalSet) -> None:
     st.markdown(f"**The {rows.size:,} flipped queries**")
     order = np.lexsort((rows, -np.abs(comparison.delta_quality[moved])))[:_MOST_QUERIES]
     rows = rows[order]
-    column = st.column_config
+    column, texts = st.column_config, evalset.texts
+    begins = None if texts is None else texts.iloc[rows].str.slice(0, 400).to_numpy()
+    then, now = (
+        [str(model) for model in part.run.models[np.searchsorted(part.run.rows, rows)]]
+        for part in (found.before, found.after)
+    )
     frame = pd.DataFrame(
         {
             "query": evalset.queries["query_id"].iloc[rows].astype(str).to_numpy(),
-            **_texts(evalset, rows),
-            "from": _models(found.before, rows),
-            "to": _models(found.after, rows),
+            **({} if begins is None else {"text": begins}),
+            "from": then,
+            "to": now,
             "quality": 100 * comparison.delta_quality[moved][order],
             "cost": comparison.delta_cost[moved][order],
         }
@@ -228,17 +229,6 @@ def _queries(found: WhatIf, evalset: EvalSet) -> None:
     )
     if moved.sum() > _MOST_QUERIES:
         st.caption(f"Those with the largest change of quality, {_MOST_QUERIES} of {moved.sum():,}.")
-
-
-def _texts(evalset: EvalSet, rows: np.typing.NDArray[np.intp]) -> dict[str, object]:
-    """The column of texts; nothing for a set without."""
-    texts = evalset.texts
-    return {} if texts is None else {"text": texts.iloc[rows].str.slice(0, 400).to_numpy()}
-
-
-def _models(part: Replayed, rows: np.typing.NDArray[np.intp]) -> list[str]:
-    at = np.searchsorted(part.run.rows, rows)
-    return [str(model) for model in part.run.models[at]]
 
 
 _KEYS = {Rule.SHORTFALL: "what_if.tau", Rule.VALUE: "what_if.value_usd"}
@@ -367,8 +357,7 @@ def draft_effect(working: Working, *, knob: bool = False) -> None:
 def summary(found: WhatIf, chosen: SetEntry, text: str) -> None:
     """What a comparison comes to, in a line beside what it rests on."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if chosen.info.synthetic:
-            widgets.synthetic_badge()
+        widgets.synthetic_badge(chosen.info.synthetic)
         st.caption(literal(" ".join([text, *found.after.data.notes])))
 
 

@@ -279,8 +279,7 @@ def _facts(loaded: EvalSet) -> None:
 
 def _badges(loaded: EvalSet) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        if loaded.synthetic:
-            widgets.synthetic_badge()
+        widgets.synthetic_badge(loaded.synthetic)
         if loaded.cost_estimated:
             st.badge("Costs estimated", icon=":material/calculate:", color="orange")
         if loaded.price_notes:

@@ -242,8 +242,7 @@ def _result(used: InUse) -> None:
                 (view_result.TAU, view_result.VALUE, view_result.RETENTION, view_result.FIXED_MIX)
             ),
         )
-        if used.entry.info.synthetic:
-            widgets.synthetic_badge()
+        widgets.synthetic_badge(used.entry.info.synthetic)
         st.space("stretch")
         with st.popover("Details", icon=":material/info:", type="tertiary"):
             _details(evaluation, learned)

@@ -188,7 +188,6 @@ def _running(folder: Path, record: CanaryRecord) -> None:
     tables.kept(
         canary_frame(found),
         "live.canary",
-        height="content",
         column_config={
             "metric": column.TextColumn("By conversation", width=190),
             "main_units": column.NumberColumn("Main, n", format="localized", width=80),

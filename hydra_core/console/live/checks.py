@@ -153,7 +153,6 @@ def alerted(look: LogView) -> None:
     tables.kept(
         frame,
         "live.alerts.table",
-        height="content",
         column_config={
             "at": column.DatetimeColumn("When (UTC)", width=150, format="YYYY-MM-DD HH:mm"),
             "text": column.TextColumn("What"),
@@ -181,7 +180,6 @@ def drifting(look: LogView) -> None:
     tables.kept(
         views.drift_frame(found, band_shares(scored, catalog.bands, catalog.dimensions)),
         "live.drift.table",
-        height="content",
         column_config={
             "dimension": column.TextColumn("Dimension", width=150),
             "verdict": column.TextColumn("Against the set", width=110),
@@ -230,7 +228,6 @@ def unknown(look: LogView) -> None:
     tables.kept(
         views.region_frame(found, catalog.dimensions),
         "live.unknown",
-        height="content",
         column_config={
             "known": column.TextColumn("Known", width=60),
             "share": column.NumberColumn("Traffic", format="%.1f %%", width=70),

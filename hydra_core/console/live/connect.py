@@ -79,45 +79,46 @@ def ways(address: str, catalog_models: tuple[str, ...]) -> dict[str, Way]:
     """
     root = address.strip().rstrip("/")
     one, two = catalog_models
-    return {
-        "Chat Completions": Way(
+    openai = f"""from openai import OpenAI
+
+client = OpenAI(base_url="{root}/v1", api_key="token of HyDRA")"""
+    said = f'[{{"role": "user", "content": "{_ASKED}"}}]'
+    nothing = "Nothing is passed on and nothing is spent."
+    known = {
+        "Chat Completions": (
             "/v1/chat/completions", "For the `openai` client and most others.", "chat",
-            _curl(root, "/v1/chat/completions", '{"model": "auto",\n  "messages": [{"role": '
-                  f'"user", "content": "{_ASKED}"}}]}}'),
-            f"""{_openai(root)}
+            f'{{"model": "auto",\n  "messages": {said}}}',
+            f"""{openai}
 answer = client.chat.completions.create(
-    model="auto", messages=[{{"role": "user", "content": "{_ASKED}"}}]
+    model="auto", messages={said}
 )
 print(answer.choices[0].message.content)""", "openai",
         ),
-        "Messages": Way(
+        "Messages": (
             "/v1/messages", "For the `anthropic` client and Claude Code.", "messages",
-            _curl(root, "/v1/messages", '{"model": "auto", "max_tokens": 1000,\n  "messages": '
-                  f'[{{"role": "user", "content": "{_ASKED}"}}]}}'),
+            f'{{"model": "auto", "max_tokens": 1000,\n  "messages": {said}}}',
             f"""import anthropic
 
 client = anthropic.Anthropic(base_url="{root}", api_key="token of HyDRA")
 answer = client.messages.create(
-    model="auto", max_tokens=1000, messages=[{{"role": "user", "content": "{_ASKED}"}}]
+    model="auto", max_tokens=1000, messages={said}
 )
 print(answer.content[0].text)""", "anthropic",
         ),
-        "Responses": Way(
+        "Responses": (
             "/v1/responses", "For the `openai` client and Codex CLI.", "responses",
-            _curl(root, "/v1/responses", f'{{"model": "auto",\n  "input": "{_ASKED}"}}'),
-            f"""{_openai(root)}
+            f'{{"model": "auto",\n  "input": "{_ASKED}"}}',
+            f"""{openai}
 answer = client.responses.create(model="auto", input="{_ASKED}")
 print(answer.output_text)""", "openai",
         ),
-        "Decisions": Way(
-            "/v1/decisions",
-            "Which model, or which tier, a request should go to. Nothing is passed on and nothing "
-            "is spent.", "",
-            _curl(root, "/v1/decisions", f"""{{"model": "hydra",
+        "Decisions": (
+            "/v1/decisions", f"Which model, or which tier, a request should go to. {nothing}", "",
+            f"""{{"model": "hydra",
   "input": "{_ASKED}",
   "questions": [{{"type": "choice", "name": "model", "instructions": "Which model?",
-    "choices": [{{"value": "{one}"}}, {{"value": "{two}"}}]}}]}}"""),
-            f"""{_openai(root)}
+    "choices": [{{"value": "{one}"}}, {{"value": "{two}"}}]}}]}}""",
+            f"""{openai}
 choices = [{{"value": "{one}"}}, {{"value": "{two}"}}]
 question = {{"type": "choice", "name": "model", "instructions": "Which?", "choices": choices}}
 answer = client.decisions.create(
@@ -125,13 +126,13 @@ answer = client.decisions.create(
 )
 print(answer.answers[0].choice)""", "openai",
         ),
-        "System One": Way(
+        "System One": (
             "/v1/systemone",
             "For `systemone-client` and LiteLLM's classifier: a choice among models, or among "
-            "tiers that are given cheapest first. Nothing is passed on and nothing is spent.", "",
-            _curl(root, "/v1/systemone", f"""{{"state": "{_ASKED}",
+            f"tiers that are given cheapest first. {nothing}", "",
+            f"""{{"state": "{_ASKED}",
   "questions": {{"tier": {{"type": "choice", "instructions": "Which tier?",
-    "criteria": {{"SIMPLE": "cheap", "COMPLEX": "strong"}}}}}}}}"""),
+    "criteria": {{"SIMPLE": "cheap", "COMPLEX": "strong"}}}}}}}}""",
             f"""from systemone import Choice, Client
 
 tiers = Choice("Which tier?", {{"SIMPLE": "cheap", "COMPLEX": "strong"}})
@@ -140,6 +141,10 @@ with Client("{root}", api_key="token of HyDRA") as client:
 print(answer.choices["tier"].choice)""", "systemone-client",
         ),
     }  # fmt: skip
+    return {
+        name: Way(path, note, speaks, f"curl -sf {root}{path} -d '{body}'", python, package)
+        for name, (path, note, speaks, body, python, package) in known.items()
+    }
 
 
 def upstream_note(way: Way) -> str:
@@ -152,13 +157,3 @@ def upstream_note(way: Way) -> str:
         "translated: other models are ruled out, and the receipt says of each: "
         f"“{SENTENCES[Gate.FORM]}”"
     )
-
-
-def _curl(root: str, path: str, body: str) -> str:
-    return f"curl -sf {root}{path} -d '{body}'"
-
-
-def _openai(root: str) -> str:
-    return f"""from openai import OpenAI
-
-client = OpenAI(base_url="{root}/v1", api_key="token of HyDRA")"""

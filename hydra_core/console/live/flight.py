@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 
 import streamlit as st
 
@@ -114,9 +115,7 @@ def results(folder: FlightFolder, report: FlightReport, arm: str) -> None:
             views.results_frame(report, arm),
             "flight.results",
             {"control": _three, "arm": _three},
-            height="content",
-            column_order=("metric", "control", "arm", "interval", "p", "verdict"),
-            column_config={
+            columns={
                 "metric": column.TextColumn("Metric", width=168),
                 "control": column.NumberColumn(report.flight.control, width=58),
                 "arm": column.NumberColumn(arm, width=56),
@@ -192,12 +191,11 @@ def teams(folder: FlightFolder, report: FlightReport, arm: str) -> None:
         return
     name = _choose_metric(metric.name for metric in all_metrics(report.flight))
     control, column = report.flight.control, st.column_config
-    st.dataframe(
+    tables.kept(
         views.teams_frame(found, name, arm, control),
-        hide_index=True,
-        height="content",
-        column_order=("team", "control", "arm", "interval", "p", "verdict", "guardrails"),
-        column_config={
+        "flight.by_team",
+        rows=lambda: views.all_teams_frame(found, arm),
+        columns={
             "team": column.TextColumn("Team", width=200),
             "control": column.NumberColumn(f"Users, {control}", format="localized"),
             "arm": column.NumberColumn(f"Users, {arm}", format="localized"),
@@ -207,7 +205,6 @@ def teams(folder: FlightFolder, report: FlightReport, arm: str) -> None:
             "guardrails": column.TextColumn("Guardrails", width=160),
         },
     )
-    tables.offer_downloads(lambda: views.all_teams_frame(found, arm), "flight.by_team")
     if found.compared:
         with st.container(border=True):
             widgets.figure(
@@ -253,7 +250,6 @@ def planning(folder: FlightFolder, report: FlightReport, arm: str) -> None:
     tables.kept(
         views.plan_frame(found),
         "flight.plan",
-        height="content",
         column_config={
             "metric": column.TextColumn("Metric", width=260),
             "value": column.NumberColumn("Now", format="%.4g"),
@@ -328,10 +324,6 @@ def show(head: Head) -> None:
             "arms and metrics. The dialog has an example with comments.",
         )
         return
-    try:
-        if live_cache.opened(chosen)[0].synthetic:
-            with head.left:
-                widgets.synthetic_badge()
-    except (HydraError, OSError):
-        pass
+    with suppress(HydraError, OSError), head.left:  # said below
+        widgets.synthetic_badge(live_cache.opened(chosen)[0].synthetic)
     experiment(chosen)

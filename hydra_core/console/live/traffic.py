@@ -137,7 +137,7 @@ def teams(look: LogView) -> None:
         return
     column = st.column_config
     tables.kept(
-        frame, "live.teams", height="content", placeholder="–",
+        frame, "live.teams", placeholder="–",
         column_config={
             "team": column.TextColumn("Team", width=160),
             "callers": column.NumberColumn("Callers"),
@@ -189,7 +189,6 @@ def traffic(look: LogView) -> None:
     tables.kept(
         views.model_frame(found),
         "live.models",
-        height="content",
         placeholder="–",
         column_config={
             "model": column.TextColumn("Model", width=220),
@@ -240,7 +239,7 @@ def _calibrated(look: LogView) -> None:
     widgets.toned(*views.calibration_text(found))
     column = st.column_config
     tables.kept(
-        views.calibration_frame(found), "live.calibration", height="content",
+        views.calibration_frame(found), "live.calibration",
         column_config={
             "model": column.TextColumn("Model", width=220),
             "rated": column.NumberColumn("Rated", format="localized"),

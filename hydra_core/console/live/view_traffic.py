@@ -336,19 +336,13 @@ def region_text(found: Sequence[Region]) -> tuple[str, str]:
 
 def region_frame(found: Sequence[Region], dimensions: Sequence[str]) -> pd.DataFrame:
     """One row a cluster: unknown ones first."""
-    return pd.DataFrame(
-        [
-            {
-                "known": "yes" if one.known else "no",
-                "share": 100.0 * one.share,
-                **{_word(name): v for name, v in zip(dimensions, one.centre, strict=True)},
-                "rated": one.rated,
-                "in_evalset": one.in_evalset,
-                "model": f"{one.model} {100 * one.model_share:.0f} %",
-            }
-            for one in found
-        ]
-    )
+    rows = [
+        ("yes" if one.known else "no", 100.0 * one.share, *one.centre, one.rated, one.in_evalset,
+         f"{one.model} {100 * one.model_share:.0f} %")
+        for one in found
+    ]  # fmt: skip
+    names = ["known", "share", *map(_word, dimensions), "rated", "in_evalset", "model"]
+    return pd.DataFrame(rows, columns=names)
 
 
 def _word(dimension: str) -> str:

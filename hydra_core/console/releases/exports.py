@@ -22,15 +22,9 @@ from hydra_core.console.releases import publish as ship_publish
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.folders import folder_name
 from hydra_core.export import provenance as release_facts
+from hydra_core.export import release
 from hydra_core.export.foreign import Export
 from hydra_core.export.litellm import litellm_config, without_provider
-from hydra_core.export.release import (
-    check_release,
-    portable,
-    release_archive,
-    release_text,
-    without_header,
-)
 from hydra_core.export.vllm_semantic_router import vllm_semantic_router_config
 from hydra_core.store.roles import Action
 
@@ -74,10 +68,10 @@ def _release(working: Working, name: str) -> None:
     catalog = working.published
     assert catalog is not None
     try:
-        text = release_text(portable(working.published_text), origin)
+        text = release.release_text(release.portable(working.published_text), origin)
         whole: str | bytes = text
         if catalog.outcome_model is not None:
-            whole = release_archive(working.published_text, catalog, origin, name)
+            whole = release.release_archive(working.published_text, catalog, origin, name)
     except HydraError as error:
         widgets.problem(error)
         return
@@ -169,7 +163,7 @@ def adopt(entry: CatalogEntry, working: Working) -> None:
         line = upload.getvalue().count(b"\n", 0, fault.start) + 1
         st.error(f"Line {line} is not UTF-8 text. Save the file as UTF-8.", icon=":material/error:")
         return
-    checked = check_release(text)
+    checked = release.check_release(text)
     if checked is not None and checked.intact:
         st.success("A release, unchanged since it was written.", icon=":material/verified:")
     elif checked is not None:
@@ -177,7 +171,7 @@ def adopt(entry: CatalogEntry, working: Working) -> None:
             "A release that was edited since: its provenance no longer describes it.",
             icon=":material/warning:",
         )
-    body = _bound(without_header(text))
+    body = _bound(release.without_header(text))
     catalog, problems = cache.parsed(body, upload.name)
     if catalog is None:
         st.error(widgets.bullets(problems), title="Not a valid catalog", icon=":material/error:")

@@ -124,15 +124,10 @@ def _do_roll_back(entry: CatalogEntry, working: Working, chosen: Revision) -> No
 def _audit(entry: CatalogEntry) -> None:
     lines = cache.store().audit(entry.key)
     column = st.column_config
-    frame = pd.DataFrame(
-        {
-            "at": [line.at for line in lines],
-            "who": [f"{line.actor} ({line.role})" for line in lines],
-            "action": [line.action for line in lines],
-            "subject": [line.subject for line in lines],
-            "reason": [line.reason for line in lines],
-        }
-    )
+    rows = [
+        (one.at, f"{one.actor} ({one.role})", one.action, one.subject, one.reason) for one in lines
+    ]
+    frame = pd.DataFrame(rows, columns=["at", "who", "action", "subject", "reason"])
     tables.kept(
         frame,
         "ship.trail",

@@ -173,8 +173,7 @@ def _before_and_after(chosen: SetEntry | None, before: Side | None, after: Side)
         st.caption(literal(after.evaluation.served_note))
     widgets.recorded_costs(after.replayed.data)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if chosen is not None and chosen.info.synthetic:
-            widgets.synthetic_badge()
+        widgets.synthetic_badge(chosen is not None and chosen.info.synthetic)
         if moved:
             st.caption(literal(moved))
 
@@ -319,15 +318,11 @@ def _choices(result: MergeResult) -> dict[Path, Choice]:
         st.caption("You changed different values, so both fit together.")
         return {}
     st.markdown("**You both changed these values. Which one do you take?**")
-    frame = pd.DataFrame(
-        {
-            "where": [" · ".join(one.path[1:] or one.path) for one in result.conflicts],
-            "base": [one.base for one in result.conflicts],
-            "theirs": [one.theirs for one in result.conflicts],
-            "mine": [one.mine for one in result.conflicts],
-            "take": ["(choose)"] * len(result.conflicts),
-        }
-    )
+    rows = [
+        (" · ".join(one.path[1:] or one.path), one.base, one.theirs, one.mine, "(choose)")
+        for one in result.conflicts
+    ]
+    frame = pd.DataFrame(rows, columns=["where", "base", "theirs", "mine", "take"])
     column = st.column_config
     edited = st.data_editor(
         frame,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from hydra_core.base.intervals import Interval
 from hydra_core.base.spelling import usd
 from hydra_core.console.numbers import percent
 from hydra_core.console.view_result import Tile, difference, short
@@ -56,8 +57,8 @@ def rows(before: Side | None, after: Side, changes: Sequence[Tile] = ()) -> tupl
     return (
         row(quality, lambda one: _share(one, "quality", alone), "quality"),
         row("Quality retention", lambda one: _share(one, "qr", alone), "qr"),
-        row("Cost per query", lambda one: _cost(one, alone), "cost_usd"),
-        row("Cost per resolved query", lambda one: _each(one, alone)),
+        row("Cost per query", lambda one: _cost(one, "mean_cost_usd", alone), "cost_usd"),
+        row("Cost per resolved query", lambda one: _cost(one, "per_resolved_usd", alone)),
         row("Against the best fixed mix", lambda one: difference(one.verdict)),
         row("Result", lambda one: short(one.verdict)),
         *traffic(before, after),
@@ -111,16 +112,11 @@ def _share(side: Side, name: str, with_interval: bool) -> str:
     return f"{value} ({interval})" if interval and with_interval else value
 
 
-def _each(side: Side, with_interval: bool) -> str:
-    cost = side.replayed.metrics.per_resolved_usd
-    if not cost.known:
+def _cost(side: Side, name: str, with_interval: bool) -> str:
+    cost: Interval = getattr(side.replayed.metrics, name)
+    each = name == "per_resolved_usd"
+    if each and not cost.known:
         return "–"
-    most = "≤ " if side.replayed.metrics.unknown else ""
-    interval = f" ({usd(cost.lo)} – {usd(cost.hi)})" if with_interval else ""
-    return f"{most}{usd(cost.value)}{interval}"
-
-
-def _cost(side: Side, with_interval: bool) -> str:
-    cost = side.replayed.metrics.mean_cost_usd
-    interval = f" ({usd(cost.lo)} – {usd(cost.hi)})" if with_interval else ""
-    return f"{usd(cost.value)}{interval}"
+    unknown = each and side.replayed.metrics.unknown
+    interval = f" ({cost.bounds(usd, ' – ')})" if with_interval else ""
+    return f"{'≤ ' if unknown else ''}{usd(cost.value)}{interval}"

@@ -69,17 +69,11 @@ def tune(entry: SetEntry, catalog: Catalog) -> None:
 def _toggles() -> None:
     with st.container(horizontal=True, horizontal_alignment="distribute", gap="small"):
         tuning = state.get()
-        tune_details.toggle(
-            "tune.y",
-            "Vertical axis",
-            {YAxis.QR: "Quality retention", YAxis.RESOLVED: "Resolved"},
-            tuning.y,
-            lambda axis: state.put(y=axis),
-        )
-        tune_details.toggle(
-            "tune.x", "Horizontal axis", {XAxis.COST: "Cost", XAxis.SAVINGS: "Savings"},
-            tuning.x, lambda axis: state.put(x=axis),
-        )  # fmt: skip
+        ys = {YAxis.QR: "Quality retention", YAxis.RESOLVED: "Resolved"}
+        xs = {XAxis.COST: "Cost", XAxis.SAVINGS: "Savings"}
+        toggle = tune_details.toggle
+        toggle("tune.y", "Vertical axis", ys, tuning.y, lambda axis: state.put(y=axis))
+        toggle("tune.x", "Horizontal axis", xs, tuning.x, lambda axis: state.put(x=axis))
 
 
 def _plot(sweep: Sweep, view: FrontierView, key: str = tune_knob.PLOT, **selection: object) -> None:

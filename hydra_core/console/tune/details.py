@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import pandas as pd
@@ -15,6 +16,7 @@ from hydra_core.base.spelling import signed, titled, usd
 from hydra_core.base.types import Policy, Rule, Team, TeamBudget, WhenSpent
 from hydra_core.choosing.aims import Aim, AimKind
 from hydra_core.console import cache, drafts, selectors, state, tables
+from hydra_core.console import view_frontier as frontier
 from hydra_core.console.access import identity
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.compare.view_tables import group_table
@@ -24,12 +26,6 @@ from hydra_core.console.state import Pin
 from hydra_core.console.tune import knob as tune_knob
 from hydra_core.console.tune import promised, search_form
 from hydra_core.console.tune.figures import languages_figure
-from hydra_core.console.view_frontier import (
-    language_table,
-    languages_view,
-    policy_table,
-    shares_view,
-)
 from hydra_core.console.widgets import colors, figure, literal
 from hydra_core.replay.conversations import replay_conversations, why_per_query
 from hydra_core.replay.evaluation import Evaluation
@@ -67,7 +63,6 @@ def conversations(evaluation: Evaluation) -> None:
     tables.kept(
         pd.DataFrame(rows, columns=names),
         "tune.table.sessions",
-        height="content",
         column_config={
             "mode": "Sticky mode",
             "quality": column.NumberColumn("Quality", format="%.1f %%"),
@@ -265,19 +260,16 @@ def _keep(evaluation: Evaluation) -> None:
 def _pin(evaluation: Evaluation, pinned: tuple[Sweep, float] | None) -> None:
     sweep = evaluation.sweep
     here = Pin(evaluation.knob, sweep.weights, sweep.rule)
+    pin = partial(
+        st.button, icon=":material/keep:", width="stretch", key="tune.pin",
+        on_click=lambda: state.put(pin=here),
+    )  # fmt: skip
     if pinned is None:
-        st.button(
-            "Pin to compare", icon=":material/keep:", width="stretch", key="tune.pin",
-            on_click=lambda: state.put(pin=here),
-            help="Keeps this policy on the plot while you try another.",
-        )  # fmt: skip
+        pin("Pin to compare", help="Keeps this policy on the plot while you try another.")
         _keep(evaluation)
         return
     with st.container(horizontal=True, gap="small"):
-        st.button(
-            "Pin this", icon=":material/keep:", width="stretch", key="tune.pin",
-            on_click=lambda: state.put(pin=here), disabled=state.get().pin == here,
-        )  # fmt: skip
+        pin("Pin this", disabled=state.get().pin == here)
         st.button("Unpin", width="stretch", key="tune.unpin", on_click=lambda: state.put(pin=None))
     other, knob = pinned
     before, now = other.curve.at(knob), sweep.curve.at(evaluation.knob)
@@ -304,14 +296,14 @@ def details(evaluation: Evaluation, imported: ImportedPolicies) -> None:
                 lambda prices: state.put(costs=prices),
             )  # fmt: skip
     if shown == "Traffic":
-        chart = shares_figure(shares_view(evaluation), colors())
+        chart = shares_figure(frontier.shares_view(evaluation), colors())
         figure(chart, "tune.shares", alt="Share of traffic by model for every setting of the knob")
         if evaluation.served_note:
             st.caption(literal(evaluation.served_note))
     elif shown == "Languages":
-        frame = language_table(evaluation)
+        frame = frontier.language_table(evaluation)
         figure(
-            languages_figure(languages_view(frame, evaluation), colors()),
+            languages_figure(frontier.languages_view(frame, evaluation), colors()),
             "tune.languages",
             alt="Quality retention by language against its number of queries",
         )
@@ -324,7 +316,7 @@ def details(evaluation: Evaluation, imported: ImportedPolicies) -> None:
     elif shown == "Budgets":
         _budgets(evaluation)
     else:
-        frame = policy_table(evaluation, imported.metrics)
+        frame = frontier.policy_table(evaluation, imported.metrics)
         tables.policies(frame)
         tables.offer_downloads(frame, "tune.table.policies")
         conversations(evaluation)
@@ -348,7 +340,7 @@ def _budgets(evaluation: Evaluation) -> None:
     st.markdown(literal(budget_text(frame, team.budget)))
     column = st.column_config
     tables.kept(
-        frame, "tune.table.budgets", height="content",
+        frame, "tune.table.budgets",
         column_config={
             "used": column.NumberColumn("Budget used", format="%.0f %%"),
             "setting": column.TextColumn("Setting", width=220),
@@ -417,16 +409,9 @@ def budget_frame(sweep: Sweep, knob: float, team: Team, budget: TeamBudget) -> p
         setting = knob_text(rule, now)
         if used >= budget.cheapest_from:
             at, setting = cheapest, f"only {cheapest.model}"
-        rows.append(
-            {
-                "used": 100 * used,
-                "setting": setting,
-                "quality": 100 * at.quality,
-                "change": 100 * (at.quality - first),
-                "cost": at.mean_cost_usd,
-            }
-        )
-    return pd.DataFrame(rows)
+        quality, change = 100 * at.quality, 100 * (at.quality - first)
+        rows.append((100 * used, setting, quality, change, at.mean_cost_usd))
+    return pd.DataFrame(rows, columns=["used", "setting", "quality", "change", "cost"])
 
 
 def budget_text(frame: pd.DataFrame, budget: TeamBudget) -> str:

@@ -112,9 +112,7 @@ def _unfitted(catalog: Catalog) -> Catalog:
         return catalog
     bare = parse_catalog(unfitted(working.published_text, working.published), working.key)
     kept = [model.id for model in catalog.models]
-    return replace(
-        bare, models=tuple(m for m in bare.models if m.id in kept), folder=catalog.folder
-    )
+    return learned_models.cut_to(replace(bare, folder=catalog.folder), kept)
 
 
 def _table(entry: SetEntry, found: Ladder, take_heads: Callable[[], None]) -> None:

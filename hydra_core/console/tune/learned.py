@@ -189,7 +189,7 @@ def _reads(model: OutcomeModel) -> None:
     with right:
         st.markdown("**Outcomes it learned from**")
         tables.kept(
-            views.model_table(model), "learn.outcomes", height="content",
+            views.model_table(model), "learn.outcomes",
             column_config={
                 "model": column.TextColumn("Model"),
                 "outcomes": column.NumberColumn("Outcomes", format="localized", width=80),
@@ -208,8 +208,8 @@ def _learners(model: OutcomeModel) -> None:
         st.caption(literal(views.FIXED_RECIPE))
         return
     column = st.column_config
-    st.dataframe(
-        tried, hide_index=True, height="content",
+    tables.kept(
+        tried, "learn.choices",
         column_config={
             "learner": column.TextColumn("Learner and what it reads", width=316),
             "error": column.NumberColumn(
@@ -219,7 +219,6 @@ def _learners(model: OutcomeModel) -> None:
             "chosen": column.CheckboxColumn("Chosen", width=66),
         },
     )  # fmt: skip
-    tables.offer_downloads(tried, "learn.choices")
     st.caption("Chosen on inner folds of the outcomes alone, never on the lift shown above.")
 
 

@@ -268,7 +268,6 @@ def _halves(result: SearchedPolicy, without_cells: SearchedPolicy | None) -> Non
     tables.kept(
         pd.DataFrame(rows, columns=["part", "n", "promised", "kept", "promised_cost", "kept_cost"]),
         "tuner.parts",
-        height="content",
         placeholder="",
         column_config={
             "part": column.TextColumn("", width=145),
@@ -282,18 +281,15 @@ def _halves(result: SearchedPolicy, without_cells: SearchedPolicy | None) -> Non
 
 
 def _weights(result: SearchedPolicy, sweep: Sweep) -> None:
-    columns: dict[str, object] = {
+    columns = {
         "Dimension": [titled(name) for name in sweep.catalog.dimensions],
-        "Catalog": list(sweep.catalog.policy.weights),
-        "Tuned": list(result.setting.weights),
-    }
-    for name, half in zip(("On A", "On B"), result.halves, strict=False):
-        columns[name] = list(half.setting.weights)
+        "Catalog": sweep.catalog.policy.weights,
+        "Tuned": result.setting.weights,
+    } | {f"On {'AB'[i]}": half.setting.weights for i, half in enumerate(result.halves)}
     number = st.column_config.NumberColumn(format="%.2f", width=55)
     tables.kept(
         pd.DataFrame(columns),
         "tuner.weights",
-        height="content",
         column_config={
             "Dimension": st.column_config.TextColumn(width=105),
             **{name: number for name in columns if name != "Dimension"},

@@ -17,6 +17,7 @@ from hydra_core.console.tune.figures import ReliabilityLine
 from hydra_core.outcome_model.model import OutcomeModel
 
 _LIFT = "Quality above fixed mixes at equal cost, percentage points"
+_MOST_SLICES = 20
 #: What a learner may read, in words.
 _BLOCKS = {
     "requirements": "the four requirements",
@@ -93,26 +94,18 @@ def calibration_error(lines: Sequence[ReliabilityLine]) -> float:
 def choices_table(model: OutcomeModel) -> pd.DataFrame:
     """Every learner that was tried: its squared error on inner folds, best first."""
     errors: Mapping[str, float] = model.figures["errors"]  # type: ignore[assignment]
-    rows = sorted(errors.items(), key=lambda item: item[1])
-    return pd.DataFrame(
-        {
-            "learner": [name[:1].upper() + name[1:] for name, _ in rows],
-            "error": [error for _, error in rows],
-            "chosen": [name == model.learner for name, _ in rows],
-        }
-    )
+    rows = [
+        (name[:1].upper() + name[1:], error, name == model.learner)
+        for name, error in sorted(errors.items(), key=lambda item: item[1])
+    ]
+    return pd.DataFrame(rows, columns=["learner", "error", "chosen"])
 
 
 def model_table(model: OutcomeModel) -> pd.DataFrame:
     """One row a model: its outcomes, and whether it leans on what is known of the others."""
     models: Mapping[str, Mapping[str, Any]] = model.figures["models"]  # type: ignore[assignment]
-    return pd.DataFrame(
-        {
-            "model": list(models),
-            "outcomes": [about["outcomes"] for about in models.values()],
-            "newcomer": [about["newcomer"] for about in models.values()],
-        }
-    )
+    rows = [(name, about["outcomes"], about["newcomer"]) for name, about in models.items()]
+    return pd.DataFrame(rows, columns=["model", "outcomes", "newcomer"])
 
 
 def read_blocks(model: OutcomeModel) -> str:
@@ -139,7 +132,7 @@ def more_outcomes(model: OutcomeModel) -> str:
     return f"Along this curve expect {text}."
 
 
-def slices_view(model: OutcomeModel, kind: str, most: int = 20) -> IntervalsView | None:
+def slices_view(model: OutcomeModel, kind: str) -> IntervalsView | None:
     """Lift within each group or language, the largest first; None where the set has none."""
     found: Any = model.figures["slices"]
     rows = found.get(kind) or []
@@ -148,7 +141,7 @@ def slices_view(model: OutcomeModel, kind: str, most: int = 20) -> IntervalsView
     return lifts_view(
         [
             _lifted(f"{one['name']} ({one['queries']:,})", one["lift"], one["interval"])
-            for one in rows[:most]
+            for one in rows[:_MOST_SLICES]
         ]
     )
 
