@@ -125,11 +125,10 @@ def catalogs() -> tuple[CatalogEntry, ...]:
     for folder, prefix in ((CATALOGS, ""), (own / "catalogs", OWN)):
         for path in sorted(folder.glob("*.yaml")):
             stat, key = path.stat(), prefix + path.stem
-            number = published.pop(key, 0)
             if fault:
                 entries.append(CatalogEntry(key, path, None, fault))
-            elif number:
-                entries.append(_published(own, key, number, path))
+            elif key in published:
+                entries.append(_published(own, key, published.pop(key), path))
             else:
                 entries.append(_catalog(key, path, stat.st_mtime_ns, stat.st_size))
     added = [_published(own, *one, Path(f"{one[0]}.yaml")) for one in published.items()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -86,23 +87,14 @@ def of_set(entry: SetEntry, catalog: Catalog, models: Sequence[str]) -> OutcomeM
     The command line names its folders as it likes. One that cannot be read is left out.
     """
     folder = session.folder() / OUTCOME_MODELS
-    found = sorted(
-        ((path.stat().st_mtime_ns, path.parent) for path in folder.glob(f"*/{MANIFEST}")),
-        reverse=True,
-    )
-    for mtime_ns, one in found:
-        try:
-            if entry.info.digest.encode() not in (one / MANIFEST).read_bytes():
-                continue
-            model = _loaded(one, mtime_ns)
-        except (HydraError, OSError):
-            continue
-        if (
-            model.evalset_digest == entry.info.digest
-            and model.fingerprint == catalog.predictor_fingerprint
-            and set(model.models) == set(models)
-        ):
-            return model
+    found = ((path.stat().st_mtime_ns, path) for path in folder.glob(f"*/{MANIFEST}"))
+    wanted = entry.info.digest, catalog.predictor_fingerprint, set(models)
+    for mtime_ns, path in sorted(found, reverse=True):
+        with suppress(HydraError, OSError):
+            if entry.info.digest.encode() in path.read_bytes():
+                model = _loaded(path.parent, mtime_ns)
+                if (model.evalset_digest, model.fingerprint, set(model.models)) == wanted:
+                    return model
     return None
 
 

@@ -175,11 +175,7 @@ def write(link: Mapping[str, str]) -> None:
 
 
 def choose_data(*, baseline: bool = True) -> tuple[SetEntry, Catalog] | None:
-    """Draw the selectors and return what is chosen; None after saying what is missing.
-
-    Args:
-        baseline: Whether the page measures savings against a model.
-    """
+    """Draw the selectors and return what is chosen; None after saying what is missing."""
     pair = current()
     if pair is None:
         st.warning("There is no eval set or no catalog yet.")

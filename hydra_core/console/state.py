@@ -7,6 +7,7 @@ callbacks, so it survives page changes whichever widgets are on screen.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
@@ -93,8 +94,7 @@ class Tuning:
     """The policy under study and how it is looked at; empty fields mean the default.
 
     Attributes:
-        evalset: Key of the eval set.
-        catalog: Key of the catalog.
+        evalset, catalog: Their keys.
         tau: None means the catalog's own.
         weights: Stored weights w_k; None means the catalog's own.
         rule: None means the catalog's own.
@@ -252,42 +252,33 @@ _TUNING = Remembered("tuning", from_link)
 
 def to_link(tuning: Tuning) -> dict[str, str]:
     """The parameters that restore a tuning; `from_link` reads them back."""
-    link = {"set": tuning.evalset, "catalog": tuning.catalog, "baseline": tuning.baseline}
-    link["view"] = tuning.view
-    if tuning.aim is not None:
-        link["aim"] = f"{tuning.aim.kind}:{tuning.aim.value!r}"
-    if tuning.tau is not None:
-        link["tau"] = repr(tuning.tau)
-    if tuning.weights is not None:
-        link["w"] = ",".join(map(repr, tuning.weights))
-    if tuning.rule is not None:
-        link["rule"] = tuning.rule.value
-    if tuning.value_usd is not None:
-        link["v"] = repr(tuning.value_usd)
-    if tuning.x is not XAxis.COST:
-        link["x"] = tuning.x.value
-    if tuning.y is not YAxis.QR:
-        link["y"] = tuning.y.value
-    if tuning.costs is not Prices.TODAY:
-        link["costs"] = tuning.costs.value
-    link |= _pinned(tuning.pin)
-    return {name: value for name, value in link.items() if value}
-
-
-def _pinned(pin: Pin | None) -> dict[str, str]:
-    if pin is None:
-        return {}
-    link = {"pin": repr(pin.knob), "pin_w": ",".join(map(repr, pin.weights))}
-    return link | ({} if pin.rule is Rule.SHORTFALL else {"pin_rule": pin.rule.value})
+    aim, pin = tuning.aim, tuning.pin
+    link = {
+        "set": tuning.evalset,
+        "catalog": tuning.catalog,
+        "baseline": tuning.baseline,
+        "view": tuning.view,
+        "aim": aim and f"{aim.kind}:{aim.value!r}",
+        "tau": None if tuning.tau is None else repr(tuning.tau),
+        "w": tuning.weights and ",".join(map(repr, tuning.weights)),
+        "rule": tuning.rule and tuning.rule.value,
+        "v": None if tuning.value_usd is None else repr(tuning.value_usd),
+        "x": "" if tuning.x is XAxis.COST else tuning.x.value,
+        "y": "" if tuning.y is YAxis.QR else tuning.y.value,
+        "costs": "" if tuning.costs is Prices.TODAY else tuning.costs.value,
+        "pin": pin and repr(pin.knob),
+        "pin_w": pin and ",".join(map(repr, pin.weights)),
+        "pin_rule": pin and pin.rule is Rule.VALUE and pin.rule.value,
+    }
+    return {name: str(value) for name, value in link.items() if value}
 
 
 def number(text: str) -> float | None:
     """A number of a link in [0, 100], None for anything else."""
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if 0.0 <= value <= 100.0 else None
+    with suppress(ValueError):
+        if 0.0 <= float(text) <= 100.0:
+            return float(text)
+    return None
 
 
 def setting(text: str) -> float | None:
@@ -297,11 +288,10 @@ def setting(text: str) -> float | None:
 
 def dollars(text: str) -> float | None:
     """An amount of a link in USD, > 0; None for anything else."""
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if 0.0 < value <= _MOST_USD else None
+    with suppress(ValueError):
+        if 0.0 < float(text) <= _MOST_USD:
+            return float(text)
+    return None
 
 
 def rule_named(text: str) -> Rule | None:

@@ -114,21 +114,17 @@ def _edit(entry: CatalogEntry, working: Working) -> None:
         ticked = models_view.table(entry, working)
     with tools:
         # no further right: the bar that the table shows under the mouse would cover a button
-        _tools(entry, working)
+        dialogs = (
+            ("Add model", ":material/add:", add_model.add),
+            ("Paste", ":material/content_paste:", catalog_dialogs.paste),
+            ("Import prices", ":material/price_change:", catalog_dialogs.prices),
+        )
+        for label, icon, dialog in dialogs:
+            if st.button(label, icon=icon, disabled=not drafts.may_edit(), key=f"catalog.{label}"):
+                dialog(entry, working)
         models_view.row_tools(entry, working, ticked)
     with wrong:
         models_view.problems(working)
-
-
-def _tools(entry: CatalogEntry, working: Working) -> None:
-    dialogs = (
-        ("Add model", ":material/add:", add_model.add),
-        ("Paste", ":material/content_paste:", catalog_dialogs.paste),
-        ("Import prices", ":material/price_change:", catalog_dialogs.prices),
-    )
-    for label, icon, dialog in dialogs:
-        if st.button(label, icon=icon, disabled=not drafts.may_edit(), key=f"catalog.{label}"):
-            dialog(entry, working)
 
 
 def _what_if(entry: CatalogEntry, working: Working, view: str) -> None:

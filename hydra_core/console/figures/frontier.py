@@ -14,6 +14,7 @@ from hydra_core.console.figures.labels import Label, label_notes, place
 from hydra_core.console.figures.theme import (
     Palette,
     base_layout,
+    clickable,
     drawn,
     legend_above,
     model_colors,
@@ -172,7 +173,6 @@ def _band(band: CurveBandView, colors: Palette) -> dict[str, Any]:
 def _targets(view: FrontierView, colors: Palette) -> dict[str, Any]:
     """Invisible points along the router's curve to hover over and to click."""
     some = slice(None, None, -(-view.curve.x.size // _TARGETS))
-    invisible = {"marker": {"opacity": 0}}
     knob = view.knob % "%{customdata:.4~g}"
     return {
         "type": "scatter",
@@ -181,12 +181,10 @@ def _targets(view: FrontierView, colors: Palette) -> dict[str, Any]:
         "x": drawn(view.curve.x[some]),
         "y": drawn(view.curve.y[some]),
         "customdata": view.curve.knob[some],
-        "marker": {"color": colors.accent, "size": 9, "opacity": 0},
-        "selected": invisible,
-        "unselected": invisible,
         "hovertemplate": f"<b>{knob}</b><br>{view.y_axis.hover('y')}<br>"
         f"{view.x_axis.hover('x')}<br><i>click to set</i><extra></extra>",
         "showlegend": False,
+        **clickable(0, color=colors.accent, size=9),
     }
 
 
@@ -216,9 +214,7 @@ def _marker(view: FrontierView, spots: Sequence[Spot], marker: dict[str, Any]) -
         "x": [spot.x for spot in spots],
         "y": [spot.y for spot in spots],
         "text": [plain(spot.label) for spot in spots],
-        "marker": {**marker, "opacity": 1},
-        "selected": {"marker": {"opacity": 1}},
-        "unselected": {"marker": {"opacity": 1}},
+        **clickable(1, **marker),
         "hovertemplate": hover + "<extra></extra>",
         "cliponaxis": False,
         "showlegend": False,

@@ -51,10 +51,8 @@ def place(
     """A placement for every label, greedily: the largest first, then the most crowded point.
 
     Args:
-        labels: Points with their texts.
         obstacles: (p, 2) pixels that should stay uncovered, such as points of a line.
-        width: Of the plot area in pixels.
-        height: Of the plot area in pixels.
+        width, height: Of the plot area in pixels.
     """
     points = np.asarray([[label.x, label.y] for label in labels]).reshape(-1, 2)
     apart = np.hypot(*(points[:, None] - points[None]).transpose(2, 0, 1))

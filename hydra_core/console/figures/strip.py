@@ -13,6 +13,7 @@ from hydra_core.base.types import FloatArray
 from hydra_core.console.figures.theme import (
     Palette,
     base_layout,
+    clickable,
     model_colors,
     note,
     plain,
@@ -173,10 +174,8 @@ def _bar(row: int, part: Part, top: float, tints: dict[str, str], scale: Scale) 
         "base": [part.start],
         "x": [end - part.start],
         "width": 0.72,
-        "marker": {"color": tints[part.model], "line": {"width": 0}},
+        **clickable(1, color=tints[part.model], line={"width": 0}),
         "hovertemplate": f"<b>{plain(part.model)}</b><br>{begin} {until}<extra></extra>",
-        "selected": {"marker": {"opacity": 1}},
-        "unselected": {"marker": {"opacity": 1}},
     }
 
 
@@ -184,7 +183,6 @@ def _targets(strips: Sequence[Strip], top: float, colors: Palette, scale: Scale)
     """Invisible points to click, so that any setting can be taken, not only a part."""
     taus = np.linspace(0.0, top, _TARGETS)
     names = [[_at(strip, tau) for tau in taus] for strip in strips]
-    invisible = {"marker": {"opacity": 0}}
     return {
         "type": "scatter",
         "mode": "markers",
@@ -193,9 +191,7 @@ def _targets(strips: Sequence[Strip], top: float, colors: Palette, scale: Scale)
         "y": np.repeat(np.arange(len(strips)), len(taus)),
         "customdata": np.tile(scale.back(taus), len(strips)),
         "text": [plain(name) for row in names for name in row],
-        "marker": {"size": 26, "symbol": "square", "opacity": 0, "color": colors.accent},
-        "selected": invisible,
-        "unselected": invisible,
+        **clickable(0, size=26, symbol="square", color=colors.accent),
         "hovertemplate": f"<b>%{{text}}</b> at {scale.symbol} %{{customdata:.3~g}}<br>"
         "<i>click to set</i><extra></extra>",
     }

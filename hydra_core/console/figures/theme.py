@@ -174,6 +174,12 @@ def legend_above(color: str) -> dict[str, Any]:
     )  # fmt: skip
 
 
+def clickable(opacity: int, **marker: object) -> dict[str, Any]:
+    """A trace's marker that looks the same whether it is clicked or another one is."""
+    same = {"marker": {"opacity": opacity}}
+    return {"marker": {**marker, "opacity": opacity}, "selected": same, "unselected": same}
+
+
 def note(x: float, y: float, text: str, color: str, **place: object) -> dict[str, Any]:
     """A text in the plot, without an arrow."""
     font = {"color": color, "size": 13}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
@@ -194,13 +195,10 @@ def in_use() -> InUse | None:
         sweep = learned_models.ruled_sweep(entry, catalog, rule, weights)
     except HydraError:
         return None
-    other = _more(catalog, rule)
-    if other is None:
-        return InUse(entry, sweep, None)
-    try:
-        learned = learned_models.ruled_sweep(entry, other, Rule.VALUE, catalog.policy.weights)
-    except HydraError:
-        learned = None  # the Catalog page says what is wrong with it
+    other, learned = _more(catalog, rule), None
+    if other is not None:
+        with suppress(HydraError):  # the Catalog page says what is wrong with it
+            learned = learned_models.ruled_sweep(entry, other, Rule.VALUE, catalog.policy.weights)
     return InUse(entry, sweep, learned)
 
 

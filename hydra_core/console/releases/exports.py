@@ -57,16 +57,11 @@ def export(entry: CatalogEntry, working: Working) -> None:
 
 
 def _release(working: Working, name: str) -> None:
-    newest = working.newest
-    origin = release_facts.provenance(
-        newest,
-        newest.metrics if newest else {},
-        author=identity.actor().name,
-        note="",
-        now=datetime.now(UTC),
-    )
-    catalog = working.published
+    newest, catalog = working.newest, working.published
     assert catalog is not None
+    measured, me = newest.metrics if newest else {}, identity.actor().name
+    now = datetime.now(UTC)
+    origin = release_facts.provenance(newest, measured, author=me, note="", now=now)
     try:
         text = release.release_text(release.portable(working.published_text), origin)
         whole: str | bytes = text
@@ -178,7 +173,12 @@ def adopt(entry: CatalogEntry, working: Working) -> None:
         return
     left, right = st.columns([7, 4], gap="medium")
     with left:
-        _differences(entry, working, catalog)
+        st.subheader(literal(f"Against {entry.key} as it stands"), anchor=False)
+        if working.catalog is not None:
+            changes = semantic_diff(working.catalog, catalog)
+            ship_publish.changes_list(changes)
+            if not changes:
+                st.caption("The same in meaning.")
     with right.container(border=True):
         _take(entry, working, body, catalog)
 
@@ -203,17 +203,6 @@ def _bound(text: str) -> str:
     except HydraError as error:
         widgets.problem(error)
         return text
-
-
-def _differences(entry: CatalogEntry, working: Working, catalog: Catalog) -> None:
-    st.subheader(literal(f"Against {entry.key} as it stands"), anchor=False)
-    if working.catalog is None:
-        return
-    changes = semantic_diff(working.catalog, catalog)
-    if changes:
-        ship_publish.changes_list(changes)
-    else:
-        st.caption("The same in meaning.")
 
 
 def _take(entry: CatalogEntry, working: Working, text: str, catalog: Catalog) -> None:

@@ -87,8 +87,13 @@ _SEEDED = "tune.aim_shown"
 def solver(sweep: Sweep, held_out: CrossFit | None) -> None:
     """Ask for an aim, and say what the setting found keeps on queries it was not tuned on."""
     aim = state.get().aim
-    if aim is not None and st.session_state.get(_SEEDED) != aim:
-        _seed(aim)
+    if aim is not None and st.session_state.get(_SEEDED) != aim:  # as a link asks for it
+        st.session_state[_SEEDED] = aim
+        st.session_state["tune.aim"] = aim.kind
+        if aim.kind is AimKind.CHEAPEST_WITH_QR:
+            st.session_state["tune.goal_qr"] = min(round(100 * aim.value, 10), 100.0)
+        elif aim.kind is AimKind.BEST_WITH_COST:
+            st.session_state["tune.goal_cost"] = aim.value
     kind = search_form.aim_kind(
         st.container(), "Find an operating point", "tune.aim", "Knee",
         help="The cheapest point that keeps QR, the best one within a cost, or the knee of the "
@@ -107,16 +112,6 @@ def solver(sweep: Sweep, held_out: CrossFit | None) -> None:
     )  # fmt: skip
     if aim is not None:
         _answer(sweep, aim, held_out)
-
-
-def _seed(aim: Aim) -> None:
-    """Show the aim of a link where it was asked for."""
-    st.session_state[_SEEDED] = aim
-    st.session_state["tune.aim"] = aim.kind
-    if aim.kind is AimKind.CHEAPEST_WITH_QR:
-        st.session_state["tune.goal_qr"] = min(round(100 * aim.value, 10), 100.0)
-    elif aim.kind is AimKind.BEST_WITH_COST:
-        st.session_state["tune.goal_cost"] = aim.value
 
 
 def _find(sweep: Sweep, aim: Aim) -> None:

@@ -74,8 +74,16 @@ def result(evaluation: Evaluation, held_out: CrossFit | None) -> None:
         "measures them on the other half; both ways round.",
         on_click=lambda: st.session_state.__setitem__(_CHECKED, here),
     )
-    if st.session_state.get(_CHECKED) == here:
-        _checked(evaluation)
+    if st.session_state.get(_CHECKED) != here:
+        return
+    try:
+        qr = round(evaluation.router.qr.value, 4)
+        found = replays.cross_fitted_check(evaluation.sweep, qr)
+    except (HydraError, ValueError) as error:
+        st.warning(literal(str(error)), icon=":material/error:")
+        return
+    st.markdown("**Tuned weights on queries they were not tuned on**")
+    widgets.verdict_box(found)
 
 
 def _on_other_queries(held_out: CrossFit, rule: Rule) -> None:
@@ -91,16 +99,6 @@ def _on_other_queries(held_out: CrossFit, rule: Rule) -> None:
             f"above because each half of the queries gets the {SYMBOLS[rule]} of the other half."
         )
     )
-
-
-def _checked(evaluation: Evaluation) -> None:
-    try:
-        found = replays.cross_fitted_check(evaluation.sweep, round(evaluation.router.qr.value, 4))
-    except (HydraError, ValueError) as error:
-        st.warning(literal(str(error)), icon=":material/error:")
-        return
-    st.markdown("**Tuned weights on queries they were not tuned on**")
-    widgets.verdict_box(found)
 
 
 #: Keys of what follows the knob, and of the place of the plot, or of its curve alone at first.

@@ -237,13 +237,14 @@ def _more(model: OutcomeModel) -> None:
 
 
 def _slices(model: OutcomeModel) -> None:
-    found = views.check_view(model)
-    if found is not None:
-        for column, (name, value, ends) in zip(st.columns(3), found.parts, strict=False):
-            widgets.metric(column, name, value, ends)
-        if found.findings:
-            st.markdown("**Outcomes that look wrong**")
-            st.markdown(widgets.bullets(found.findings))
+    parts, findings = views.check_view(model)
+    if parts:
+        for column, one in zip(st.columns(3), parts, strict=False):
+            ends = f"{signed(one.low)} to {signed(one.high)} pp"
+            widgets.metric(column, one.name, f"{signed(one.pp)} pp", ends)
+    if findings:
+        st.markdown("**Outcomes that look wrong**")
+        st.markdown(widgets.bullets(findings))
     drawn = 0
     for kind, title in (("group", "By group"), ("language", "By language")):
         view = views.slices_view(model, kind)

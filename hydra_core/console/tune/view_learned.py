@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -152,19 +151,11 @@ def cautions(model: OutcomeModel) -> list[str]:
     return [str(one["sentence"]) for one in found if one]
 
 
-@dataclass(frozen=True, slots=True)
-class CheckView:
-    """Where a gain comes from: name, value and interval of each part, and what looks wrong."""
-
-    parts: tuple[tuple[str, str, str], ...]
-    findings: tuple[str, ...]
-
-
-def check_view(model: OutcomeModel) -> CheckView | None:
-    """Return whether the gain is about groups; None where the set has none, or of models before."""
+def check_view(model: OutcomeModel) -> tuple[list[Lifted], list[str]]:
+    """Where a gain comes from, and what looks wrong; nothing without groups or in old models."""
     check: Any = model.figures.get("check")
     if not check:
-        return None
+        return [], []
     names = {
         "between": "Gain from telling groups apart",
         "within": "Gain within groups",
@@ -175,13 +166,7 @@ def check_view(model: OutcomeModel) -> CheckView | None:
         for key, name in names.items()
         if check[key] is not None
     ]
-    return CheckView(
-        tuple(
-            (one.name, f"{signed(one.pp)} pp", f"{signed(one.low)} to {signed(one.high)} pp")
-            for one in parts
-        ),
-        tuple(one["text"] for one in check["findings"][:6]),
-    )
+    return parts, [one["text"] for one in check["findings"][:6]]
 
 
 def rivals_view(rivals: Sequence[Rival]) -> IntervalsView:
