@@ -79,19 +79,18 @@ def regions(
             apart = np.linalg.norm(reference[near == one] / scale - centre, axis=1)
             inside = int((apart <= reach).sum())
         at = np.maximum(centre * scale, 0.0)  # a mean of zeros may come out a hair below
-        found.append(_region(traffic.take(mine), at, len(here), inside))
+        part = traffic.take(mine)
+        models = part.models.value_counts()
+        found.append(
+            Region(
+                tuple(at.tolist()),
+                len(part) / len(here),
+                len(part),
+                int(part.rows["quality"].notna().sum()),
+                inside,
+                str(models.index[0]),
+                float(models.iloc[0] / len(part)),
+                float(part.rows["cost_usd"].astype(float).mean()),
+            )
+        )
     return tuple(sorted(found, key=lambda region: (region.known, -region.decisions)))
-
-
-def _region(mine: Traffic, centre: FloatArray, total: int, inside: int) -> Region:
-    models = mine.models.value_counts()
-    return Region(
-        tuple(centre.tolist()),
-        len(mine) / total,
-        len(mine),
-        int(mine.rows["quality"].notna().sum()),
-        inside,
-        str(models.index[0]),
-        float(models.iloc[0] / len(mine)),
-        float(mine.rows["cost_usd"].astype(float).mean()),
-    )

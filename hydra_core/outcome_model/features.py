@@ -65,12 +65,9 @@ class Features:
         """(n, p) columns before they are standardised."""
         parts = [small_columns(messages, self.blocks)]
         if "vectors" in self.blocks:
-            parts.append(self._reduced(messages))
+            moved = unit_rows(messages.vectors) - self.centre
+            parts.append(np.asarray(moved @ self.directions, dtype=np.float32))
         return np.concatenate(parts, axis=1)
-
-    def _reduced(self, messages: Messages) -> Float32Array:
-        moved = unit_rows(messages.vectors) - self.centre
-        return np.asarray(moved @ self.directions, dtype=np.float32)
 
     def with_products(self, columns: Float32Array) -> Float32Array:
         """The columns and all products of two of the small ones, for the linear heads."""

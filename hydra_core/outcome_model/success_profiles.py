@@ -158,14 +158,9 @@ class SuccessProfiles:
         """(n, K) requirements -> (n, m) tokens written; None where they are not known."""
         if self.tokens is None:
             return None
-        factor = self._factor(self.curves.columns(requirements))
+        logs = self.curves.columns(requirements) @ self.cost_weights + self.cost_intercept
+        factor = np.exp(logs.clip(-LOG_BOUND, LOG_BOUND))
         result: FloatArray = factor[:, None] * self.tokens[:, 1]
-        return result
-
-    def _factor(self, columns: FloatArray) -> FloatArray:
-        """(n, h) -> (n,) what a query costs compared with the mean query."""
-        logs = columns @ self.cost_weights + self.cost_intercept
-        result: FloatArray = np.exp(logs.clip(-LOG_BOUND, LOG_BOUND))
         return result
 
     def costs_at(self, prices: FloatArray | None) -> FloatArray:

@@ -186,12 +186,6 @@ _SCRIPTS = (
 _ALNUM = re.compile(r"[^\W_]")
 
 
-def _window(text: str) -> str:
-    if len(text) <= HEAD_CHARS + TAIL_CHARS:
-        return text
-    return text[:HEAD_CHARS] + "\n" + text[-TAIL_CHARS:]
-
-
 def _is_short(text: str) -> bool:
     """Whether `text` holds fewer than `_SHORT_LETTERS` English letters' worth of writing."""
     head = " ".join(text.split())
@@ -210,7 +204,8 @@ def signals(text: str, turn: int = 1) -> Signals:
     Args:
         turn: The number of this user turn in its conversation, from 1.
     """
-    seen = _window(text)
+    whole = len(text) <= HEAD_CHARS + TAIL_CHARS
+    seen = text if whole else f"{text[:HEAD_CHARS]}\n{text[-TAIL_CHARS:]}"
     url = (":" in seen or "." in seen) and _URL.search(seen) is not None
     without_urls = _URL.sub(" ", seen) if url else seen
     return Signals(

@@ -127,16 +127,17 @@ class Drawer:
     def __call__(self, epoch: int) -> list[Family]:
         """The families of one epoch."""
         rng = np.random.default_rng((self._seed, epoch))
-        chosen = [m for m in self._single if rng.random() < self._chance(m)]
+        chosen = [
+            m
+            for m in self._single
+            if rng.random() < (self._share if m.labels is None else self._keep[m.lang])
+        ]
         drawn = [self._alone(m, rng) for m in chosen]
         whole, rest = divmod(self._config.times, 1)
         for wordings in self._tasks.values():
             often = int(whole) + int(rest > 0 and rng.random() < rest)
             drawn += [self._together(wordings, rng) for _ in range(often)]
         return drawn
-
-    def _chance(self, message: Message) -> float:
-        return self._keep[message.lang] if message.labels is not None else self._share
 
     def _alone(self, message: Message, rng: np.random.Generator) -> Family:
         text = noisy(message.text, rng, self._config)
