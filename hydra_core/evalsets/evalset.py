@@ -16,7 +16,7 @@ imputed. A query counts as resolved by a model when its quality is at least `RES
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Final
 
@@ -75,39 +75,25 @@ def sample_of(marks: Iterable[str]) -> tuple[str, ...]:
 RESOLVED_AT = 0.5
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EvalSet:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EvalSet(Manifest):
     """A loaded eval set; arrays are read-only, rows in the order of `queries`.
 
     Attributes:
-        synthetic: Outcomes were simulated; must be said wherever they are shown.
-        cost_estimated: Costs were computed from prices, not billed.
-        models: (m,) model ids in the order of the matrices' columns.
         queries: (n) rows: query_id, language and the optional columns, text among them.
         quality: (n, m) in [0, 1]; NaN where the outcome is missing.
         cost_usd: (n, m) USD per query, >= 0; NaN where it is missing.
         digest: SHA-256 (hex) of evalset.yaml, which holds the digests of the parts.
         extras: Optional (n, m) matrices by name: latency_s, tokens (their sum where that is all
             that is known), input_tokens, output_tokens, cached_input_tokens (part of the input).
-        dependence: What was said about dependent queries; None if nobody has looked.
-        prices: Model id -> list price when the costs were recorded, where it is known.
     """
 
     path: Path
-    name: str
-    origin: str
-    licence: str
-    synthetic: bool
-    cost_estimated: bool
-    models: tuple[str, ...]
     queries: pd.DataFrame
     quality: FloatArray
     cost_usd: FloatArray
     digest: str
-    price_notes: str = ""
     extras: Mapping[str, FloatArray] = field(default_factory=dict)
-    dependence: DependenceAnswer | None = None
-    prices: Mapping[str, ListPrice] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -218,21 +204,13 @@ def load_evalset(path: Path) -> EvalSet:
         raise EvalSetError(str(path), problems)
     matrices = outcome_matrices(outcomes, known, manifest.models)
     return EvalSet(
+        **{one.name: getattr(manifest, one.name) for one in fields(manifest)},
         path=path,
-        name=manifest.name,
-        origin=manifest.origin,
-        licence=manifest.licence,
-        synthetic=manifest.synthetic,
-        cost_estimated=manifest.cost_estimated,
-        models=manifest.models,
         queries=queries,
         quality=matrices.pop("quality"),
         cost_usd=matrices.pop("cost_usd"),
         digest=digest,
-        price_notes=manifest.price_notes,
         extras=matrices,
-        dependence=manifest.dependence,
-        prices=manifest.prices,
     )
 
 

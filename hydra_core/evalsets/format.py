@@ -29,18 +29,29 @@ _MANIFEST_BYTES = 1 << 20
 _MANIFEST_VALUES = 100_000
 _PART_BYTES = 2 << 30
 _BATCH_ROWS = 256
-_TEXTS = ("name", "origin", "licence", "price_notes")
-_FLAGS = ("synthetic", "cost_estimated")
+#: What is said of a set in words and flags, in reading order.
+_FACTS: Mapping[str, type[str] | type[bool]] = {
+    "name": str,
+    "origin": str,
+    "licence": str,
+    "synthetic": bool,
+    "cost_estimated": bool,
+    "price_notes": str,
+}
 _PRICES = ("input", "output", "cached")
-_KEYS = ("schema", *_TEXTS, *_FLAGS, "prices", "models", "parts", "dependence")
+_KEYS = ("schema", *_FACTS, "prices", "models", "parts", "dependence")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Manifest:
     """The content of evalset.yaml.
 
     Attributes:
+        synthetic: Outcomes were simulated; must be said wherever they are shown.
+        cost_estimated: Costs were computed from prices, not billed.
+        models: (m,) model ids in the order of the matrices' columns.
         parts: File name -> SHA-256 (hex).
+        dependence: What was said about dependent queries; None if nobody has looked.
         prices: Model id -> list price when the costs were recorded, where it is known.
     """
 
@@ -60,12 +71,7 @@ def dump_manifest(manifest: Manifest) -> str:
     """YAML text of a manifest, keys in reading order."""
     content = {
         "schema": SCHEMA,
-        "name": manifest.name,
-        "origin": manifest.origin,
-        "licence": manifest.licence,
-        "synthetic": manifest.synthetic,
-        "cost_estimated": manifest.cost_estimated,
-        "price_notes": manifest.price_notes,
+        **{key: getattr(manifest, key) for key in _FACTS},
         **({"prices": _price_rows(manifest.prices)} if manifest.prices else {}),
         "models": list(manifest.models),
         "parts": dict(manifest.parts),
@@ -113,8 +119,7 @@ def parse_manifest(raw: bytes, source: str) -> Manifest:
     if problems:
         raise EvalSetError(source, problems)
     return Manifest(
-        **{key: content.get(key, "") for key in _TEXTS},
-        **{key: content.get(key, False) for key in _FLAGS},
+        **{key: content.get(key, kind()) for key, kind in _FACTS.items()},
         models=tuple(content["models"]),
         parts={part: content["parts"][part] for part in PARTS},
         dependence=given and DependenceAnswer(**given),
@@ -149,14 +154,12 @@ def _manifest_problems(content: Mapping[str, Any]) -> list[Problem]:
         for key in content
         if key not in _KEYS
     ]
-    for key in _TEXTS:
-        if not isinstance(content.get(key, ""), str):
-            problems.append(Problem(key, f"must be text, got {content[key]!r}"))
+    for key, kind in _FACTS.items():
+        if not isinstance(content.get(key, kind()), kind):
+            form = "text" if kind is str else "true or false"
+            problems.append(Problem(key, f"must be {form}, got {content[key]!r}"))
     if not content.get("name"):
         problems.append(Problem("name", "is missing"))
-    for key in _FLAGS:
-        if not isinstance(content.get(key, False), bool):
-            problems.append(Problem(key, f"must be true or false, got {content[key]!r}"))
     if "synthetic" not in content:
         problems.append(Problem("synthetic", "is missing", "say true for simulated outcomes"))
     problems += _price_problems(content.get("prices", {}), content.get("models"))
