@@ -200,7 +200,8 @@ def suspects(
         progress: Called with (done, n) rows while vectors are compared.
     """
     n = len(queries)
-    found = {Sign.TEXT: _same_text(queries), Sign.IDS: _by_id(queries)}
+    texts = queries.get("text", pd.Series([], dtype=object)).map(normalised)
+    found = {Sign.TEXT: same_key(texts), Sign.IDS: _by_id(queries)}
     if vectors is not None:
         found[Sign.VECTORS] = near_texts(vectors, queries["language"].to_numpy(), progress)
     numbers = cluster_numbers(queries)
@@ -276,12 +277,6 @@ class _Blanks(dict[int, str]):
 
 
 _BLANKS: Final = _Blanks()
-
-
-def _same_text(queries: pd.DataFrame) -> Pairs:
-    if "text" not in queries.columns:
-        return same_key(pd.Series([], dtype=object))
-    return same_key(queries["text"].map(normalised).reset_index(drop=True))
 
 
 def _by_id(queries: pd.DataFrame) -> Pairs:

@@ -354,8 +354,8 @@ def read_routellm(files: Sequence[TableFile], given: Given = NOTHING) -> Draft:
     budget, records = Budget(), _Records(given.prices)
     budget.check_sizes(list(files))
     columns = {file.name: columns_of(file) for file in files}
-    known = {name for names in columns.values() for name in names if _is_model(name)}
-    names, problems = given.chosen_models(sorted(known))
+    named = {name for names in columns.values() for name in names if not name.endswith(_RESPONSE)}
+    names, problems = given.chosen_models(sorted(named - {"", "prompt"}))
     problems += _lacking(columns, names, given.prices)
     if problems or not files:
         raise EvalSetError("import", problems or [Problem("", "there are no files")])
@@ -363,10 +363,6 @@ def read_routellm(files: Sequence[TableFile], given: Given = NOTHING) -> Draft:
         _read_responses(file, columns[file.name], names, budget, records)
     tokens = "bytes / 4 of prompt and answer (or the stated answer tokens)"
     return records.draft("import", tokens)
-
-
-def _is_model(column: str) -> bool:
-    return column not in ("", "prompt") and not column.endswith(_RESPONSE)
 
 
 def _lacking(

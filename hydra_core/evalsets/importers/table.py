@@ -165,7 +165,7 @@ def _file_problems(
     if mapping.wide:
         models = [model for model, column in mapping.quality.items() if column in columns]
         needed += [mapping.cost[model] for model in models if model in mapping.cost]
-    elif _has_outcomes(columns, mapping):
+    elif any(mapping.fields[field] in columns for field in ("model", "quality")):
         fields = ["model", "quality", *(["cost_usd"] if "cost_usd" in mapping.fields else [])]
         needed += [mapping.fields[field] for field in fields]
     elif "text" in mapping.fields:
@@ -175,10 +175,6 @@ def _file_problems(
         costs = (mapping.fields.get("cost_usd"), *mapping.cost.values())
         missing = [column for column in missing if column not in costs]
     return [Problem(name, f"there is no column {column!r}") for column in missing]
-
-
-def _has_outcomes(columns: list[str], mapping: TableMapping) -> bool:
-    return any(mapping.fields[field] in columns for field in ("model", "quality"))
 
 
 def _read(

@@ -165,7 +165,8 @@ def read_promptfoo_csv(file: TableFile, reading: Reading) -> Iterator[Scored]:
             continue
         variables = {name: row[header.index(name)] for name in names}
         for answer in answers:
-            status = row[answer.status] if answer.status >= 0 else _status(row[answer.column])
+            match = _STATUS.match(row[answer.column])
+            status = row[answer.status] if answer.status >= 0 else match[1] if match else ""
             query_id = f"test-{index}"
             if status == "ERROR":
                 reading.traffic.skip("the provider gave an error", query_id)
@@ -187,11 +188,6 @@ def _answers(header: Sequence[str]) -> list[_Answer]:
             places = (column + 1, column + 2) if has else (-1, -1)
             answers.append(_Answer(match["model"], match["prompt"], column, *places))
     return answers
-
-
-def _status(cell: str) -> str:
-    match = _STATUS.match(cell)
-    return match[1] if match is not None else ""
 
 
 def _asked(prompt: str, variables: Mapping[str, str]) -> str:

@@ -187,7 +187,8 @@ def open_plain(
                 yield kind, raw
                 return
             metered = io.BufferedReader(_Metered(stream, budget, source), 1 << 16)
-            encoding = _encoding(metered.peek(2))
+            marked = metered.peek(2).startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+            encoding = "utf-16" if marked else "utf-8-sig"
             with io.TextIOWrapper(metered, encoding=encoding, newline="") as text:
                 yield kind, text
     except UnicodeDecodeError as error:
@@ -197,12 +198,6 @@ def open_plain(
         raise EvalSetError.of(source, f"is no text: {error}", "save it as UTF-8") from error
     except OSError as error:
         raise EvalSetError.of(source, f"cannot be read: {error}", "check the file") from error
-
-
-def _encoding(beginning: bytes) -> str:
-    """UTF-8, or UTF-16 where the file begins with its byte order mark."""
-    marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-    return "utf-16" if beginning.startswith(marks) else "utf-8-sig"
 
 
 def _cut_off(source: str, error: Exception) -> EvalSetError:

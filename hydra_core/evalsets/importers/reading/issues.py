@@ -66,14 +66,9 @@ class Issues:
 
     def problems(self) -> list[Problem]:
         """All that was found."""
-        rows = [
-            Problem(_place(file, kind), message, kind.remedy)
-            for (file, message), kind in self._kinds.items()
-        ]
-        return [*self._problems, *rows]
-
-
-def _place(file: str, kind: _Kind) -> str:
-    lines = ", ".join(map(str, kind.lines)) + (", ..." if kind.count > _SHOWN else "")
-    place = f"line {lines}" if kind.count == 1 else f"{kind.count} rows (lines {lines})"
-    return f"{file} {place}".strip()
+        found = list(self._problems)
+        for (file, message), kind in self._kinds.items():
+            lines = ", ".join(map(str, kind.lines)) + (", ..." if kind.count > _SHOWN else "")
+            place = f"line {lines}" if kind.count == 1 else f"{kind.count} rows (lines {lines})"
+            found.append(Problem(f"{file} {place}".strip(), message, kind.remedy))
+        return found

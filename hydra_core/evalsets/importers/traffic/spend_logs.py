@@ -19,7 +19,7 @@ from hydra_core.evalsets.importers.given import NOTHING, Given
 from hydra_core.evalsets.importers.reading.bounded import MAX_ROWS, Budget, TableFile
 from hydra_core.evalsets.importers.reading.json_document import value_at
 from hydra_core.evalsets.importers.traffic.feedback import Feedback
-from hydra_core.evalsets.importers.traffic.messages import NO_MESSAGE, Asked, asked_in
+from hydra_core.evalsets.importers.traffic.messages import NO_MESSAGE, asked_in
 from hydra_core.evalsets.importers.traffic.rows import (
     Row,
     decoded,
@@ -73,11 +73,14 @@ def read_spend_logs(
         if reason := _no_answer(row):
             traffic.skip(reason, query_id)
             continue
+        asked = asked_in(row.get("messages"))
+        if asked.problem == NO_MESSAGE:
+            asked = asked_in(row.get("proxy_server_request"))
         traffic.add(
             Served(
                 place,
                 query_id,
-                _asked(row),
+                asked,
                 text(row.get("model")),
                 votes.get(query_id, Feedback()),
                 cost_usd=number(row.get("spend")),
@@ -144,12 +147,6 @@ def spend_log_rows(url: str) -> Iterator[Row]:
     except psycopg.Error as error:
         reason = str(error).strip().splitlines()[0]
         raise EvalSetError.of("PostgreSQL", f"cannot be read: {reason}") from error
-
-
-def _asked(row: Mapping[str, Any]) -> Asked:
-    """The last user turn of `messages`, else of the stored request."""
-    asked = asked_in(row.get("messages"))
-    return asked if asked.problem != NO_MESSAGE else asked_in(row.get("proxy_server_request"))
 
 
 def _votes(traffic: Traffic) -> dict[str, Feedback]:
