@@ -319,7 +319,7 @@ class Decision(Facts):
 
     def receipt(self) -> dict[str, Any]:
         """JSON-ready record; `redecide` needs nothing else."""
-        rows = self.candidates()
+        variants, query = self.pool.variants, self.query
         return {
             "schema": RECEIPT_SCHEMA,
             "model": self.model,
@@ -333,7 +333,7 @@ class Decision(Facts):
             "candidates": [
                 {
                     "model": row.model,
-                    **self._variant(row.model),
+                    **({"variant_of": variants[row.model]} if row.model in variants else {}),
                     "fate": row.fate.value,
                     "reason": row.reason,
                     "cost": row.cost,
@@ -344,11 +344,11 @@ class Decision(Facts):
                     "shortfall": None if np.isnan(row.shortfall) else row.shortfall,
                     **self._predicted(self.pool.ids.index(row.model)),
                 }
-                for row in rows
+                for row in self.candidates()
             ],
             "rule": self.rule.value,
             **({} if self.valuation is None else self.valuation.receipt()),
-            "signals": None if self.query is None else _signals(self.query),
+            "signals": None if query is None else asdict(signals(query.text, query.turn)),
             "cost_basis": self.cost_basis.value,
             **_origin(self.origin),
             **({} if self.reading is None else self.reading.receipt()),
@@ -370,29 +370,21 @@ class Decision(Facts):
             "raised": self.raised,
         }
 
-    def _variant(self, model: str) -> dict[str, str]:
-        base = self.pool.variants.get(model)
-        return {} if base is None else {"variant_of": base}
-
-    def _time(self, valued: Valuation, i: int) -> dict[str, Any]:
-        """Expected seconds and what is weighed with them, where a second has a price."""
-        if valued.seconds is None:
-            return {}
-        return {
-            "expected_s": float(valued.seconds[i]),
-            "weighed_usd": float(valued.weighed_usd[i]),
-        }
-
     def _predicted(self, i: int) -> dict[str, Any]:
-        if self.valuation is None:
+        """Success and cost, and time where a second has a price."""
+        valued = self.valuation
+        if valued is None:
             return {}
-        ends = self.valuation.range_of(i)
-        return {
-            "success": float(self.valuation.success[i]),
+        ends = valued.range_of(i)
+        found: dict[str, Any] = {
+            "success": float(valued.success[i]),
             "success_range": None if ends is None else list(ends),
-            "predicted_cost_usd": float(self.valuation.cost_usd[i]),
-            **self._time(self.valuation, i),
+            "predicted_cost_usd": float(valued.cost_usd[i]),
         }
+        if valued.seconds is not None:
+            found["expected_s"] = float(valued.seconds[i])
+            found["weighed_usd"] = float(valued.weighed_usd[i])
+        return found
 
 
 def _origin(origin: Origin) -> dict[str, Any]:
@@ -404,12 +396,6 @@ def _origin(origin: Origin) -> dict[str, Any]:
 def harness_text(tokens: int) -> str:
     """What is said of harness text, '' where there was none."""
     return f"{tokens:,} tokens of harness text ignored" if tokens else ""
-
-
-def _signals(query: Query) -> dict[str, Any]:
-    """Found when a receipt is asked for: the scan would cost more than the routing."""
-    found = signals(query.text, query.turn)
-    return {name: getattr(found, name) for name in found.__slots__}
 
 
 def _numbers(values: FloatArray | tuple[float, ...]) -> list[float | None]:

@@ -150,8 +150,9 @@ class Router:
             return self._remember(state, keys, decision) if remember else decision
         decision = self._score_and_decide(state, query, gates, levels)
         if current and current != decision.model:
-            if raised:
-                cause = _no_step_down(decision, current)
+            if raised:  # a stalled conversation does not go to a cheaper model than it is on
+                cost, i = decision.pool.cost, decision.pool.ids.index(current)
+                cause = Cause.KEPT_BY_SESSION if cost[i] >= cost[decision.index] else None
             else:
                 cause = kept_because(decision, current, state.catalog, fresh=query.compacted)
             if cause is not None:
@@ -369,12 +370,6 @@ _MOST_STEPS: Final = 20
 def _raised(policy: Policy, query: Query) -> int:
     """How often a stall raises the requirement of this request."""
     return 0 if policy.stall is None else min(policy.stall.steps(query.stalled), _MOST_STEPS)
-
-
-def _no_step_down(decision: Decision, current: str) -> Cause | None:
-    """A stalled conversation does not go to a cheaper model than it is on."""
-    cost, i = decision.pool.cost, decision.pool.ids.index(current)
-    return Cause.KEPT_BY_SESSION if cost[i] >= cost[decision.index] else None
 
 
 def _gates(state: _State, query: Query) -> dict[str, str]:

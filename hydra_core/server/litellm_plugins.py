@@ -60,14 +60,17 @@ class Choosing:
         return self._live.now.catalog.models
 
     async def decision(self, context: _Context, allow: Iterable[str]) -> Decision:
-        """A decision among some of the catalog's models; the event loop goes on meanwhile.
+        """A decision among some of the catalog's models, noted in the context's signals.
 
         Raises:
             HydraError: The messages cannot be read, or no model can serve them.
         """
         query = replace(_query(context), allow=frozenset(allow))
         route = self._live.now.router.route
-        return await asyncio.get_running_loop().run_in_executor(self._threads, route, query)
+        loop = asyncio.get_running_loop()
+        decision = await loop.run_in_executor(self._threads, route, query)
+        context.signals["hydra"] = {"model": decision.model, "reason": decision.reason}
+        return decision
 
 
 class Routing:
@@ -95,7 +98,6 @@ class Routing:
         except HydraError as error:
             raise _refusal(error) from error
         context.candidate_models = [one for one in known if known[one] == decision.model]
-        context.signals["hydra"] = {"model": decision.model, "reason": decision.reason}
         return context
 
 
@@ -111,11 +113,9 @@ class Classifier:
         known = {_id_of(one, models) for one in context.candidate_models} - {None}
         try:
             allow = [str(one) for one in known] or [model.id for model in models]
-            decision = await self._choosing.decision(context, allow)
+            return (await self._choosing.decision(context, allow)).model
         except HydraError:
             return None
-        context.signals["hydra"] = {"model": decision.model, "reason": decision.reason}
-        return decision.model
 
 
 def __getattr__(name: str) -> Routing | Classifier:

@@ -167,10 +167,7 @@ class Service:
         self.metrics.first_byte(model, first_s)
         if answer.rest is not None:
             self.decider.expected.began(model, first_s)
-        headers = {**answer.headers, **our_headers(decided, model)}
-        status = "rejected" if answer.rejected else "answered"
-        result = Result(status, model, tuple(tried.failed), upstream_status=answer.status)
-        return self._passed_on(decided, answer, headers, result, tried.started)
+        return self._passed_on(decided, tried, model, answer)
 
     def finish(self, decided: Decided, result: Result, started: float) -> None:
         """Record in log, metrics and spans what became of a decision."""
@@ -220,15 +217,9 @@ class Service:
             now, why = self.decider.clock(), str(error)
             self.log.add(refusal_record(serving, chat, why, now, text=self._log_text))
 
-    def _passed_on(
-        self,
-        decided: Decided,
-        answer: Answer,
-        headers: dict[str, str],
-        result: Result,
-        started: float,
-    ) -> Response:
+    def _passed_on(self, decided: Decided, tried: Attempts, model: str, answer: Answer) -> Response:
         """The answer for the client; the request is finished once it has it, or is gone."""
+        headers = {**answer.headers, **our_headers(decided, model)}
         broken: list[str] = []
 
         async def pieces() -> AsyncGenerator[bytes, None]:
@@ -238,17 +229,19 @@ class Service:
                 async for piece in answer.rest:
                     yield piece
             except BrokeOffError:
-                self.decider.health.failed(result.served)
-                self.metrics.failed(result.served, "broke_off")
-                broken.append(f"{result.served}:broke_off")
-                message = f"{result.served} broke off in the middle of its answer"
+                self.decider.health.failed(model)
+                self.metrics.failed(model, "broke_off")
+                broken.append(f"{model}:broke_off")
+                message = f"{model} broke off in the middle of its answer"
                 yield decided.request.form.error_event(message)
 
         def closed(gone: bool) -> None:
             answer.close()
-            status = "cancelled" if gone else "failed" if broken else result.status
-            ended = replace(result, status=status, attempts=(*result.attempts, *broken))
-            self.finish(decided, billed(decided, ended, answer.seen, self.metrics), started)
+            status = "rejected" if answer.rejected else "answered"
+            status = "cancelled" if gone else "failed" if broken else status
+            attempts = (*tried.failed, *broken)
+            ended = Result(status, model, attempts, upstream_status=answer.status)
+            self.finish(decided, billed(decided, ended, answer.seen, self.metrics), tried.started)
 
         if answer.rest is None:
             answer.close()

@@ -128,6 +128,12 @@ def test_a_rule_that_cannot_be_used_is_refused_with_its_place(rule, told):
         harness.parse_rules(yaml.safe_dump({"schema": harness.SCHEMA, "rules": [rule]}))
 
 
+def test_a_text_where_a_list_belongs_is_refused():
+    text = yaml.safe_dump({"schema": harness.SCHEMA, "rules": [], "failures": {"starts": "Error"}})
+    with pytest.raises(harness.HarnessError, match="failures.starts .* must be a list, got"):
+        harness.parse_rules(text)
+
+
 def test_every_form_has_rules():
     for form in FORMS:
         assert read_chat({"messages": form("hi")}).query.text == "hi"

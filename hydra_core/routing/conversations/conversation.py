@@ -193,23 +193,13 @@ def _queries(
 def _played(
     router: Router, query: Query, tokens: TurnTokens, health: Mapping[str, float]
 ) -> TurnOutcome:
+    decision, model = None, None
     try:
         decision = router.route(query, health=health)
     except RoutingError as error:
-        why = f"Refused with HTTP {error.http_status}: {error}"
-        return _outcome(query, tokens, None, Event.REFUSED, why, None)
-    event, why = _event_of(decision, query)
-    return _outcome(query, tokens, decision.model, event, why, decision)
-
-
-def _outcome(
-    query: Query,
-    tokens: TurnTokens,
-    model: str | None,
-    event: Event,
-    why: str,
-    decision: Decision | None,
-) -> TurnOutcome:
+        event, why = Event.REFUSED, f"Refused with HTTP {error.http_status}: {error}"
+    else:
+        model, (event, why) = decision.model, _event_of(decision, query)
     return TurnOutcome(
         query.turn, model, event, why, tokens, query.has_image, query.compacted, decision
     )
@@ -227,16 +217,14 @@ def _event_of(decision: Decision, query: Query) -> tuple[Event, str]:
     if query.compacted:
         return event, f"The history was compacted, so no cache is lost: routed anew. {reason}"
     if before in decision.gates:
-        return event, f"{before} cannot serve this turn: {_lower(decision.gates[before])} {reason}"
+        gate = decision.gates[before]
+        gate = gate[:1].lower() + gate[1:]
+        return event, f"{before} cannot serve this turn: {gate} {reason}"
     health = dict(zip(decision.pool.ids, decision.health.tolist(), strict=True)).get(before, 0.0)
     if health < decision.health_floor:
         floor = decision.health_floor
         return event, f"{before} has health {health:.2f}, below the floor {floor:.2f}. {reason}"
     return event, f"Routed anew. {reason}"
-
-
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
 
 
 def _priced(catalog: Catalog, turns: list[TurnOutcome]) -> tuple[TurnOutcome, ...]:

@@ -85,8 +85,10 @@ class Rules:
     def cleaned(self, text: str) -> Cleaned:
         """A user's message without harness text; one that holds none comes back as it is."""
         opening = text[:_LOOK].lstrip()
-        if any(_is_result(opening, one) for one in self.results):
-            return Cleaned(text, is_result=True)
+        for one in self.results:
+            first_line = opening.partition("\n")[0] if opening.startswith(one.starts) else None
+            if first_line is not None and first_line.rstrip().endswith(one.ends):
+                return Cleaned(text, is_result=True)
         if opening.startswith(self.messages):
             return Cleaned("", text_tokens(text))
         if not any(sign in text for sign in self._signs):
@@ -116,12 +118,6 @@ class Rules:
         named = next((headers[name] for name in self.agent_headers if headers.get(name)), "")
         begin = opening[:_LOOK].lstrip()
         return named or next((one for one in self.agent_systems if begin.startswith(one)), "")
-
-
-def _is_result(opening: str, rule: Result) -> bool:
-    if not opening.startswith(rule.starts):
-        return False
-    return opening.partition("\n")[0].rstrip().endswith(rule.ends)
 
 
 def _without_block(text: str, block: Block) -> str:
@@ -210,8 +206,10 @@ def _rules_of(root: Section) -> Rules:
             blocks.append(Block(_sign(one, "from"), _sign(one, "to", required=False)))
         elif kind == "message":
             messages.append(_sign(one, "message"))
+        elif kind == "unwrap" and len(pair := _signs(one, "unwrap")) == 2:
+            wrappers.append(Block(*pair))
         elif kind == "unwrap":
-            wrappers += _pair(one)
+            one.wrong("unwrap", "must be two texts", "such as [<task>, </task>]")
         elif kind and (inner := one.section("result", "starts and ends")) is not None:
             inner.known(("starts", "ends"))
             results.append(Result(_sign(inner, "starts"), _sign(inner, "ends", required=False)))
@@ -241,14 +239,6 @@ def _kind_of(one: Section) -> str:
         return given[0]
     one.wrong("name", f"has {len(given)} of {', '.join(_KINDS)}; one is needed", _REMEDY)
     return ""
-
-
-def _pair(one: Section) -> list[Block]:
-    pair = _signs(one, "unwrap")
-    if len(pair) == 2:
-        return [Block(*pair)]
-    one.wrong("unwrap", "must be two texts", "such as [<task>, </task>]")
-    return []
 
 
 def _sign(section: Section, key: str, *, required: bool = True) -> str:

@@ -137,19 +137,16 @@ class _Draft:
     harness_tokens: float = 0.0
 
     def turn(self, by: Rules) -> Turn:
+        failed = _last_run([by.failed(one) for one in self.results], True)
+        same = _last_run(self.calls, self.calls[-1]) if self.calls else 0
         return Turn(
             "\n\n".join(self.text),
             self.images,
             "\n".join(self.answer),
             "\n".join(self.results),
             round(self.harness_tokens),
-            max(_last_run([by.failed(one) for one in self.results], True), self._repeats()),
+            max(failed, same if same > 1 else 0),
         )
-
-    def _repeats(self) -> int:
-        """Calls in a row, at the end, that are the same; 0 where the last was made once."""
-        run = _last_run(self.calls, self.calls[-1]) if self.calls else 0
-        return run if run > 1 else 0
 
 
 def _last_run(values: Sequence[object], wanted: object) -> int:
@@ -368,12 +365,9 @@ def _add_result(read: _Content, part: Mapping[str, Any]) -> None:
     listed = content if isinstance(content, list) else []
     texts = [content] if isinstance(content, str) else []
     for one in listed:
-        if (
-            isinstance(one, Mapping)
-            and one.get("type") in _TEXTS
-            and isinstance(_text_of(one), str)
-        ):
-            texts.append(_text_of(one))
+        text = _text_of(one) if isinstance(one, Mapping) and one.get("type") in _TEXTS else None
+        if isinstance(text, str):
+            texts.append(text)
         else:
             _add_part(read, one, 1)
     failed = "Error: " if part.get("is_error") is True else ""
