@@ -196,7 +196,6 @@ def _less(flip: Flip) -> str:
 
 
 def _chosen(flip: Flip, cost: str) -> str:
-    """What another cost of a model would choose."""
     who = "it" if flip.model == flip.name else flip.model
     return f"If {flip.name} cost {cost}, {who} would be chosen"
 

@@ -368,7 +368,6 @@ _MOST_STEPS: Final = 20
 
 
 def _raised(policy: Policy, query: Query) -> int:
-    """How often a stall raises the requirement of this request."""
     return 0 if policy.stall is None else min(policy.stall.steps(query.stalled), _MOST_STEPS)
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 #: Conversations that are remembered for Redis while it is away; the oldest are dropped.
 _MOST_UNSENT: Final = 100_000
+_PREFIX: Final = "hydra:"
 _WRITTEN: Final = re.compile(rb"([0-9]{1,15}) ([0-9]{1,15}) (\S{1,512})")
 
 
@@ -68,7 +69,6 @@ class RedisSessions:
 
     Args:
         client: A `redis.Redis` with short timeouts (`from_url` makes one).
-        fallback: Remembers models while Redis is away, and a copy of what goes to Redis.
         pause_s: Time without a try after Redis failed.
         clock: Seconds, monotonic.
         now: Seconds since 1970, to tell which of two processes remembered last.
@@ -78,22 +78,19 @@ class RedisSessions:
         self,
         client: Redis,
         *,
-        fallback: MemorySessions | None = None,
         pause_s: float = 2.0,
         clock: Callable[[], float] = time.monotonic,
-        prefix: str = "hydra:",
         now: Callable[[], float] = time.time,
     ) -> None:
         self._now = now
         self._lock = threading.Lock()  # of what is not sent yet
         self._unsent: OrderedDict[str, _Kept] = OrderedDict()
         self._client = client
-        self._fallback = fallback or MemorySessions()
+        self._fallback = MemorySessions()  # while Redis is away; a copy of what goes to it
         self._pause_s = pause_s
         self._clock = clock
-        self._prefix = prefix
         self._away_until = float("-inf")
-        self._note = ""
+        self.note = ""
 
     @classmethod
     def from_url(cls, url: str, *, timeout_s: float = 0.05) -> RedisSessions:
@@ -104,15 +101,10 @@ class RedisSessions:
         """Close the connections to Redis; the next use opens them again."""
         self._client.close()
 
-    @property
-    def note(self) -> str:
-        return self._note
-
     def get(self, key: str) -> str | None:
-        """The kept model, from Redis, else from this process."""
         if self._clock() >= self._away_until:
             try:
-                found = _read(self._client.get(self._prefix + key), key)
+                found = _read(self._client.get(_PREFIX + key), key)
                 self._healed()
                 return self._newer(key, found)
             except self._errors() as error:
@@ -120,7 +112,6 @@ class RedisSessions:
         return self._fallback.get(key)
 
     def put(self, key: str, model: str, ttl_s: float) -> None:
-        """Remember a model for `ttl_s` seconds from now, here and in Redis."""
         kept = _Kept(int(1000 * self._now()), int(1000 * ttl_s), model)
         self._fallback.put(key, model, ttl_s)
         with self._lock:
@@ -152,7 +143,7 @@ class RedisSessions:
 
     def _send(self, key: str, kept: _Kept) -> None:
         left_ms = kept.until_ms - int(1000 * self._now())
-        self._client.set(self._prefix + key, str(kept), px=max(1, left_ms))
+        self._client.set(_PREFIX + key, str(kept), px=max(1, left_ms))
         self._sent(key, kept)
 
     def _sent(self, key: str, kept: _Kept) -> None:
@@ -168,15 +159,15 @@ class RedisSessions:
         return (RedisError, OSError)
 
     def _failed(self, error: Exception) -> None:
-        if not self._note:
+        if not self.note:
             _LOG.warning("Redis cannot be reached, sessions stay in this process: %s", error)
         self._away_until = self._clock() + self._pause_s
-        self._note = "session store unreachable: sessions are kept in this process only"
+        self.note = "session store unreachable: sessions are kept in this process only"
 
     def _healed(self) -> None:
-        if self._note:
+        if self.note:
             _LOG.info("Redis is back")
-        self._note = ""
+        self.note = ""
 
 
 def _read(value: object, key: str) -> _Kept | None:

@@ -96,7 +96,7 @@ class Alerts(Watch):
         yield from self._budgets(now)
         if now >= self._drift_due:
             self._drift_due = now + _DRIFT_EVERY
-            yield from shifted(self._metrics.shifts(), now)
+            yield from shifted(self._metrics.kinds.shifts(), now)
 
     def _canary(self) -> Iterator[_Event]:
         canary = self._decider.canary

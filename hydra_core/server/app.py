@@ -266,7 +266,7 @@ class _Routes:
             if not stopped:
                 metrics.serving(CANARY, then.catalog.name, then.label)
         for team, used in decider.budgets_used().items():
-            metrics.budget(team, used)
+            metrics.budget_used.labels(team).set(used)
         text = metrics.text(
             problem=bool(decider.live.problem),
             given_up=service.log.given_up if service.log else 0,

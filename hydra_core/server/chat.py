@@ -263,7 +263,6 @@ def _declared_tokens(found: Mapping[str, Any], form: Form) -> int:
 
 
 def _declared_needs(found: Mapping[str, Any], form: Form) -> frozenset[str]:
-    """Abilities that a request's settings ask for."""
     shape = answer_format(found, form)
     needs = set()
     if isinstance(shape, Mapping) and shape.get("type") in ("json_schema", "json_object"):
@@ -281,7 +280,6 @@ def _output_tokens(found: Mapping[str, Any], form: Form) -> int:
 
 
 def _conversation_of(found: Mapping[str, Any], form: Form) -> str | None:
-    """The conversation that a plain request names, if it does."""
     metadata = found.get("metadata")
     named = metadata.get("conversation_id") if isinstance(metadata, Mapping) else None
     key = named or found.get("prompt_cache_key") or session_of(found, form)

@@ -80,11 +80,9 @@ class FileSource:
         self._path = path
 
     def stamp(self) -> object:
-        """Time, size and inode of the file."""
         return file_stamp(self._path)
 
     def load(self) -> Published:
-        """The catalog as the file has it now."""
         return Published(load_catalog(self._path))
 
 
@@ -123,7 +121,6 @@ class WithUpstreams:
         self._source, self._path = source, path
 
     def stamp(self) -> object:
-        """Differs when either is new."""
         return self._source.stamp(), file_stamp(self._path)
 
     def load(self) -> Published:

@@ -75,8 +75,8 @@ class Metrics:
         self._decide = seconds(
             "decide_seconds", "From request to decision, the wait included", _SECONDS
         )
-        self._wait = seconds("queue_wait_seconds", "Wait for a decision's turn", _SECONDS)
-        self._dropped = counter("queue_dropped", "Requests refused before a decision", "reason")
+        self.wait = seconds("queue_wait_seconds", "Wait for a decision's turn", _SECONDS)
+        self.drops = counter("queue_dropped", "Requests refused before a decision", "reason")
         self._depth = gauge("queue_depth", "Requests that wait to be decided", mode="livesum")
         self._first = seconds("first_byte_seconds", "From request to first byte", _LONG, "model")
         self._problem = gauge("catalog_problem", "1 while the newest revision is not valid")
@@ -95,7 +95,7 @@ class Metrics:
             "revision_info", "1 for the revisions in use", "arm", "catalog", "revision"
         )
         self._alerts = counter("alerts", "Alerts to the webhook", "end")
-        self._budget_used = gauge(
+        self.budget_used = gauge(
             "team_budget_used", "Share of its budget that a team has used", "team"
         )
         self._arms = counter(
@@ -105,10 +105,10 @@ class Metrics:
             "canary_first_failures", "Requests whose first attempt failed", "arm"
         )
         self._given_up = gauge("log_given_up", "Log records that a full disk cost", mode="sum")
-        self._kinds, self._unknown = RecentKinds(), set[str]()
+        self.kinds, self._unknown = RecentKinds(), set[str]()
         self._revisions: dict[str, tuple[str, str]] = {}
         for reason in _DROPPED:
-            self._dropped.labels(reason)
+            self.drops.labels(reason)
         for window in WINDOWS:
             self._psi.labels(window)
             self._shifted.labels(window)
@@ -169,7 +169,7 @@ class Metrics:
         self._causes.labels(self._label(decision.model), decision.cause.value).inc()
         self._decide.observe(seconds)
         if decision.scored:
-            self._kinds.add(decision.requirements)
+            self.kinds.add(decision.requirements)
         self.gated(gates)
         for i in (decision.health < decision.health_floor).nonzero()[0]:
             self._vetoes.labels(self._label(decision.pool.ids[i]), _HEALTH).inc()
@@ -188,14 +188,6 @@ class Metrics:
         if status is not None:
             code = str(status) if status in _CODES else _OTHER
             self._codes.labels(self._label(model), code).inc()
-
-    def waited(self, seconds: float) -> None:
-        """Note how long a request waited for its decision's turn."""
-        self._wait.observe(seconds)
-
-    def dropped(self, reason: str) -> None:
-        """Count a request that was not decided: the queue was full, it was late, or gone."""
-        self._dropped.labels(reason).inc()
 
     def first_byte(self, model: str, seconds: float) -> None:
         """Note how long the first byte took."""
@@ -224,17 +216,9 @@ class Metrics:
         """The models that answered without counting since this was asked last."""
         return [self._unknown.pop() for _ in range(len(self._unknown))]
 
-    def shifts(self) -> dict[str, tuple[float, bool]]:
-        """By window: how far its requests differ from all before, and whether beyond chance."""
-        return self._kinds.shifts()
-
     def alerted(self, end: str) -> None:
         """Count an alert that was sent or lost."""
         self._alerts.labels(end).inc()
-
-    def budget(self, team: str, used: float) -> None:
-        """Note how much of its budget a team has used, as a share."""
-        self._budget_used.labels(team).set(used)
 
     def text(
         self,
@@ -251,7 +235,7 @@ class Metrics:
         self._stopped.set(stopped)
         self._promise.set(promise_ended)
         self._depth.set(waiting)
-        for window, (psi, shifted) in self.shifts().items():
+        for window, (psi, shifted) in self.kinds.shifts().items():
             self._psi.labels(window).set(psi)
             self._shifted.labels(window).set(shifted)
         if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:

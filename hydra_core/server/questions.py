@@ -164,7 +164,6 @@ def _decisions(asked: Asked, decided: Mapping[int, Decided]) -> list[dict[str, s
 
 
 def _tokens(decided: Mapping[int, Decided]) -> int:
-    """Tokens that the encoder read."""
     readings = [one.decision.reading for one in decided.values()]
     return sum(reading.tokens for reading in readings if reading is not None)
 

@@ -27,7 +27,7 @@ from hydra_core.store.database import Database
 from hydra_core.store.roles import Action, Actor
 
 MAX_NAME: Final = 200
-MAX_TEXT: Final = 20_000
+_MAX_TEXT: Final = 20_000
 _MAX_METRICS: Final = 1_000_000
 _DIGESTED: Final = (
     ("at", "actor", "role", "action", "subject", "catalog", "revision", "from_revision")
@@ -64,15 +64,16 @@ def checked_name(value: str, taken: Iterable[str]) -> str:
     return value
 
 
-def checked_text(value: str, what: str, *, required: bool = False, limit: int = MAX_TEXT) -> str:
+def checked_text(value: str, what: str, *, required: bool = False) -> str:
     """Free text of several lines.
 
     Raises:
         StoreError: It is too long, empty though required, or holds control characters.
     """
     text = value.strip()
-    if len(text) > limit or (required and not text):
-        raise StoreError(f"{what} must be {int(required)} to {limit:,} characters, got {len(text)}")
+    if len(text) > _MAX_TEXT or (required and not text):
+        allowed = f"{int(required)} to {_MAX_TEXT:,} characters"
+        raise StoreError(f"{what} must be {allowed}, got {len(text)}")
     if any(not (char.isprintable() or char in "\n\t\r\u00a0\u2028\u2029") for char in text):
         bad = next(char for char in text if not (char.isprintable() or char in "\n\t\r"))
         raise StoreError(f"{what} holds the control character U+{ord(bad):04X}; remove it")

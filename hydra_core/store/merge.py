@@ -54,7 +54,6 @@ def reordered(
 
 
 def _order(now: Sequence[str], ids: Sequence[str]) -> list[int]:
-    """Indices into `now` in the wanted order."""
     queue = iter([now.index(name) for name in ids])
     named = set(ids)
     return [next(queue) if name in named else index for index, name in enumerate(now)]
@@ -214,7 +213,6 @@ class _Merge:
             self.walk((*path, key), *values)
 
     def _take(self, path: Path, value: _Tree) -> None:
-        """Write my value into their document."""
 
         def edit(document: CatalogDocument) -> CatalogDocument:
             if isinstance(value, _Absent):

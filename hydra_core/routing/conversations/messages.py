@@ -312,7 +312,6 @@ def _role(message: object, place: str, problems: list[Problem]) -> str:
 def _content(
     message: Mapping[str, Any], role: str, place: str, problems: list[Problem]
 ) -> _Content:
-    """What one message holds."""
     content = message.get("content")
     if isinstance(content, str):
         return _Content([content])
@@ -390,7 +389,6 @@ def _is_pdf(part: Mapping[str, Any]) -> bool:
 
 
 def _is_image_file(part: Mapping[str, Any]) -> bool:
-    """Whether a part is a file that holds an image."""
     file = part.get("file")
     data = file.get("file_data") if isinstance(file, Mapping) else None
     return isinstance(data, str) and data.startswith("data:image/")

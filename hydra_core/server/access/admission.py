@@ -60,7 +60,7 @@ class Admission:
 
     def refused(self) -> OverloadedError:
         """Count a request for which there is no room, and say when to ask again."""
-        self._metrics.dropped("full")
+        self._metrics.drops.labels("full").inc()
         return OverloadedError(self._queue_s())
 
     async def run(self, work: Callable[[], _T], receive: Receive) -> tuple[_T, float]:
@@ -78,7 +78,7 @@ class Admission:
         else:
             await self._free.acquire()
         began = time.perf_counter()
-        self._metrics.waited(began - came)
+        self._metrics.wait.observe(began - came)
         result = asyncio.get_running_loop().run_in_executor(self.pool, work)
         result.add_done_callback(lambda _: self._done(began))
         return await asyncio.shield(result), began - came
@@ -89,10 +89,10 @@ class Admission:
             async with asyncio.timeout(self._most_wait_s):
                 await until_gone(receive, self._free.acquire())
         except TimeoutError as error:
-            self._metrics.dropped("late")
+            self._metrics.drops.labels("late").inc()
             raise OverloadedError(self._queue_s()) from error
         except ClientGoneError:
-            self._metrics.dropped("gone")
+            self._metrics.drops.labels("gone").inc()
             raise
         finally:
             self.waiting -= 1

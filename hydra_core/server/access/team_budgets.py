@@ -159,7 +159,6 @@ class TeamBudgets:
         self._base.execute(text, (team, period, usd))
 
     def _own(self, team: str, period: str) -> float:
-        """Spent and reserved on this host."""
         total = 0.0
         for table in ("spent", "reserved"):
             text = f"select sum(usd) from {table} where team = ? and period = ?"

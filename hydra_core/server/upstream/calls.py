@@ -129,7 +129,6 @@ async def _begun(
     limit: asyncio.Timeout,
     key: str,
 ) -> Answer:
-    """The answer once it has begun."""
     try:
         headers = _passed_on(response.headers, key)
         if not 200 <= response.status < 300:

@@ -155,7 +155,6 @@ def _seconds_until(date: str | None, now: datetime) -> float | None:
 
 
 def _waits(value: object, depth: int = 0) -> Iterator[float | None]:
-    """What the fields and messages of an error say about waiting."""
     if depth > 5:
         return
     if isinstance(value, Mapping):

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 _SHARE: Final = 0.6
+#: After it half of what is missing to health 1 has come back.
 _HALF_LIFE_S: Final = 15.0
 #: A model is well while less than this is missing to health 1.
 _WELL: Final = 0.05
@@ -24,16 +25,11 @@ class Health:
     """Health of the models one process talks to. Safe to share between threads.
 
     With a floor of 0.10, three failures in a row veto a model; about two seconds later it may be
-    tried again, and each further failure vetoes it at once. After `half_life_s` half of what is
-    missing to 1 has come back.
+    tried again, and each further failure vetoes it at once.
     """
 
-    def __init__(
-        self,
-        half_life_s: float = _HALF_LIFE_S,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._half_life_s, self._clock = half_life_s, clock
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._lock = threading.Lock()
         self._seen: dict[str, tuple[float, float]] = {}  # missing to 1, when
         self._failures: dict[str, int] = {}  # in a row
@@ -86,4 +82,4 @@ class Health:
 
     def _missing(self, model: str) -> float:
         missing, at = self._seen.get(model, (0.0, 0.0))
-        return float(missing * 0.5 ** ((self._clock() - at) / self._half_life_s))
+        return float(missing * 0.5 ** ((self._clock() - at) / _HALF_LIFE_S))

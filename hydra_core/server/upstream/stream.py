@@ -249,7 +249,6 @@ def event_of(raw: bytes, form: Form = Form.CHAT) -> Event:
 
 
 def _said_event(raw: bytes, found: Mapping[str, Any], form: Form) -> Event:
-    """An event of a form other than Chat Completions."""
     said = said_in(found, form)
     return Event(
         raw,

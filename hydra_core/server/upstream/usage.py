@@ -63,7 +63,6 @@ def _most_input(chat: ChatRequest, spec: ModelSpec) -> int:
 
 
 def _most_output(chat: ChatRequest, spec: ModelSpec) -> int:
-    """More tokens cannot have been written."""
     choices = _count(chat.body.get("n")) or 1
     limit = chat.query.output_tokens or spec.context_window
     return min(limit, spec.context_window) * min(choices, _MOST_CHOICES)
