@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from hydra_core.base.tokens import text_tokens
 from hydra_core.base.types import Ability
@@ -87,7 +87,8 @@ class BadFieldError(Exception):
     """A field that is not known or not of its kind; the text says which, and what it must be."""
 
 
-def _is_count(value: object) -> bool:
+def is_count(value: object) -> TypeGuard[int]:
+    """Whether a decoded value is a whole number from 0 that a float can hold."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
 
 
@@ -109,13 +110,13 @@ def _is_health(value: Any) -> bool:  # noqa: ANN401 (decoded JSON)
 
 
 FIELDS: Final[Fields] = {
-    "turn": ("a whole number from 1", lambda value: _is_count(value) and value != 0),
+    "turn": ("a whole number from 1", lambda value: is_count(value) and value != 0),
     "conversation_id": ("a text", lambda value: value is None or isinstance(value, str)),
     "prefix": ("a list of the earlier user messages", _are_texts),
     "has_image": ("true or false", lambda value: isinstance(value, bool)),
     "needs_tools": ("true or false", lambda value: isinstance(value, bool)),
     "compacted": ("true or false", lambda value: isinstance(value, bool)),
-    "context_tokens": ("a whole number from 0", _is_count),
+    "context_tokens": ("a whole number from 0", is_count),
     "allow": (f"a list of model ids, at most {MOST_NAMES:,}", _is_names),
     "deny": (f"a list of model ids, at most {MOST_NAMES:,}", _is_names),
     "needs": (

@@ -89,25 +89,20 @@ class Alerts(Watch):
                 self._webhook.post(f"HyDRA: {text}")
 
     def _new(self, now: datetime) -> Iterator[_Event]:
-        yield from self._canary()
-        yield from self._promised()
+        canary, promise = self._decider.canary, self._promise
+        if canary is not None and (why := canary.stopped):
+            name = canary.live.now.catalog.name
+            yield f"canary {name} {why}", f"the canary {name} is stopped: {why}"
+        if promise is not None and promise.ended:
+            yield f"promise {self._decider.live.now.catalog.digest}", promise.ended
         yield from self._upstreams()
-        yield from self._usage(now)
+        for model in self._metrics.take_unknown():
+            text = f"{model} answers without counting its tokens: what it costs is not known"
+            yield f"usage {model} {now:%Y-%m-%d}", text
         yield from self._budgets(now)
         if now >= self._drift_due:
             self._drift_due = now + _DRIFT_EVERY
             yield from shifted(self._metrics.kinds.shifts(), now)
-
-    def _canary(self) -> Iterator[_Event]:
-        canary = self._decider.canary
-        if canary is not None and (why := canary.stopped):
-            name = canary.live.now.catalog.name
-            yield f"canary {name} {why}", f"the canary {name} is stopped: {why}"
-
-    def _promised(self) -> Iterator[_Event]:
-        ended = "" if self._promise is None else self._promise.ended
-        if ended:
-            yield f"promise {self._decider.live.now.catalog.digest}", ended
 
     def _upstreams(self) -> Iterator[_Event]:
         """Told when a model goes down; once it answers again, the next time is a new event."""
@@ -118,11 +113,6 @@ class Alerts(Watch):
         for model in sorted(fresh):
             text = f"{model} does not answer: its last attempts all failed; others are asked"
             yield f"down {model}", text
-
-    def _usage(self, now: datetime) -> Iterator[_Event]:
-        for model in self._metrics.take_unknown():
-            text = f"{model} answers without counting its tokens: what it costs is not known"
-            yield f"usage {model} {now:%Y-%m-%d}", text
 
     def _budgets(self, now: datetime) -> Iterator[_Event]:
         teams = self._decider.live.now.catalog.policy.teams

@@ -105,7 +105,6 @@ class _Routes:
         self, service: Service, callers: CallerCheck, bundle: Bundle, settings: Settings
     ) -> None:
         self._service, self._callers, self._bundle = service, callers, bundle
-        self._settings = settings
         self._most_bytes = int(settings.max_body_mb * 1e6)
         self._since = int(time.time())
         self._draining = Draining(settings.not_ready_s)

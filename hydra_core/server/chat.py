@@ -15,7 +15,15 @@ from hydra_core.routing.conversations.context import last_turn
 from hydra_core.routing.conversations.conversation import IMAGE_TOKENS
 from hydra_core.routing.conversations.harness import rules
 from hydra_core.routing.conversations.messages import Conversation, Turn, read_served
-from hydra_core.routing.query import FIELDS, BadFieldError, Fields, Query, check_fields, limits_of
+from hydra_core.routing.query import (
+    FIELDS,
+    BadFieldError,
+    Fields,
+    Query,
+    check_fields,
+    is_count,
+    limits_of,
+)
 from hydra_core.server.settings import AUTO
 from hydra_core.server.wire import (
     STATE,
@@ -138,11 +146,13 @@ def read_chat(
     if key is not None and not _is_plain(key):  # a key in Redis, in memory and in the log
         message = f"must be a text of at most {_LONGEST_ID} characters, got {ascii(key)[:40]}"
         raise refused("conversation_id", message, "name conversations by short ids")
-    declared = _declared_tokens(found, form)
+    shapes = schemas(found, form)
+    written = json.dumps(shapes, ensure_ascii=False, separators=(",", ":")) if shapes else ""
+    declared, longest = round(text_tokens(written)), output_limit(found, form)
     key = _agent_key(key or _conversation_of(found, form), conversation, headers or {})
     query = query_of(conversation, own, key, declared_tokens=declared)
     needs = query.needs | _declared_needs(found, form)
-    query = replace(query, output_tokens=_output_tokens(found, form), needs=needs)
+    query = replace(query, output_tokens=longest if is_count(longest) else 0, needs=needs)
     return ChatRequest(
         query,
         {key: value for key, value in found.items() if key != _OWN},
@@ -253,15 +263,6 @@ def _is_deep(found: object) -> bool:
     return True
 
 
-def _declared_tokens(found: Mapping[str, Any], form: Form) -> int:
-    """Tokens of the schemas that a request declares beside its messages, estimated."""
-    declared = schemas(found, form)
-    if not declared:
-        return 0
-    text = json.dumps(declared, ensure_ascii=False, separators=(",", ":"))
-    return round(text_tokens(text))
-
-
 def _declared_needs(found: Mapping[str, Any], form: Form) -> frozenset[str]:
     shape = answer_format(found, form)
     needs = set()
@@ -270,13 +271,6 @@ def _declared_needs(found: Mapping[str, Any], form: Form) -> frozenset[str]:
     if found.get("parallel_tool_calls") is True and found.get("tools"):
         needs.add(Ability.PARALLEL_TOOLS)
     return frozenset(needs)
-
-
-def _output_tokens(found: Mapping[str, Any], form: Form) -> int:
-    """The longest answer that the client allows, 0 where it does not say."""
-    given = output_limit(found, form)
-    counted = isinstance(given, int) and not isinstance(given, bool) and 0 < given < 2**53
-    return int(given) if counted else 0  # type: ignore[call-overload]
 
 
 def _conversation_of(found: Mapping[str, Any], form: Form) -> str | None:

@@ -19,10 +19,8 @@ from starlette.types import Receive
 
 from hydra_core.base.digests import text_sha256
 from hydra_core.base.errors import RoutingError
-from hydra_core.base.types import ModelSpec
 from hydra_core.decision_log.records import DecisionRecord
 from hydra_core.decision_log.writer import LogWriter
-from hydra_core.routing.conversations.economics import TurnTokens, billed_usd
 from hydra_core.routing.gates import Gate, gate_of
 from hydra_core.routing.query import Query
 from hydra_core.server.access.admission import Admission
@@ -130,7 +128,7 @@ class Service:
             self._refused(chat, error)
             raise
         decision = decided.decision
-        gates = self._gates(decided.serving, decision.query or chat.query) if decision.gates else ()
+        gates = _gates(decided.serving, decision.query or chat.query) if decision.gates else ()
         self.metrics.decided(decision, gates, wait_s + decided.decide_ms / 1e3)
         return decided
 
@@ -208,7 +206,7 @@ class Service:
         serving = self.decider.live.now
         known = chat.model in {spec.id for spec in serving.catalog.models}
         if known or chat.model == AUTO:
-            self.metrics.gated(self._gates(serving, chat.query))
+            self.metrics.gated(_gates(serving, chat.query))
         self.metrics.finished(chat.model if known else "", "refused")
         extra = {"event": "request_refused", "status": error.http_status}
         revision = {"catalog": serving.catalog.name, "revision": serving.label}
@@ -248,10 +246,11 @@ class Service:
             return WholeAnswer(answer.first, answer.status, headers, closed)
         return StreamedAnswer(answer.status, headers, pieces(), closed)
 
-    def _gates(self, serving: Serving, query: Query) -> list[tuple[str, Gate]]:
-        """The models that a gate takes out, and which."""
-        found = ((spec.id, gate_of(spec, query)) for spec in serving.catalog.models)
-        return [(model, gate) for model, gate in found if gate is not None]
+
+def _gates(serving: Serving, query: Query) -> list[tuple[str, Gate]]:
+    """The models that a gate takes out, and which."""
+    found = ((spec.id, gate_of(spec, query)) for spec in serving.catalog.models)
+    return [(model, gate) for model, gate in found if gate is not None]
 
 
 def _nobody(decided: Decided, error: NotAnsweredError, tried: Attempts) -> Response:
@@ -283,14 +282,14 @@ def billed(
         return result
     model = asked or result.served
     spec = decided.serving.catalog.model(model)
-    usage = usage_of(seen.usage, decided.request, spec)
+    usage, price = usage_of(seen.usage, decided.request, spec), spec.price
     if usage is not None:
-        cost_usd = _usd(spec, usage)
+        cost_usd = price.usd_of_one(usage.input, usage.output, usage.cached)
         fresh = usage.input - usage.cached
         metrics.billed(model, fresh, usage.cached, usage.output, cost_usd)
         return _with(result, usage, cost_usd, Counted.COUNTED)
     about = estimate_of(decided.request, seen.written)
-    about_usd = _usd(spec, about)
+    about_usd = price.usd_of_one(about.input, about.output)
     kind = Counted.UNKNOWN if result.status == "answered" else Counted.ESTIMATED
     metrics.uncounted(model, kind, about_usd)
     if kind is Counted.ESTIMATED:
@@ -307,11 +306,6 @@ def _with(result: Result, usage: Usage, cost_usd: float, kind: Counted) -> Resul
         cost_usd=cost_usd,
         usage=kind.value,
     )
-
-
-def _usd(spec: ModelSpec, usage: Usage) -> float:
-    fresh = usage.input - usage.cached
-    return billed_usd(spec, TurnTokens(usage.cached, fresh, usage.output))
 
 
 def record_of(decided: Decided, result: Result, *, text: bool) -> DecisionRecord:

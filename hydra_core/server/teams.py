@@ -10,7 +10,6 @@ from typing import Final
 from hydra_core.base.errors import RoutingError
 from hydra_core.base.spelling import usd
 from hydra_core.base.types import Policy, Rule, Team, TeamBudget, WhenSpent
-from hydra_core.routing.conversations.economics import TurnTokens, billed_usd
 from hydra_core.routing.decision import Decision
 from hydra_core.routing.query import Query
 from hydra_core.server.access.team_budgets import Reservation, TeamBudgets, period_of
@@ -139,5 +138,4 @@ def _spent(name: str, budget: TeamBudget) -> BudgetSpentError:
 def _expected(serving: Serving, draw: Draw, request: ChatRequest) -> float:
     """What the drawn model may cost: every input token fresh, and the longest answer."""
     answer = request.query.output_tokens or _ANSWER_TOKENS
-    tokens = TurnTokens(0, request.input_tokens, answer)
-    return billed_usd(serving.catalog.model(draw.model), tokens)
+    return serving.catalog.model(draw.model).price.usd_of_one(request.input_tokens, answer)

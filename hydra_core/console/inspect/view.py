@@ -17,7 +17,6 @@ from hydra_core.predictor.signals import Signals, signals
 from hydra_core.predictor.tokens import Gap, TokenCounter
 from hydra_core.routing import explain
 from hydra_core.routing.conversations.conversation import IMAGE_TOKENS
-from hydra_core.routing.conversations.economics import TurnTokens, billed_usd
 from hydra_core.routing.decision import Candidate, Decision, Fate
 from hydra_core.routing.explain import FlipText
 from hydra_core.routing.query import Query
@@ -389,7 +388,7 @@ def counted_costs(catalog: Catalog, tokens: int, further: int, answers: Answers)
     """The message's own tokens, and a mean answer, at the catalog's prices."""
 
     def cost(model: ModelSpec) -> float:
-        return billed_usd(model, TurnTokens(0, tokens + further, round(answers.of(model.id))))
+        return model.price.usd_of_one(tokens + further, round(answers.of(model.id)))
 
     basis = (
         f"Cost of this message: {tokens + further:,} tokens read, counted with the predictor's "

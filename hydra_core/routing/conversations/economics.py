@@ -114,11 +114,6 @@ def switch_cost_usd(
     return on_other - _turn_usd(current, tokens, cached=True, size=size)
 
 
-def billed_usd(spec: ModelSpec, tokens: TurnTokens) -> float:
-    """What one answer cost; `tokens.history` is what the provider read from its prompt cache."""
-    return _turn_usd(spec, tokens, cached=True)
-
-
 def assumed_cache(catalog: Catalog, share: float) -> Catalog:
     """The catalog with a cached input price of `share` x the input price where it names none."""
     models = tuple(

@@ -75,7 +75,11 @@ class TokenFile:
         """
         stamp = self._stamped()
         if stamp is None or stamp != self._stamp:
-            self._tokens = self._read_again()
+            try:
+                self._tokens = load_tokens(self._path)
+            except ProblemsError as error:
+                self._tokens = Tokens()
+                _LOG.error("%s", error, extra={"event": "tokens_refused"})
             self._stamp = stamp
         return self._tokens.actor(authorization)
 
@@ -85,13 +89,6 @@ class TokenFile:
         except OSError:
             return None
         return found.st_mtime_ns, found.st_size, found.st_ino, found.st_mode
-
-    def _read_again(self) -> Tokens:
-        try:
-            return load_tokens(self._path)
-        except ProblemsError as error:
-            _LOG.error("%s", error, extra={"event": "tokens_refused"})
-            return Tokens()
 
 
 def load_tokens(path: Path) -> Tokens:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from hydra_core.base.tokens import BYTES_PER_TOKEN
 from hydra_core.base.types import ModelSpec
+from hydra_core.routing.query import is_count
 from hydra_core.server.chat import ChatRequest
 from hydra_core.server.wire import counts_of
 
@@ -71,5 +72,4 @@ def _most_output(chat: ChatRequest, spec: ModelSpec) -> int:
 def _count(value: Any) -> int | None:  # noqa: ANN401 (decoded JSON)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    counted = isinstance(value, int) and not isinstance(value, bool)
-    return value if counted and 0 <= value < 2**53 else None
+    return value if is_count(value) else None
