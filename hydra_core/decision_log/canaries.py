@@ -1,7 +1,6 @@
 """What a log folder remembers of its canaries: when each began, its share, why it was stopped.
 
-One small JSON file a canary revision, beside the segments: every worker, a restarted service and
-the console read the same.
+One small JSON file a revision: workers, a restarted service and the console read the same.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The files of a decision log: segments that are written, finished as Parquet, and recovered.
 
-A segment is `<name>.jsonl`, held by its writer's lock, with `<name>.count` beside it: how many
-records were accepted for it, in memory that outlives the process. When the writer is done the
-segment becomes `<name>.parquet` in one step. A segment whose lock is free belongs to a process
-that died: what was flushed is finished, what was not is counted, and both are said.
+A segment is `<name>.jsonl`, held by its writer's lock; `<name>.count` beside it says how many
+records were accepted for it and outlives the process. A segment whose lock is free belongs to a
+process that died: what was flushed is finished, what was not is counted, and both are said.
 """
 
 from __future__ import annotations
@@ -49,14 +48,14 @@ class Segment:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = _locked(path)
+            try:
+                self._count = _counter(_count_path(path))
+            except OSError:
+                for made in (path, _count_path(path)):
+                    made.unlink(missing_ok=True)
+                os.close(self._file)
+                raise
         except OSError as error:
-            raise LogError(f"{path}: cannot be written: {error.strerror or error}") from error
-        try:
-            self._count = _counter(_count_path(path))
-        except OSError as error:
-            for made in (path, _count_path(path)):
-                made.unlink(missing_ok=True)
-            os.close(self._file)
             raise LogError(f"{path}: cannot be written: {error.strerror or error}") from error
 
     def accepted(self, count: int) -> None:

@@ -33,6 +33,10 @@ class LogWriter:
         folder: Made where it is not there; other processes may write to it as well.
         rotate_bytes, rotate_s: A segment of this size or age is finished as Parquet.
 
+    Attributes:
+        problem: Why the log cannot be written at the moment, '' when it can.
+        given_up: Records that were dropped because the disk refused for too long.
+
     Raises:
         LogError: The folder cannot be written.
     """
@@ -52,9 +56,7 @@ class LogWriter:
         self._lock = threading.Lock()  # of the queue and its count
         self._writing = threading.Lock()  # of the segment: one flush at a time
         self._stop = threading.Event()
-        self._accepted = 0
-        self._problem = ""
-        self._given_up = 0
+        self._accepted, self.given_up, self.problem = 0, 0, ""
         self._unfinished: list[Path] = []
         gaps = recover(folder, clock()) if folder.is_dir() else []
         self._segment, self._since = self._fresh(), time.monotonic()
@@ -62,16 +64,6 @@ class LogWriter:
             self.add(gap)
         self._thread = threading.Thread(target=self._run, name="decision-log", daemon=True)
         self._thread.start()
-
-    @property
-    def problem(self) -> str:
-        """Why the log cannot be written at the moment, '' when it can."""
-        return self._problem
-
-    @property
-    def given_up(self) -> int:
-        """Records that were dropped because the disk refused for too long."""
-        return self._given_up
 
     def add(self, record: Record) -> None:
         """Take a record; it is on the disk `flush_s` later."""
@@ -81,7 +73,7 @@ class LogWriter:
             self._segment.accepted(self._accepted)
             if len(self._waiting) > _MOST_WAITING:
                 self._waiting.popleft()
-                self._given_up += 1
+                self.given_up += 1
 
     def flush(self) -> None:
         """Write what waits, now.
@@ -98,16 +90,16 @@ class LogWriter:
             except OSError as error:
                 with self._lock:
                     self._waiting.extendleft(reversed(records))
-                self._problem = f"{self._segment.path}: {error.strerror or error}"
-                raise LogError(f"{self._problem}; {len(records)} records wait") from error
+                self.problem = f"{self._segment.path}: {error.strerror or error}"
+                raise LogError(f"{self.problem}; {len(records)} records wait") from error
             try:
                 if self._due():
                     self._rotate()
                 self._finish()
             except LogError as error:
-                self._problem = str(error)
+                self.problem = str(error)
                 raise
-            self._problem = ""
+            self.problem = ""
 
     def close(self) -> None:
         """Write what waits and finish the segment as Parquet.
@@ -129,21 +121,20 @@ class LogWriter:
             try:
                 self.flush()
                 pause_s = self._flush_s
+                continue
             except LogError as error:
                 _LOG.error("%s", error)
-                pause_s = min(2 * pause_s, max(_LONGEST_PAUSE_S, self._flush_s))
             except Exception:  # whatever it was, later records are written
                 _LOG.exception("the decision log was not written")
-                pause_s = min(2 * pause_s, max(_LONGEST_PAUSE_S, self._flush_s))
+            pause_s = min(2 * pause_s, max(_LONGEST_PAUSE_S, self._flush_s))
 
     def _line(self, record: Record) -> bytes:
         """The record as a line; none where it cannot be said in JSON, which counts as given up."""
         try:
-            text = json.dumps(
-                row(record), allow_nan=False, ensure_ascii=False, separators=(",", ":")
-            )
+            found = row(record)
+            text = json.dumps(found, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
         except ValueError as error:
-            self._given_up += 1
+            self.given_up += 1
             _LOG.error("a record is left out of the decision log: %s", error)
             return b""
         return text.encode("utf-8", "replace") + b"\n"  # a lone surrogate would spoil the segment

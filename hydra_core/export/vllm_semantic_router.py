@@ -1,8 +1,7 @@
 """vLLM Semantic Router configuration (v0.3): model cards, prices, and capabilities as evaluations.
 
-That router chooses by signals and decisions, not by a shortfall of requirements. What it gets here
-is the pool with a catch-all decision that sends everything to one model, so that the file is valid
-and safe before somebody writes decisions of their own.
+That router chooses by signals and decisions, not by shortfall: it gets the pool with a catch-all
+decision to one model, valid and safe before somebody writes decisions of their own.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What would have decided otherwise: the strip over the knob and the nearest flips, exactly.
 
-Between two boundaries the choice cannot change, so every boundary is computed in closed form and
-the choice is tried just beyond it with the router's own kernel; the nearest that flips is the
-answer. "Just beyond" is a relative 1e-9.
+Every boundary is computed in closed form, and the router's own kernel is tried just beyond it (by a
+relative 1e-9): between two boundaries the choice cannot change.
 """
 
 from __future__ import annotations

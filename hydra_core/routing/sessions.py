@@ -1,10 +1,9 @@
 """Sticky sessions: which model a conversation keeps (paper section "Prompt-cache-preserving
 sticky routing").
 
-The router is asked on turn 1, after a compaction or a background summarisation, and when the kept
-model cannot serve; every other turn reuses the kept model, so that the provider's prompt cache
-stays warm. In the adaptive mode every turn is scored, and the kept model is left once it falls
-short by more than tau and a margin.
+The router is asked on turn 1, after a compaction, and when the kept model cannot serve; every other
+turn reuses the kept model, so that the provider's prompt cache stays warm. In the adaptive mode
+every turn is scored, and the kept model is left once it falls short by more than tau and a margin.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Looks for what somebody should know, and tells each event once to the webhook.
 
-A webhook is posted to beside the service: retried, never waited for, its address a secret. The
-catalog's promise is compared with the log's feedback in a thread of its own, which takes longer.
+It is posted to beside the service: retried, never waited for, its address a secret.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Bounded exploration: now and then another model that is good enough, with its true probability.
 
-Without it a log says nothing about models that were not chosen. It is off unless a share is given,
-never leaves a kept conversation, and stops for the day when its budget is spent. One share is drawn
-among models that the rule itself holds capable (shortfall rule: within tau; value rule: a predicted
-success of at least the floor). Another may be drawn among all that can serve the request: then the
-value of any other policy can be estimated from the log.
+It never leaves a kept conversation, and stops for the day when its budget is spent. One share is
+drawn among models that the rule itself holds capable (shortfall rule: within tau; value rule: a
+predicted success of at least the floor). Another may be drawn among all that can serve the request:
+then the value of any other policy can be estimated from the log.
 """
 
 from __future__ import annotations

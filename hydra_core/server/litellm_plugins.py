@@ -1,14 +1,9 @@
 """HyDRA inside LiteLLM: a routing plugin for pools of any size, a classifier for up to 8 models.
 
-`HYDRA_CATALOG` names the catalog (a file, or store:NAME), which is followed as in `serve`; LiteLLM
-names the plugins in its configuration, see docs/deploy.md::
-
-    router_settings:
-      plugins: [hydra_core.server.litellm_plugins.routing]
-
-A candidate belongs to the catalog's model with the same id, with or without a provider in front.
-LiteLLM tells a plugin neither the declared tools nor the cool-downs: tools count once they were
-used in the conversation, and failed models are LiteLLM's own business.
+`HYDRA_CATALOG` names the catalog (a file, or store:NAME), which is followed as in `serve`; see
+docs/deploy.md. A candidate is the catalog's model with the same id, with or without a provider in
+front. LiteLLM tells a plugin neither the declared tools nor the cool-downs: tools count once they
+were used in the conversation, and failed models are LiteLLM's own business.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Typed questions about a state, answered by routing: a choice among models, or among tiers.
 
-Two forms are read: OpenAI's Decisions (`POST /v1/decisions`) and System One (`POST /v1/systemone`),
-which LiteLLM's classifier and clients of decision models speak. A choice whose options are models
-of the catalog is decided among these. Options that are no models are tiers, cheapest first: the
-pool in its cost order is cut into as many equal parts, and the chosen model's part is the answer.
+Two forms are read: OpenAI's Decisions and System One, which LiteLLM's classifier speaks. Options
+that are no models of the catalog are tiers, cheapest first: the pool in its cost order is cut into
+as many equal parts, and the chosen model's part is the answer.
 """
 
 from __future__ import annotations

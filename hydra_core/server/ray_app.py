@@ -1,8 +1,7 @@
 """The service as a Ray Serve application: `serve run hydra_core.server.ray_app:app`.
 
-Each replica is one process of the service, set up by the same HYDRA_SERVE variable as a worker of
-`serve`; give it `redis`, so that replicas agree on a conversation's model, and a `log` folder that
-each node can write. Ray starts, spreads and scales replicas; HyDRA chooses models.
+Each replica is set up by HYDRA_SERVE as a worker of `serve` is; give it `redis`, so that replicas
+agree on a conversation's model, and a `log` folder that each node can write.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """What all parts of the store share: the database, the clock and the audit trail.
 
-The trail holds every write, in order, each record with the digest of the one before. A record that
-is changed no longer has its own digest; one that is removed leaves its follower pointing at
-nothing; the newest ones are held by a row of their own. Who can write the database can also write
-the whole chain anew: against that helps a digest kept elsewhere (`audit verify` prints the newest
-and takes one to look for).
+Each record of the trail has the digest of the one before, the newest are held by a row of their
+own: a changed or missing record shows. Against whoever writes the whole chain anew helps a digest
+kept elsewhere (`audit verify` prints the newest and takes one to look for).
 """
 
 from __future__ import annotations

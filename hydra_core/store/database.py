@@ -1,10 +1,8 @@
 """Opens the store's database: SQLite in the workspace, or PostgreSQL; migrates it; transactions.
 
-SQLite runs in WAL mode, so that readers never wait for a writer, with `synchronous=FULL`: in WAL
-mode NORMAL already survives a killed process, but after a power cut it may lose the last commits,
-and a publish that was acknowledged must be there. One more fsync per save is a price worth paying
-for something done by hand. Every transaction that writes begins with BEGIN IMMEDIATE, so that two
-writers queue (up to 30 s) instead of failing half-way.
+SQLite runs in WAL mode, so that readers never wait for a writer, with `synchronous=FULL`: a publish
+that was acknowledged must be there after a power cut. Every transaction that writes begins with
+BEGIN IMMEDIATE, so that two writers queue (up to 30 s) instead of failing half-way.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Merges two edits of the same catalog, value by value.
+"""Merges two edits of the same catalog, value by value: by key path, entries of lists by their id.
 
-Values are compared by key path, entries of lists by their id, so that two people who edit different
-prices never meet. What only I changed is written into their text; their comments, order and
-spelling of numbers stay. What both changed differently is a conflict: their value stands until
-somebody chooses.
+What only I changed is written into their text; their comments, order and spelling of numbers stay.
+What both changed differently is a conflict: their value stands until somebody chooses.
 """
 
 from __future__ import annotations

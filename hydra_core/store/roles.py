@@ -1,17 +1,10 @@
 """Who may do what: three roles, decided here from one file, whatever page or script asks.
 
-The file (`roles.yaml` in the workspace, or HYDRA_ROLES)::
-
-    default: viewer            # anybody not named below; viewer where it is not said
-    trusted_issuers: []        # providers whose e-mail addresses count without `email_verified`
-    users:
-      ana@example.org: publisher     # an e-mail address that the sign-in vouches for
-      sub:248289761001: editor       # or its subject, for providers without addresses
-      deploy: publisher              # or an account of this machine, on the command line
-
-Without a file, whoever signed in may look, and somebody on this machine may publish: there is
-nobody else. A stated name is a label and proves nothing, so it never has a role of the file. A file
-that cannot be read, or that HYDRA_ROLES names and that is not there, lets nobody in.
+The file (`roles.yaml` in the workspace, or HYDRA_ROLES; docs/security.md) has `default`, `users` by
+e-mail address, `sub:` and subject, or account of this machine, and `trusted_issuers`. Without it,
+whoever signed in may look, and somebody on this machine may publish. A stated name proves nothing,
+so it never has a role of the file. A file that cannot be read, or that HYDRA_ROLES names and that
+is not there, lets nobody in.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """YAML of a small file that describes others: plain values only, refused in milliseconds.
 
-No tags, no anchors or aliases, no duplicate keys, and bounds on values and depth. libyaml reads the
-events first, then composes the nodes; what a plain scalar means is YAML 1.2, as ruamel says it.
+libyaml reads the events first, for what is refused, then composes the nodes; what a plain scalar
+means is YAML 1.2, as ruamel says it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Reads untrusted YAML into a plain tree with positions, in bounded time and memory.
 
-Only libyaml's event stream is used: nothing is constructed from tags, so nothing in a file can be
-executed. Scalars follow YAML 1.2's core schema in a strict form: ``yes`` and ``0x10`` are text,
-never a bool or a number. Refused with a Problem, not repaired: more than 5 MB, aliases and anchors
-(alias bombs), tags, directives, duplicate keys, several documents, deep nesting, too many values.
+Only libyaml's event stream is used: nothing in a file can be executed. Scalars follow YAML 1.2's
+core schema in a strict form: ``yes`` and ``0x10`` are text. Refused with a Problem, not repaired:
+more than 5 MB, aliases, anchors, tags, directives, duplicate keys, several documents, deep nesting,
+too many values.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """What a conversation costs on the models it was routed to, prompt cache included.
 
-A provider's prompt cache holds a conversation's history for the model that read it: on the same
-model the history is billed at the cached input price, after a switch in full (paper section
-"Prompt-cache-preserving sticky routing"). Effort levels that share their base's prompt cache count
-as one model here.
+On the same model the history is billed at the cached input price, after a switch in full (paper
+section "Prompt-cache-preserving sticky routing"). Effort levels that share their base's prompt
+cache count as one model here.
 """
 
 from __future__ import annotations

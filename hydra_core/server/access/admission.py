@@ -1,7 +1,6 @@
 """How many requests may wait to be decided, and for how long; the rest is refused at once.
 
-Without a bound a burst that is over stays in the queue: every request after it waits for decisions
-that nobody is waiting for any more.
+Without a bound every request after a burst waits for decisions that nobody is waiting for any more.
 """
 
 from __future__ import annotations

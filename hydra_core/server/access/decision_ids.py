@@ -1,8 +1,7 @@
 """Ids of decisions that say for themselves whether they are ours and who asked, and their feedback.
 
-An id is 24 characters: chance, a mark that this service made it, and a mark of its caller. Every
-worker, and a restarted service, can check one without looking it up: the key lies in the folder of
-the decision log.
+An id is chance, a mark of this service and a mark of its caller, in 24 characters: with the key in
+the log's folder every worker, and a restarted service, can check it without looking it up.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """What teams have spent and reserved: exact over the workers of a host, and over hosts by Redis.
 
-A file in the log's folder holds every amount, so that a restart, or the loss of Redis, forgets
-nothing. Redis holds the total of each host, which that host writes again with every request: after
-a loss of Redis the totals are back with the next request of each.
+A file in the log's folder holds every amount, so a restart forgets nothing. Redis holds the total
+of each host, written again with every request: after a loss of Redis it is back with the next.
 """
 
 from __future__ import annotations
@@ -108,8 +107,7 @@ class TeamBudgets:
         period, _ = period_of(budget.per, self._now())
         with self._lock:
             own = self._own(team, period)
-        total = self._shared(team, period, own, -1.0)
-        return (own if total is None else total) / budget.usd
+        return self._shared(team, period, own, -1.0) / budget.usd
 
     def take(
         self, team: str, budget: TeamBudget, usd: float, *, most: bool = True
@@ -127,15 +125,10 @@ class TeamBudgets:
             if most and own + usd > budget.usd:
                 return None
             total = self._shared(team, period, own + usd, limit)
-            if total is not None and total < 0:
+            if total < 0:
                 return None
-            found = Reservation(
-                secrets.token_hex(8),
-                team,
-                period,
-                usd,
-                ((own + usd if total is None else total) - usd) / budget.usd,
-            )
+            used = (total - usd) / budget.usd
+            found = Reservation(secrets.token_hex(8), team, period, usd, used)
             until = self._now().timestamp() + _UNSETTLED_S
             values = (found.id, team, period, usd, until)
             self._base.execute("insert into reserved values (?, ?, ?, ?, ?)", values)
@@ -176,10 +169,10 @@ class TeamBudgets:
             for team, period, usd in old:
                 self._add(team, period, usd)
 
-    def _shared(self, team: str, period: str, own: float, limit: float) -> float | None:
-        """The total of all hosts with this one's, -1 where that is over; None without Redis."""
+    def _shared(self, team: str, period: str, own: float, limit: float) -> float:
+        """The total of all hosts with this one's, -1 where that is over; `own` without Redis."""
         if self._redis is None or time.monotonic() < self._away_until:
-            return None
+            return own
         key, words = f"hydra:budget:{period}:{team}", (self._host, repr(own), repr(limit))
         try:
             said: Any = self._redis.eval(_TAKE, 1, key, *words, _KEPT_S)
@@ -189,6 +182,6 @@ class TeamBudgets:
                 _LOG.warning("Redis cannot be reached, budgets count this host alone: %s", error)
             self.note = "Redis does not answer: budgets count what this host has spent"
             self._away_until = time.monotonic() + 2.0
-            return None
+            return own
         self.note = ""
         return found

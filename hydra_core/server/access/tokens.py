@@ -1,11 +1,7 @@
-"""Who may ask: bearer tokens, kept as SHA-256 hashes with a name and a role::
-
-    tokens:
-      - {name: ci, role: viewer, sha256: "<64 hex digits>", team: build, require: [eu]}
+"""Who may ask: bearer tokens, kept as SHA-256 hashes with a name, a role, a team and required tags.
 
 A viewer may ask for decisions, which spends nothing; an editor may also have requests answered and
-send outcomes. `team` says who pays, `require` which tags a model must have to serve it.
-`hydra-router token --name ci --role viewer` makes a token and its line.
+send outcomes. `hydra-router token --name ci --role viewer` makes a token and its line of the file.
 """
 
 from __future__ import annotations

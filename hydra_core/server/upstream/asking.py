@@ -12,6 +12,7 @@ from hydra_core.server.deciding import Decided
 from hydra_core.server.metrics import Metrics
 from hydra_core.server.upstream.calls import Answer, Caller
 from hydra_core.server.upstream.failures import NotAnsweredError
+from hydra_core.server.upstream.file import Upstreams
 from hydra_core.server.upstream.health import Health
 
 _LOG = logging.getLogger(__name__)
@@ -51,26 +52,29 @@ class Asking:
         Raises:
             NotAnsweredError: No model did: the newest failure.
         """
+        catalog, upstreams = decided.serving.catalog, decided.serving.upstreams
+        assert upstreams is not None
         order = [decided.model]
         while order:
             model = order.pop(0)
             try:
-                return model, await self._answer(decided, model, tried)
+                return model, await self._answer(decided, upstreams, model, tried)
             except NotAnsweredError as error:
                 if tried.last is None:
-                    order = self._others(decided)
+                    order = [name for name in decided.next_models() if name in upstreams.by_model]
                 self._note(model, error, tried)
                 if error.kind == "too_long":
-                    order = _with_larger_window(decided, model, order)
+                    window = catalog.model(model).context_window
+                    order = [name for name in order if catalog.model(name).context_window > window]
         assert tried.last is not None
         raise tried.last
 
-    async def _answer(self, decided: Decided, model: str, tried: Attempts) -> Answer:
+    async def _answer(
+        self, decided: Decided, upstreams: Upstreams, model: str, tried: Attempts
+    ) -> Answer:
         wait_s = self.health.wait_s(model)
         if wait_s > 0:
             raise NotAnsweredError("retry_later", wait_s=wait_s)
-        upstreams = decided.serving.upstreams
-        assert upstreams is not None
         tried.under_way = model
         answer = await self.caller.call(upstreams, model, decided.request)
         tried.under_way = ""
@@ -96,15 +100,3 @@ class Asking:
             extra: dict[str, object] = {"model": model, "kind": error.kind, "status": error.status}
             extra |= {"event": "upstream_marked", "wait_s": error.wait_s or None}
             _LOG.warning("a model does not answer", extra=extra)
-
-    def _others(self, decided: Decided) -> list[str]:
-        upstreams = decided.serving.upstreams
-        known = upstreams.by_model if upstreams else {}
-        return [name for name in decided.next_models() if name in known]
-
-
-def _with_larger_window(decided: Decided, model: str, order: list[str]) -> list[str]:
-    """Those that can take in more than the model to which the request was too long."""
-    catalog = decided.serving.catalog
-    window = catalog.model(model).context_window
-    return [name for name in order if catalog.model(name).context_window > window]

@@ -1,7 +1,6 @@
-"""Why a model did not answer: whose fault it is, and how long its upstream asks to be left alone.
+"""Why a model did not answer, and how long its upstream asks to be left alone.
 
-A failure's kind says whether another model is asked (all of them), whether the model's health
-suffers (`OURS`), and what the client gets in the end.
+A failure's kind says whether the model's health suffers, and what the client gets in the end.
 """
 
 from __future__ import annotations

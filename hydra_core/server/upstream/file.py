@@ -1,17 +1,6 @@
-"""Where each model of the catalog is served: an upstreams file, schema hydra.upstreams/v1::
+"""Where each model of the catalog is served: an upstreams file (docs/deploy.md, guide/effort.md).
 
-schema: hydra.upstreams/v1
-upstreams:
-  - name: openai
-    base_url: https://api.openai.com/v1
-    key_env: OPENAI_API_KEY          # the variable that holds the key, never the key
-    speaks: [chat, responses]        # the forms of requests it takes; chat where nothing is said
-    models:                          # catalog id: the upstream's own name
-      gpt-5.4: gpt-5.4-2026-03-05
-      gpt-5.4-high:                  # the same model with more effort
-        model: gpt-5.4-2026-03-05
-        body: {chat: {reasoning_effort: high}, responses: {reasoning: {effort: high}}}
-timeouts: {connect_s: 2, first_byte_s: 60, idle_s: 120}
+It names the variable that holds a key, never the key; where nothing is said a server speaks chat.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How healthy each model is, seen from its answers: what Algorithm 4's veto looks at.
 
-Health is in [0, 1]. A failure moves it towards 0, an answer towards 1, both by the same share; in
-between it decays back towards 1, so that a model that was vetoed is tried again now and then, and
-comes back by itself. A model whose upstream asks to be left alone has health 0 until then.
+A failure moves health in [0, 1] towards 0, an answer towards 1, by the same share; in between it
+decays towards 1, so that a vetoed model is tried again now and then. It is 0 while its upstream
+asks to be left alone.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""A stream from an upstream: held until its first content, then passed on as it comes.
+"""A stream from an upstream: held until its first content, then passed on as it comes, unchanged.
 
-Server-sent events are cut out of its pieces; the bytes of an event stay as they are. A comment
-(`: ping`) is no content, nor is a first event that names the role alone: until there is content,
-another model may still be asked.
+A comment (`: ping`) is no content, nor is a first event that names the role alone: until there is
+content, another model may still be asked.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Tokens that an upstream reports, believed only where they can be true; else estimated.
 
-A count of 0 for what was read, text, a negative number, or more than the request and the model
-allow is no count: the request's cost is then unknown, never $0.
+What is more than the request and the model allow is no count: the cost is then unknown, never $0.
 """
 
 from __future__ import annotations
