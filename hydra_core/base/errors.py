@@ -1,20 +1,4 @@
-"""Every error HyDRA raises on purpose.
-
-HydraError
-├── ProblemsError      input that was read but is not valid; carries every Problem found
-│   ├── CatalogError   a catalog YAML (catalog/schema.py)
-│   ├── EvalSetError   an eval set folder or an import (evalsets/)
-│   ├── FlightError    a flight's settings or table (live/flight/)
-│   ├── LabelError     a labelling run: its settings, messages or ledger (lab/labeling/)
-│   ├── BundleError    a predictor bundle: missing, damaged or foreign files
-│   └── OutcomeModelError  an outcome model, or what it should be learned on
-├── MismatchError      catalog and predictor bundle (or eval set) do not belong together
-├── RoutingError       no route is possible; `http_status` says how a gateway answers
-├── StoreError         a read or write of the workspace store failed; nothing was changed
-│   └── ConflictError  somebody else saved first; nothing was changed
-├── ExtraError         an optional part of HyDRA that is not installed here
-├── AccessError        the acting role may not do this
-└── CancelledError     work was stopped on request
+"""Every error HyDRA raises on purpose, below `HydraError`.
 
 Each message names the place, the value found and the way out.
 """

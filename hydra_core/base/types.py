@@ -213,18 +213,14 @@ class Policy:
         weights: Stored weights w_k > 0 (not yet band-compensated), catalog dimension order.
         cost_basis: What orders the models by cost.
         price_ratio: Input tokens per output token for the blended list price (3 means 3:1).
-        sticky: Conversation stickiness.
         health_floor: Models with health below it are vetoed, in [0, 1].
-        rule: Which rule decides.
         value_usd: V of the value rule, what one more resolved query is worth, USD > 0; None where
             that rule was never set up.
         success_from: What the value rule predicts with; None where the catalog holds one of the
             two at most.
-        defences: Those that are switched on.
         chosen_on: The eval sets it was chosen on, as far as anybody recorded that.
-        stall: What an agent's stall raises; None for nothing.
+        stall: None for nothing.
         require: Tags that a model must have to be routed to.
-        promise: What was promised about its quality; None for nothing.
         teams: Team -> what holds for its requests.
         second_usd: What a second of waiting costs beside V (value rule), USD >= 0.
     """
@@ -413,14 +409,13 @@ class Catalog:
     """A validated catalog: evidence, models and policy, bound to one predictor bundle's bands.
 
     Attributes:
-        predictor_fingerprint: Fingerprint of the bundle whose score bands these are.
+        predictor_fingerprint: Of the bundle whose score bands these are.
         bands: One per dimension, catalog dimension order.
         digest: SHA-256 (hex) of the YAML text it came from.
         source: File name or label for messages.
         realised_costs: Measured costs that order the models under the basis `realised`; None
             where they must come from an eval set.
-        outcome_model: Success heads that the value rule may predict with.
-        success_profiles: Success profiles that it may predict with.
+        outcome_model, success_profiles: What the value rule may predict with.
         folder: Where its file lies, '' for a text without one.
     """
 

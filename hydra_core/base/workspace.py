@@ -1,11 +1,4 @@
-"""The workspace: the one folder that the command line and the console share.
-
-evalsets/NAME           an eval set
-catalogs/NAME.yaml      a catalog
-outcome_models/NAME     an outcome model
-labels/NAME             a labelling run
-log/, logs/NAME         decision logs of live traffic
-"""
+"""The workspace: the folder that the command line and the console share, and what lies in it."""
 
 from __future__ import annotations
 
@@ -15,9 +8,11 @@ from pathlib import Path
 from typing import Final
 
 EVALSETS: Final = "evalsets"
+#: One YAML file a catalog; the others hold a folder each.
 CATALOGS: Final = "catalogs"
 OUTCOME_MODELS: Final = "outcome_models"
 LABELS: Final = "labels"
+#: Decision logs of live traffic: the usual one, and folders of others.
 LOG: Final = "log"
 LOGS: Final = "logs"
 #: Revisions, drafts, pins and the audit trail, where no other database is named.

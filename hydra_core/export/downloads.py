@@ -20,13 +20,12 @@ _INNER: Final = re.compile("([;\t])(?=[=+\\-@\uff1d\uff0b\uff0d\uff20])")
 def csv_file(frame: pd.DataFrame) -> bytes:
     """A table as CSV (RFC 4180), UTF-8 with a byte order mark, which spreadsheets expect.
 
-    Texts of an eval set or a catalog may come from strangers, and a spreadsheet would run one that
-    begins like a formula. Such cells of text, and such headings, get a leading apostrophe, as
-    OWASP advises; so does what begins like one after a semicolon or a tab, where some spreadsheets
-    begin another cell. Numbers stay numbers (-0.5 is not text), and no other cell is changed.
+    A spreadsheet would run a text of a stranger that begins like a formula. Such cells of text, and
+    such headings, get a leading apostrophe, as OWASP advises; so does what begins like one after a
+    semicolon or a tab, where some spreadsheets begin another cell. No other cell is changed.
 
-    For reading, not for importing again: where HyDRA reads a file back, write that file without
-    this guard. No importer strips the apostrophe, since it may be the text's own.
+    For reading, not for importing again: no importer strips the apostrophe, since it may be the
+    text's own.
     """
     safe = frame.copy()
     safe.columns = pd.Index([_guarded(name) for name in frame.columns])

@@ -89,12 +89,10 @@ class Valuation:
         near = int(np.abs(np.where(n > 0, said, np.inf) - self.success[i]).argmin())
         if not n[near]:
             return None
-        half = normal_quantile() * np.sqrt(
-            max(achieved[near] * (1 - achieved[near]), 0.01) / n[near]
-        )
-        shift = self.success[i] - said[near]
-        middle = achieved[near] + shift
+        spread = max(achieved[near] * (1 - achieved[near]), 0.01)
+        half = normal_quantile() * np.sqrt(spread / n[near])
         here = float(self.success[i])
+        middle = achieved[near] + (here - said[near])
         low, high = np.clip([middle - half, middle + half], 0, 1)
         return min(float(low), here), max(float(high), here)
 
@@ -135,14 +133,12 @@ class Valuation:
 
     def receipt(self) -> dict[str, Any]:
         """JSON-ready terms of the whole decision."""
-        valuer = self.valuer
-        named: dict[str, Any] = {"evalset": valuer.evalset}
-        if valuer.outcome_model is not None:
-            named = {"sha256": valuer.outcome_model.digest, **named}
+        valuer, model = self.valuer, self.valuer.outcome_model
+        named = {} if model is None else {"sha256": model.digest}
         return {
             "value_usd": self.value_usd,
-            valuer.source.value: named,
-            "learner": valuer.learner,
+            valuer.source.value: {**named, "evalset": valuer.evalset},
+            "learner": valuer.source.words if model is None else model.learner,
             "placed_by_profile": list(valuer.placed),
             "cost_from_prices": valuer.priced,
         }
@@ -181,11 +177,6 @@ class Valuer:
         if isinstance(self.predictions, PoolHeads):
             return SuccessSource.OUTCOME_MODEL
         return SuccessSource.SUCCESS_PROFILES
-
-    @property
-    def learner(self) -> str:
-        """What was fitted, in words."""
-        return self.source.words if self.outcome_model is None else self.outcome_model.learner
 
     @property
     def placed(self) -> tuple[str, ...]:
@@ -232,8 +223,10 @@ class Valuer:
         Raises:
             RoutingError: Heads read text vectors, and the predictor gives none.
         """
-        if isinstance(self.predictions, SuccessProfiles):
-            return self._of_one(self.predictions, prediction.requirements[0], sizes)
+        valued = self.from_requirements(prediction.requirements[0], sizes)
+        if valued is not None:
+            return valued
+        assert isinstance(self.predictions, PoolHeads)
         messages = messages_of(text, prediction)
         found = self.predictions.predict(messages, sizes)
         columns = self.predictions.heads.features.columns(messages)[0]
@@ -245,12 +238,8 @@ class Valuer:
         """As `value` from (K,) requirements alone; None where heads read the text."""
         if isinstance(self.predictions, PoolHeads):
             return None
-        return self._of_one(self.predictions, np.asarray(requirements, np.float64), sizes)
-
-    def _of_one(
-        self, profiles: SuccessProfiles, requirements: FloatArray, sizes: FloatArray | None
-    ) -> Valuation:
-        success, cost_usd = profiles.predict_one(self.pool.capped(requirements), sizes)
+        need = self.pool.capped(np.asarray(requirements, np.float64))
+        success, cost_usd = self.predictions.predict_one(need, sizes)
         return Valuation(self, self.value_usd, success, cost_usd, _NO_COLUMNS)
 
     def answer_tokens(self, text: str, prediction: Prediction) -> FloatArray | None:
@@ -272,16 +261,12 @@ class Valuer:
         Raises:
             RoutingError: They are not one a model.
         """
-        m = len(self.ids)
-        if len(success) != m or len(cost_usd) != m:
-            raise RoutingError(
-                f"{len(success)} and {len(cost_usd)} predictions for a pool of {m} models",
-                http_status=400,
-            )
-        return Valuation(
-            self, self.value_usd, np.asarray(success, dtype=np.float64),
-            np.asarray(cost_usd, dtype=np.float64), _NO_COLUMNS,
-        )  # fmt: skip
+        m, counts = len(self.ids), (len(success), len(cost_usd))
+        if counts != (m, m):
+            message = f"{counts[0]} and {counts[1]} predictions for a pool of {m} models"
+            raise RoutingError(message, http_status=400)
+        p, c = np.asarray(success, dtype=np.float64), np.asarray(cost_usd, dtype=np.float64)
+        return Valuation(self, self.value_usd, p, c, _NO_COLUMNS)
 
 
 def messages_of(text: str, prediction: Prediction) -> Messages:

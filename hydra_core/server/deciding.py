@@ -176,11 +176,17 @@ class Decider:
         """
         start = time.perf_counter()
         serving, arm = self._arm(request)
-        if unspoken := serving.unspoken(request.form):
+        if unspoken := serving.not_speaking.get(request.form):
             request = replace(request, query=replace(request.query, unspoken=unspoken))
         query = _keyed(request)
         if request.model != AUTO:
-            _require_known(serving, request.model)
+            known = [spec.id for spec in serving.catalog.models]
+            if request.model not in known:
+                raise UnknownModelError(
+                    f"there is no model {request.model[:100]!r}: ask for '{AUTO}' to be routed, or "
+                    f"for one of {', '.join(known)}",
+                    http_status=404,
+                )
             query = _named_query(query, request.model)
         query = self._timed(query, serving)
         health = {**self.health.now(), **request.health}
@@ -278,16 +284,6 @@ def _named_query(query: Query, model: str) -> Query:
         context_tokens=0,
         output_tokens=0,
     )
-
-
-def _require_known(serving: Serving, model: str) -> None:
-    known = [spec.id for spec in serving.catalog.models]
-    if model not in known:
-        raise UnknownModelError(
-            f"there is no model {model[:100]!r}: ask for '{AUTO}' to be routed, or for one of "
-            f"{', '.join(known)}",
-            http_status=404,
-        )
 
 
 class _Mean:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import lru_cache
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from hydra_core.base.errors import HydraError, RoutingError
-from hydra_core.base.types import Catalog, ModelSpec
+from hydra_core.base.types import Catalog
 from hydra_core.catalog import require_bundle
 from hydra_core.predictor.bundle import load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor, default_predictor
@@ -50,9 +50,9 @@ class Choosing:
         """Itself: LiteLLM copies its configuration, plugins included, and there is one router."""
         return self
 
-    def models(self) -> tuple[ModelSpec, ...]:
-        """The catalog's models."""
-        return self._live.now.catalog.models
+    def models(self) -> list[str]:
+        """Ids of the catalog's models."""
+        return [model.id for model in self._live.now.catalog.models]
 
     async def decision(self, context: _Context, allow: Iterable[str]) -> Decision:
         """A decision among some of the catalog's models, noted in the context's signals.
@@ -107,7 +107,7 @@ class Classifier:
         models = self._choosing.models()
         known = {_id_of(one, models) for one in context.candidate_models} - {None}
         try:
-            allow = [str(one) for one in known] or [model.id for model in models]
+            allow = [str(one) for one in known] or models
             return (await self._choosing.decision(context, allow)).model
         except HydraError:
             return None
@@ -147,11 +147,10 @@ def _query(context: _Context) -> Query:
     return read_chat(found, key if isinstance(key, str) else None).query
 
 
-def _id_of(candidate: str, models: Iterable[ModelSpec]) -> str | None:
+def _id_of(candidate: str, models: Collection[str]) -> str | None:
     """The catalog's id of a candidate such as `gpt-5` or `openai/gpt-5`, None for none."""
-    by_id: Mapping[str, ModelSpec] = {model.id: model for model in models}
     bare = candidate.partition("/")[2]
-    return next((name for name in (candidate, bare) if name in by_id), None)
+    return next((name for name in (candidate, bare) if name in models), None)
 
 
 def _refusal(error: HydraError) -> Exception:

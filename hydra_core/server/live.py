@@ -51,10 +51,6 @@ class Serving:
     upstreams: Upstreams | None = None
     not_speaking: Mapping[Form, frozenset[str]] = field(default_factory=dict)
 
-    def unspoken(self, form: Form) -> frozenset[str]:
-        """The models that cannot be asked in this form."""
-        return self.not_speaking.get(form, frozenset())
-
     @property
     def label(self) -> str:
         """How headers name the revision: its number, else the beginning of its digest."""

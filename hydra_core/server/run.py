@@ -50,7 +50,7 @@ from hydra_core.server.settings import (
     to_text,
 )
 from hydra_core.server.teams import Teams
-from hydra_core.server.tracing import no_spans, spans
+from hydra_core.server.tracing import spans
 from hydra_core.server.upstream.calls import Caller
 from hydra_core.server.upstream.file import load_upstreams
 from hydra_core.server.upstream.health import Health
@@ -120,7 +120,7 @@ def build(settings: Settings) -> Starlette:
         Caller() if settings.upstreams else None,
         LogWriter(folder) if folder else None,
         log_text=settings.log_text,
-        on_finish=spans() if settings.spans else no_spans,
+        on_finish=spans() if settings.spans else None,
         promise=promise,
         alerts=alerts,
     )

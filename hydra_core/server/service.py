@@ -38,7 +38,7 @@ from hydra_core.server.deciding import NAMED, Decided, Decider, Result, vetoed_c
 from hydra_core.server.live import Serving
 from hydra_core.server.metrics import Metrics
 from hydra_core.server.settings import AUTO
-from hydra_core.server.tracing import OnFinish, no_spans
+from hydra_core.server.tracing import OnFinish
 from hydra_core.server.upstream.asking import Asking, Attempts
 from hydra_core.server.upstream.calls import Answer, Caller
 from hydra_core.server.upstream.failures import NotAnsweredError
@@ -77,7 +77,7 @@ class Service:
         log: LogWriter | None = None,
         *,
         log_text: bool = False,
-        on_finish: OnFinish = no_spans,
+        on_finish: OnFinish | None = None,
         promise: PromiseWatch | None = None,
         alerts: Alerts | None = None,
     ) -> None:
@@ -182,7 +182,8 @@ class Service:
             self.log.add(record_of(decided, whole, text=self._log_text))
         if whole.status == "answered" and whole.output_tokens:
             self.decider.expected.answered(whole.served, latency_ms / 1e3, whole.output_tokens)
-        self._on_finish(decided, whole)
+        if self._on_finish is not None:
+            self._on_finish(decided, whole)
 
     def _settle(self, decided: Decided, result: Result) -> None:
         """Count what a team's request cost, beside the event loop: it is written to a file.

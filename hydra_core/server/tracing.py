@@ -16,10 +16,6 @@ if TYPE_CHECKING:
 OnFinish = Callable[[Decided, Result], None]
 
 
-def no_spans(decided: Decided, result: Result) -> None:
-    """No spans."""
-
-
 def spans(tracer: Tracer | None = None) -> OnFinish:
     """A span of OpenTelemetry for every finished request; by default of the process's own tracer.
 

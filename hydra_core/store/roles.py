@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from hydra_core.base.errors import AccessError, ProblemsError
-from hydra_core.base.reading.fields import Section, did_you_mean, read_mapping
-from hydra_core.base.reading.nodes import ScalarNode, shown
+from hydra_core.base.reading.fields import Section, read_mapping
 from hydra_core.catalog.identifiers import skeleton
 
 _MAX_BYTES: Final = 1_000_000
@@ -221,17 +220,13 @@ def _roles(section: Section) -> Roles:
     default = section.choice("default", Role, "such as viewer", required=False)
     listed = section.section("users", "name: role, such as ana@example.org: editor", required=False)
     users: dict[str, Role] = {}
-    for name, (key, value) in ({} if listed is None else listed.node.entries).items():
-        role = value.value if isinstance(value, ScalarNode) else None
-        words = [item.value for item in Role]
-        if not isinstance(role, str) or role not in words:
-            hint = did_you_mean(role, words) if isinstance(role, str) else ""
-            message = f"must be one of {', '.join(words)}; got {shown(value)}"
-            section.problems.add(f"users.{name[:60]}", key.line, message, hint)
-        elif _folded(name) in users:
-            section.problems.add(f"users.{name[:60]}", key.line, "is given twice", "keep one")
-        else:
-            users[_folded(name)] = Role(role)
+    if listed is not None:
+        for name in listed.node.entries:
+            role = listed.choice(name, Role, "such as viewer")
+            if role is not None and _folded(name) in users:
+                listed.wrong(name, "is given twice", "keep one")
+            elif role is not None:
+                users[_folded(name)] = role
     issuers = section.texts(
         "trusted_issuers",
         "such as [https://login.example.org]",

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers
 from starlette.requests import Request
 
 from hydra_core.base.addresses import is_forwarded, is_loopback
@@ -65,7 +64,9 @@ class CallerCheck:
     def _actor(self, request: Request) -> Actor:
         if self.tokens is not None:
             try:
-                return self.tokens.actor(_authorization(request.headers))
+                bare = request.headers.get("x-api-key")  # as clients of the Messages form send it
+                sent = request.headers.get("authorization") or (f"Bearer {bare}" if bare else "")
+                return self.tokens.actor(sent)
             except AccessError as error:
                 raise UnknownCallerError(str(error)) from error
         self._refuse_foreign_pages(request)
@@ -82,12 +83,6 @@ class CallerCheck:
                 "this service has no tokens and answers programs on its own machine only; give it "
                 "--tokens FILE to be asked from elsewhere"
             )
-
-
-def _authorization(headers: Headers) -> str:
-    """The caller's token as a bearer; clients of the Messages form send it as x-api-key."""
-    bare = headers.get("x-api-key")
-    return headers.get("authorization") or (f"Bearer {bare}" if bare else "")
 
 
 class BodyTooLargeError(HydraError):

@@ -159,17 +159,14 @@ def parse_upstreams(text: str, source: str = "upstreams") -> Upstreams:
 
 
 def _timeouts(root: Section) -> Timeouts:
-    default = Timeouts()
-    if root.node.get("timeouts") is None:
-        return default
-    section = root.section("timeouts", "such as {connect_s: 2, first_byte_s: 60, idle_s: 120}")
+    remedy = "such as {connect_s: 2, first_byte_s: 60, idle_s: 120}"
+    section = root.section("timeouts", remedy, required=False)
     if section is None:
-        return default
-    names = Timeouts.__slots__
-    section.known(names)
+        return Timeouts()
+    section.known(Timeouts.__slots__)
     given = {
         name: section.number(name, _SECONDS, "seconds, such as 60", required=False)
-        for name in names
+        for name in Timeouts.__slots__
     }
     return Timeouts(**{name: value for name, value in given.items() if value is not None})
 
