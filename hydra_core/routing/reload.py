@@ -42,12 +42,8 @@ class CatalogFile:
         self._stamp = file_stamp(path)
         self._next_look = clock() + every_s
         self._catalog = self._read()
-        self._problem = ""
-
-    @property
-    def problem(self) -> str:
-        """Why the file as it is now is not in use, '' when it is."""
-        return self._problem
+        #: Why the file as it is now is not in use, '' when it is.
+        self.problem = ""
 
     def __call__(self) -> Catalog:
         """The newest valid catalog; the last good one while the file is broken or gone."""
@@ -66,13 +62,13 @@ class CatalogFile:
             if stamp == self._stamp:
                 return
             self._catalog = self._read()
-            self._problem = ""
+            self.problem = ""
             self._stamp = stamp
         except OSError as error:
-            self._problem = f"{self._path.name}: cannot be read ({error.strerror}); last good kept"
+            self.problem = f"{self._path.name}: cannot be read ({error.strerror}); last good kept"
         except HydraError as error:
             self._stamp = stamp
-            self._problem = f"edit not taken, the last good catalog stays in use. {error}"
+            self.problem = f"edit not taken, the last good catalog stays in use. {error}"
 
     def _read(self) -> Catalog:
         catalog = load_catalog(self._path)

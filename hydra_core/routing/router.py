@@ -112,7 +112,8 @@ class Router:
         self._realised_cost = realised_cost
         self._today = today
         self._refused: tuple[Catalog, date] | None = None
-        self._problem = ""
+        #: Why the newest catalog is not in use, '' when it is.
+        self.problem = ""
         self._state = self._build(self._source(), today())
 
     def route(
@@ -198,16 +199,11 @@ class Router:
         if not current and (catalog, day) != self._refused:
             try:
                 state = self._state = self._build(catalog, day)
-                self._problem = ""
+                self.problem = ""
             except (OutcomeModelError, MismatchError) as error:
                 self._refused = catalog, day  # the last good revision stays in use
-                self._problem = str(error)
+                self.problem = str(error)
         return state
-
-    @property
-    def problem(self) -> str:
-        """Why the newest catalog is not in use, '' when it is."""
-        return self._problem
 
     def _build(self, catalog: Catalog, day: date) -> _State:
         pool = build_pool(catalog, today=day, realised_cost=self._realised_cost)

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -76,11 +77,14 @@ def application(
         yield
         await service.close()
 
+    ask = routes.questions
+    decisions = partial(ask, read=read_decisions, answer=decisions_answer)
+    systemone = partial(ask, read=read_systemone, answer=systemone_answer)
     deciding = [
         *(Route(f"/v1{form.path}", routes.chat, methods=["POST"]) for form in Form),
         Route("/v1/decision", routes.decision, methods=["POST"]),
-        Route("/v1/decisions", routes.decisions, methods=["POST"]),
-        Route("/v1/systemone", routes.systemone, methods=["POST"]),
+        Route("/v1/decisions", decisions, methods=["POST"]),
+        Route("/v1/systemone", systemone, methods=["POST"]),
     ]
     paths = frozenset(route.path for route in deciding)
     return Starlette(
@@ -125,21 +129,13 @@ class _Routes:
         self._service.finish(decided, Result("decided"), started)
         return JsonAnswer(_decision(decided), headers=our_headers(decided, decided.model))
 
-    async def decisions(self, request: Request) -> Response:
-        """Choices among models or tiers, in the form of OpenAI's Decisions."""
-        return JsonAnswer(await self._asked(request, read_decisions, decisions_answer))
-
-    async def systemone(self, request: Request) -> Response:
-        """Choices among models or tiers, in the System One form."""
-        return JsonAnswer(await self._asked(request, read_systemone, systemone_answer))
-
-    async def _asked(
+    async def questions(
         self,
         request: Request,
         read: Callable[[Mapping[str, Any]], Asked],
         answer: Callable[[Asked, Mapping[int, Decided]], dict[str, Any]],
-    ) -> dict[str, Any]:
-        """One decision a choice; nothing is spent or remembered."""
+    ) -> Response:
+        """Choices among models or tiers, one decision each; nothing is spent or remembered."""
         actor = self._callers.admit(request, Action.READ)
         body = await read_body(request, self._most_bytes)
         asked = await asyncio.to_thread(lambda: read(parse_json(body)))
@@ -156,7 +152,7 @@ class _Routes:
             )
             self._service.finish(one, Result("decided"), started)
             decided[place] = one
-        return answer(asked, decided)
+        return JsonAnswer(answer(asked, decided))
 
     async def chat(self, request: Request) -> Response:
         """Decide, and pass the request on."""

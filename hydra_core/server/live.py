@@ -159,13 +159,9 @@ class LiveCatalog(Watch):
         super().__init__("catalog-reload", "the catalog was not looked at", every_s)
         self._source, self._router_of = source, router_of
         self._stamp = source.stamp()
-        self._now = self._build()
+        #: The revision in use; the last good one while the newest is not valid.
+        self.now = self._build()
         self._problem, self._away = "", ""
-
-    @property
-    def now(self) -> Serving:
-        """The revision in use; the last good one while the newest is not valid."""
-        return self._now
 
     @property
     def problem(self) -> str:
@@ -184,18 +180,18 @@ class LiveCatalog(Watch):
 
     def _take(self) -> None:
         try:
-            self._now = self._build()
+            self.now = self._build()
         except StoreError:
             raise
         except HydraError as error:
             self._problem = self._refused(self._problem, f"not taken: {error}")
         else:
             self._problem = ""
-            extra = {"catalog": self._now.catalog.name, "revision": self._now.label}
+            extra = {"catalog": self.now.catalog.name, "revision": self.now.label}
             _LOG.info("a revision is in use", extra={"event": "revision_taken", **extra})
 
     def _refused(self, before: str, what: str) -> str:
-        text = f"{self._now.label} stays in use, the newest revision {what}"
+        text = f"{self.now.label} stays in use, the newest revision {what}"
         if text != before:
             _LOG.error("%s", text, extra={"event": "revision_refused"})
         return text

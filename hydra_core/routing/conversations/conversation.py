@@ -6,7 +6,7 @@ estimates, so costs are as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
@@ -139,31 +139,7 @@ def play(
         sessions=MemorySessions(clock=lambda: 0.0),
     )
     turns: list[TurnOutcome] = []
-    current: str | None = None
-    queries = _queries(conversation, options, count)
-    asked: tuple[Query, TurnTokens] | None = next(queries)
-    while asked is not None:
-        query, tokens = asked
-        health = options.health if query.turn >= options.health_from else {}
-        one = _played(router, replace(query, current=current), tokens, health)
-        if one.model is not None and not tokens.answer:
-            written = round(options.answer_tokens(one.model, query))
-            one = replace(one, tokens=replace(tokens, answer=written))
-        turns.append(one)
-        current = one.model or current
-        try:
-            asked = queries.send(one.tokens)
-        except StopIteration:
-            asked = None
-    return Simulation(options.mode, _priced(catalog, turns))
-
-
-def _queries(
-    conversation: Conversation, options: Options, count: Callable[[str], int]
-) -> Generator[tuple[Query, TurnTokens], TurnTokens, None]:
-    """Each turn as the gateway would ask it, with its tokens; is sent those of the served turn."""
-    history = count(conversation.opening)
-    prefix: tuple[str, ...] = ()
+    history, prefix, current = count(conversation.opening), tuple[str, ...](), None
     image_seen, since = False, 1
     for number, turn in enumerate(conversation.turns, 1):
         fresh = number in options.compacted and number > 1
@@ -173,7 +149,6 @@ def _queries(
         images = turn.images + (number in options.images)
         image_seen = image_seen or images > 0
         message = count(turn.text) + count(turn.results) + images * IMAGE_TOKENS
-        tokens = TurnTokens(history, message, count(turn.answer))
         query = Query(
             turn.text,
             number,
@@ -181,18 +156,22 @@ def _queries(
             prefix,
             has_image=image_seen,
             needs_tools=conversation.tools,
-            context_tokens=tokens.history + tokens.message,
+            context_tokens=history + message,
             compacted=fresh,
+            current=current,
             context=context_at(conversation.turns, number, since),
         )
-        served = yield query, tokens
-        history += served.message + served.answer
+        tokens = TurnTokens(history, message, count(turn.answer))
+        one = _played(router, query, tokens, options)
+        turns.append(one)
+        current = one.model or current
+        history += message + one.tokens.answer
         prefix = (*prefix, turn.text)
+    return Simulation(options.mode, _priced(catalog, turns))
 
 
-def _played(
-    router: Router, query: Query, tokens: TurnTokens, health: Mapping[str, float]
-) -> TurnOutcome:
+def _played(router: Router, query: Query, tokens: TurnTokens, options: Options) -> TurnOutcome:
+    health = options.health if query.turn >= options.health_from else {}
     decision, model = None, None
     try:
         decision = router.route(query, health=health)
@@ -200,6 +179,8 @@ def _played(
         event, why = Event.REFUSED, f"Refused with HTTP {error.http_status}: {error}"
     else:
         model, (event, why) = decision.model, _event_of(decision, query)
+        written = tokens.answer or round(options.answer_tokens(model, query))
+        tokens = replace(tokens, answer=written)
     return TurnOutcome(
         query.turn, model, event, why, tokens, query.has_image, query.compacted, decision
     )
