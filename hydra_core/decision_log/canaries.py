@@ -9,7 +9,7 @@ import json
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from hydra_core.base.whole_file import whole_file
 from hydra_core.decision_log.segments import LogError
@@ -55,6 +55,9 @@ class CanaryRecord:
     limit: float = 2.0
 
 
+_Kind = TypeVar("_Kind", CanaryOrder, CanaryRecord)
+
+
 def order_canary(folder: Path, order: CanaryOrder) -> None:
     """Have the services of this log folder run another canary, or none, without a restart."""
     _write(folder / _ORDER, order)
@@ -67,12 +70,7 @@ def ordered_canary(folder: Path) -> CanaryOrder | None:
         LogError: It is damaged.
     """
     path = folder / _ORDER
-    try:
-        return CanaryOrder(**json.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, TypeError) as error:
-        raise LogError(f"{path}: is no order of a canary: {error}; remove it") from error
+    return _parsed(CanaryOrder, path, "order") if path.exists() else None
 
 
 def refuse_order(folder: Path, order: CanaryOrder, why: str) -> None:
@@ -103,7 +101,7 @@ def begin_canary(folder: Path, fresh: CanaryRecord) -> CanaryRecord:
     if not path.exists():
         _write(path, fresh)
         return fresh
-    record = _read(path)
+    record = _parsed(CanaryRecord, path, "record")
     if (record.share, record.limit) != (fresh.share, fresh.limit):
         # else nothing is written: somebody may just have stopped it
         record = replace(record, share=fresh.share, limit=fresh.limit)
@@ -132,7 +130,8 @@ def canaries(folder: Path) -> tuple[CanaryRecord, ...]:
     Raises:
         LogError: A record is damaged.
     """
-    found = [_read(path) for path in folder.glob("canary-*.json")]
+    paths = folder.glob("canary-*.json")
+    found = [_parsed(CanaryRecord, path, "record") for path in paths]
     return tuple(sorted(found, key=lambda one: one.began, reverse=True))
 
 
@@ -140,11 +139,11 @@ def _path(folder: Path, digest: str) -> Path:
     return folder / f"canary-{digest[:16]}.json"
 
 
-def _read(path: Path) -> CanaryRecord:
+def _parsed(kind: type[_Kind], path: Path, what: str) -> _Kind:
     try:
-        return CanaryRecord(**json.loads(path.read_text(encoding="utf-8")))
+        return kind(**json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
-        raise LogError(f"{path}: is no record of a canary: {error}; remove it") from error
+        raise LogError(f"{path}: is no {what} of a canary: {error}; remove it") from error
 
 
 def _write(path: Path, record: CanaryRecord | CanaryOrder | dict[str, object]) -> None:

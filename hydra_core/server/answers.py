@@ -33,7 +33,6 @@ class JsonAnswer(JSONResponse):
     """JSON in which half a character that a client sent (a lone surrogate) becomes `?`."""
 
     def render(self, content: object) -> bytes:
-        """The body."""
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return text.encode("utf-8", "replace")
 
@@ -89,7 +88,6 @@ class WholeAnswer(Response):
         self._closed = closed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the answer."""
         gone = True
         try:
             await self._deliver(scope, receive, send)

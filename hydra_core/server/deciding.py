@@ -286,13 +286,12 @@ def _named_query(query: Query, model: str) -> Query:
     )
 
 
+@dataclass(slots=True)
 class _Mean:
     """A decaying mean that begins as a plain one."""
 
-    __slots__ = ("n", "value")
-
-    def __init__(self) -> None:
-        self.n, self.value = 0, 0.0
+    n: int = 0
+    value: float = 0.0
 
     def add(self, value: float) -> None:
         self.n += 1

@@ -273,17 +273,9 @@ def _sessions(settings: Settings) -> Sessions:
 
 
 class JsonFormatter(logging.Formatter):
-    """A record as one line of JSON with all fields; one that has nothing to say is null.
-
-    For example::
-
-        {"at": "...", "level": "info", "event": "revision_taken", "message": "...",
-         "catalog": "pool", "revision": "7", "model": null, "kind": null, "status": null,
-         "wait_s": null, "pid": 17}
-    """
+    """A record as one line of JSON with all fields; one that has nothing to say is null."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
         message = record.getMessage()
         if record.exc_info:
             message = f"{message}\n{self.formatException(record.exc_info)}"

@@ -8,7 +8,7 @@ import math
 import secrets
 import time
 from collections.abc import AsyncGenerator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
@@ -39,9 +39,9 @@ from hydra_core.server.live import Serving
 from hydra_core.server.metrics import Metrics
 from hydra_core.server.settings import AUTO
 from hydra_core.server.tracing import OnFinish
-from hydra_core.server.upstream.asking import Asking, Attempts
 from hydra_core.server.upstream.calls import Answer, Caller
 from hydra_core.server.upstream.failures import NotAnsweredError
+from hydra_core.server.upstream.file import Upstreams
 from hydra_core.server.upstream.stream import BrokeOffError, Seen
 from hydra_core.server.upstream.usage import Counted, Usage, estimate_of, usage_of
 
@@ -54,6 +54,25 @@ _SHOWN = ("rate_limited", "server_error", "timeout", "too_long")
 #: A client may send any number of tags, of any length.
 _MOST_TAGS: Final = 20
 _LONGEST_TAG: Final = 100
+#: Failures that say nothing about the model's health.
+_NOT_HEALTH: Final = ("too_long", "retry_later")
+
+
+@dataclass(slots=True)
+class _Attempts:
+    """What was tried for one request.
+
+    Attributes:
+        failed: `model:kind` of each attempt that failed, in order.
+        status: The HTTP status that the last upstream said, None where none said any.
+        under_way: The model that is being asked, '' while none is.
+    """
+
+    started: float = field(default_factory=time.perf_counter)
+    failed: list[str] = field(default_factory=list)
+    last: NotAnsweredError | None = None
+    status: int | None = None
+    under_way: str = ""
 
 
 class Service:
@@ -138,17 +157,10 @@ class Service:
         Raises:
             RoutingError: No model can serve the request.
         """
-        tried = Attempts()
+        tried = _Attempts()
         decided = await self.decide(chat, request.receive)
-        assert self.caller is not None
-
-        def moved(decided: Decided, model: str) -> None:
-            """Beside the event loop: sessions may be in Redis."""
-            self.admission.pool.submit(self.decider.moved, decided, model)
-
-        asking = Asking(self.caller, self.decider.health, self.metrics, moved)
         try:
-            asked = asking.first_answer(decided, tried)
+            asked = self._first_answer(decided, tried)
             model, answer = await until_gone(request.receive, asked)
         except NotAnsweredError as error:
             status = "rejected" if error.kind == "too_long" else "failed"
@@ -165,7 +177,57 @@ class Service:
         self.metrics.first_byte(model, first_s)
         if answer.rest is not None:
             self.decider.expected.began(model, first_s)
-        return self._passed_on(decided, tried, model, answer)
+        return self._pass_on(decided, tried, model, answer)
+
+    async def _first_answer(self, decided: Decided, tried: _Attempts) -> tuple[str, Answer]:
+        """The first model that answers, in the decision's order, else the newest failure."""
+        catalog, upstreams = decided.serving.catalog, decided.serving.upstreams
+        assert upstreams is not None
+        order = [decided.model]
+        while order:
+            model = order.pop(0)
+            try:
+                return model, await self._ask(decided, upstreams, model, tried)
+            except NotAnsweredError as error:
+                if tried.last is None:
+                    order = [name for name in decided.next_models() if name in upstreams.by_model]
+                self._note(model, error, tried)
+                if error.kind == "too_long":
+                    window = catalog.model(model).context_window
+                    order = [name for name in order if catalog.model(name).context_window > window]
+        assert tried.last is not None
+        raise tried.last
+
+    async def _ask(
+        self, decided: Decided, upstreams: Upstreams, model: str, tried: _Attempts
+    ) -> Answer:
+        assert self.caller is not None
+        wait_s = self.decider.health.wait_s(model)
+        if wait_s > 0:
+            raise NotAnsweredError("retry_later", wait_s=wait_s)
+        tried.under_way = model
+        answer = await self.caller.call(upstreams, model, decided.request)
+        tried.under_way, tried.status = "", answer.status
+        self.metrics.responded(model, answer.status)
+        if not answer.rejected:
+            self.decider.health.answered(model)
+        if model != decided.model:  # moved beside the event loop: sessions may be in Redis
+            self.admission.pool.submit(self.decider.moved, decided, model)
+        return answer
+
+    def _note(self, model: str, error: NotAnsweredError, tried: _Attempts) -> None:
+        """Take a failure down: for the log, the metrics and the model's health."""
+        tried.under_way, tried.last = "", error
+        tried.failed.append(f"{model}:{error.kind}")
+        tried.status = error.status or tried.status
+        self.metrics.failed(model, error.kind)
+        self.metrics.responded(model, error.status)
+        if error.kind in _NOT_HEALTH:
+            return
+        if self.decider.health.failed(model, error.wait_s) or error.wait_s:
+            extra: dict[str, object] = {"model": model, "kind": error.kind, "status": error.status}
+            extra |= {"event": "upstream_marked", "wait_s": error.wait_s or None}
+            _LOG.warning("a model does not answer", extra=extra)
 
     def finish(self, decided: Decided, result: Result, started: float) -> None:
         """Record in log, metrics and spans what became of a decision."""
@@ -195,7 +257,7 @@ class Service:
         cost = 0.0 if cost is None and not result.served else cost
         self.admission.pool.submit(self.decider.teams.settle, decided.share, cost)
 
-    def _ended(self, decided: Decided, tried: Attempts, status: str) -> None:
+    def _ended(self, decided: Decided, tried: _Attempts, status: str) -> None:
         """Finish a request to which no model's answer was given."""
         result = Result(status, attempts=tuple(tried.failed), upstream_status=tried.status)
         if status == "cancelled" and tried.under_way:  # that model has read the request
@@ -216,7 +278,7 @@ class Service:
             now, why = self.decider.clock(), str(error)
             self.log.add(refusal_record(serving, chat, why, now, text=self._log_text))
 
-    def _passed_on(self, decided: Decided, tried: Attempts, model: str, answer: Answer) -> Response:
+    def _pass_on(self, decided: Decided, tried: _Attempts, model: str, answer: Answer) -> Response:
         """The answer for the client; the request is finished once it has it, or is gone."""
         headers = {**answer.headers, **our_headers(decided, model)}
         broken: list[str] = []
@@ -254,7 +316,7 @@ def _gates(serving: Serving, query: Query) -> list[tuple[str, Gate]]:
     return [(model, gate) for model, gate in found if gate is not None]
 
 
-def _nobody(decided: Decided, error: NotAnsweredError, tried: Attempts) -> Response:
+def _nobody(decided: Decided, error: NotAnsweredError, tried: _Attempts) -> Response:
     """No model answered: the last upstream's own words where the client can act on them."""
     headers = our_headers(decided, decided.model)
     if error.kind in _SHOWN and error.body and 400 <= (error.status or 0) < 600:

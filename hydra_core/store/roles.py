@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from hydra_core.base.errors import AccessError, ProblemsError
 from hydra_core.base.reading.fields import Section, read_mapping
@@ -41,54 +41,36 @@ class Role(StrEnum):
 
 
 class Action(StrEnum):
-    """What is asked for, as a message names it."""
+    """What is asked for, as a message names it, and the least role that may."""
 
-    READ = "look"
-    DRAFT = "edit a draft"
-    NOTE = "write a note"
-    RATE = "rate messages"
-    PIN = "pin an operating point"
-    PUBLISH = "publish a revision"
-    ROLL_BACK = "roll back to an earlier revision"
-    CANARY = "begin, stop or resume a canary"
-    MODERATE = "change what another person wrote or began"
-    IMPORT = "import an eval set"
-    SCORE = "score an eval set"
-    LEARN = "learn an outcome model"
-    REPLACE = "replace an eval set"
-    DELETE = "remove an eval set"
-    REBIND = "move a catalog file to another predictor"
-    MAKE_CATALOG = "make a catalog file"
-    REPLACE_CATALOG = "replace a catalog file"
-    LABEL = "have messages labelled"
-    KEEP_FLIGHT = "keep a flight"
-    WRITE = "write files"
-    DEMO = "begin a demo"
+    READ = "look", Role.VIEWER
+    DRAFT = "edit a draft", Role.EDITOR
+    NOTE = "write a note", Role.EDITOR
+    RATE = "rate messages", Role.EDITOR
+    PIN = "pin an operating point", Role.EDITOR
+    PUBLISH = "publish a revision", Role.PUBLISHER
+    ROLL_BACK = "roll back to an earlier revision", Role.PUBLISHER
+    CANARY = "begin, stop or resume a canary", Role.PUBLISHER
+    MODERATE = "change what another person wrote or began", Role.PUBLISHER
+    IMPORT = "import an eval set", Role.EDITOR
+    SCORE = "score an eval set", Role.EDITOR
+    LEARN = "learn an outcome model", Role.EDITOR
+    REPLACE = "replace an eval set", Role.PUBLISHER
+    DELETE = "remove an eval set", Role.PUBLISHER
+    REBIND = "move a catalog file to another predictor", Role.PUBLISHER
+    MAKE_CATALOG = "make a catalog file", Role.EDITOR
+    REPLACE_CATALOG = "replace a catalog file", Role.PUBLISHER
+    LABEL = "have messages labelled", Role.EDITOR
+    KEEP_FLIGHT = "keep a flight", Role.EDITOR
+    WRITE = "write files", Role.EDITOR
+    DEMO = "begin a demo", Role.EDITOR
 
+    least: Role
 
-_LEAST: Final[Mapping[Action, Role]] = {
-    Action.READ: Role.VIEWER,
-    Action.DRAFT: Role.EDITOR,
-    Action.NOTE: Role.EDITOR,
-    Action.RATE: Role.EDITOR,
-    Action.PIN: Role.EDITOR,
-    Action.PUBLISH: Role.PUBLISHER,
-    Action.ROLL_BACK: Role.PUBLISHER,
-    Action.CANARY: Role.PUBLISHER,
-    Action.MODERATE: Role.PUBLISHER,
-    Action.IMPORT: Role.EDITOR,
-    Action.SCORE: Role.EDITOR,
-    Action.LEARN: Role.EDITOR,
-    Action.REPLACE: Role.PUBLISHER,
-    Action.DELETE: Role.PUBLISHER,
-    Action.REBIND: Role.PUBLISHER,
-    Action.MAKE_CATALOG: Role.EDITOR,
-    Action.REPLACE_CATALOG: Role.PUBLISHER,
-    Action.LABEL: Role.EDITOR,
-    Action.KEEP_FLIGHT: Role.EDITOR,
-    Action.WRITE: Role.EDITOR,
-    Action.DEMO: Role.EDITOR,
-}
+    def __new__(cls, words: str, least: Role) -> Self:
+        made = str.__new__(cls, words)
+        made._value_, made.least = words, least
+        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,12 +145,11 @@ def require(actor: Actor, action: Action) -> None:
     Raises:
         AccessError: The role does not allow it; the message names the role that does.
     """
-    least = _LEAST[action]
     order = list(Role)
-    if order.index(actor.role) < order.index(least):
+    if order.index(actor.role) < order.index(action.least):
         raise AccessError(
             f"{actor.name} is a {actor.role.value} and may not {action.value}: that takes the role "
-            f"{least.value}; ask whoever keeps the roles file to grant it"
+            f"{action.least.value}; ask whoever keeps the roles file to grant it"
         )
 
 

@@ -119,7 +119,6 @@ class RefuseWhenFull:
         self._bodies = {p: json.dumps(e, separators=(",", ":")).encode() for p, e in said.items()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
         body = self._bodies.get(scope["path"]) if scope["type"] == "http" else None
         if body is None or not self._admission.full:
             await self._app(scope, receive, send)
