@@ -78,6 +78,7 @@ class Said:
         done: Whether nothing comes after it.
         usage: The tokens in it, as the upstream said them.
         error: What it says went wrong, None where nothing did.
+        failed: Whether the model stopped for an error that it does not tell.
     """
 
     content: object = ""
@@ -85,10 +86,13 @@ class Said:
     done: bool = False
     usage: object = None
     error: object = None
+    failed: bool = False
 
 
 def said_in(found: Mapping[str, Any], form: Form) -> Said:
     """What a decoded event says."""
+    if form is Form.CHAT:
+        return _chat_event(found)
     return _messages_event(found) if form is Form.MESSAGES else _responses_event(found)
 
 
@@ -125,6 +129,13 @@ def counts_of(said: Mapping[str, Any], form: Form) -> tuple[object, object, obje
     cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
     read, written = (said.get(f"{name}_tokens") for name in names)
     return read, 0 if cached is None else cached, written
+
+
+def _chat_event(found: Mapping[str, Any]) -> Said:
+    choices = _listed(found.get("choices"))
+    ends = [one.get("finish_reason") for one in choices]
+    content = [one.get("delta") or one.get("message") for one in choices]
+    return Said(content, finished=any(ends), usage=found.get("usage"), failed="error" in ends)
 
 
 def _messages_event(found: Mapping[str, Any]) -> Said:

@@ -227,36 +227,22 @@ def event_of(raw: bytes, form: Form = Form.CHAT) -> Event:
         found = None
     if not isinstance(found, dict):
         return Event(raw, data=True, error=NotAnsweredError("bad_answer"))
-    if form is not Form.CHAT:
-        return _said_event(raw, found, form)
-    error = error_in(found) or (NotAnsweredError("bad_answer") if named_error else None)
-    choices = found.get("choices")
-    listed = [one for one in choices if isinstance(one, dict)] if isinstance(choices, list) else []
-    said = found.get("usage")
-    usage = said if isinstance(said, dict) else None
-    if any(one.get("finish_reason") == "error" for one in listed):
-        error = error or NotAnsweredError("server_error")
-    return Event(
-        raw,
-        data=True,
-        written=sum(written_in(one.get("delta") or one.get("message")) for one in listed),
-        finished=any(one.get("finish_reason") for one in listed),
-        usage=usage,
-        bare_usage=choices == [] and usage is not None,
-        error=error,
-    )
-
-
-def _said_event(raw: bytes, found: Mapping[str, Any], form: Form) -> Event:
     said = said_in(found, form)
+    error = error_in({"error": said.error} if said.error else found)
+    if error is None and form is Form.CHAT and named_error:
+        error = NotAnsweredError("bad_answer")
+    if error is None and said.failed:
+        error = NotAnsweredError("server_error")
+    usage = said.usage if isinstance(said.usage, dict) else None
     return Event(
         raw,
         data=True,
         written=written_in(said.content),
         finished=said.finished,
         done=said.done,
-        usage=said.usage if isinstance(said.usage, dict) else None,
-        error=error_in({"error": said.error} if said.error else found),
+        usage=usage,
+        bare_usage=usage is not None and found.get("choices") == [],
+        error=error,
     )
 
 
