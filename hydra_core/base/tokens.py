@@ -12,13 +12,9 @@ _FEWEST_BYTES_PER_TOKEN: Final = 3
 
 def text_tokens(text: str) -> float:
     """Estimate a text's tokens from its length."""
-    return _bytes(text) / BYTES_PER_TOKEN
+    return len(text.encode("utf-8", "replace")) / BYTES_PER_TOKEN
 
 
 def most_text_tokens(text: str) -> int:
     """Estimate a text's tokens on the high side, at least 1."""
-    return _bytes(text) // _FEWEST_BYTES_PER_TOKEN + 1
-
-
-def _bytes(text: str) -> int:
-    return len(text.encode("utf-8", "replace"))
+    return len(text.encode("utf-8", "replace")) // _FEWEST_BYTES_PER_TOKEN + 1

@@ -156,6 +156,7 @@ def _valued(decision: Decision) -> tuple[FloatArray, FloatArray, tuple[str, ...]
 
 def _value_text(flip: Flip) -> FlipText:
     """A flip of the value rule in words; the value shown flips as well."""
+    sentence = ""
     if flip.what == "value":
         subject = "Worth of one more resolved query"
         shown, digits = _away(flip, max(2 - math.floor(math.log10(flip.after)), 2))
@@ -164,19 +165,18 @@ def _value_text(flip: Flip) -> FlipText:
         subject, before = f"Price of {flip.name}", "as it is"
         shown, digits = _away(replace(flip, before=0.0, after=100 * flip.change), 1)
         after = f"{signed(shown, digits)} %"
-        cost = f"{abs(shown):.{digits}f} % {_less(flip)}"
-        return FlipText(subject, before, after, flip.model, flip.cheaper, _chosen(flip, cost))
+        sentence = _chosen(flip, f"{abs(shown):.{digits}f} % {_less(flip)}")
     else:
         subject, share = f"Predicted success of {flip.name}", 100 * flip.before
         shown, digits = _away(replace(flip, before=share, after=100 * flip.after), 1)
         before, after = f"{share:.{digits}f} %", f"{shown:.{digits}f} %"
-    return FlipText(subject, before, after, flip.model, flip.cheaper)
+    return FlipText(subject, before, after, flip.model, flip.cheaper, sentence)
 
 
 def flip_text(flip: Flip, dimensions: Sequence[str], basis: CostBasis) -> FlipText:
     """A flip in words; the value shown flips as well, and is as short as it can be."""
     before, after = _shown(flip)
-    subject = "τ"
+    subject, sentence = "τ", ""
     dimension = "" if flip.dimension is None else dimensions[flip.dimension].replace("_", " ")
     if flip.what == "weight":
         subject = f"Weight of {dimension}"
@@ -186,9 +186,8 @@ def flip_text(flip: Flip, dimensions: Sequence[str], basis: CostBasis) -> FlipTe
         listed = basis is CostBasis.LIST_PRICE
         subject = f"Blended price of {flip.name}" if listed else f"Realised cost of {flip.name}"
         before, after = f"${before}", f"${after} per {'Mtok' if listed else 'query'}"
-        cost = f"{after} or {_less(flip)} (now {before})"
-        return FlipText(subject, before, after, flip.model, flip.cheaper, _chosen(flip, cost))
-    return FlipText(subject, before, after, flip.model, flip.cheaper)
+        sentence = _chosen(flip, f"{after} or {_less(flip)} (now {before})")
+    return FlipText(subject, before, after, flip.model, flip.cheaper, sentence)
 
 
 def _less(flip: Flip) -> str:

@@ -56,7 +56,6 @@ class Scorer(Protocol):
         self, texts: list[str], turns: list[int] | None = None, contexts: list[str] | None = None
     ) -> Prediction:
         """(n,) messages -> requirements (n, K), tokens (n,), truncated (n,)."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

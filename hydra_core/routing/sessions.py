@@ -25,11 +25,9 @@ class Sessions(Protocol):
 
     def get(self, key: str) -> str | None:
         """The kept model, or None when there is none or it has expired."""
-        ...
 
     def put(self, key: str, model: str, ttl_s: float) -> None:
         """Remember a model for `ttl_s` seconds from now."""
-        ...
 
     @property
     def note(self) -> str: ...

@@ -62,11 +62,9 @@ class Source(Protocol):
 
     def stamp(self) -> object:
         """Something that differs when there is a new one."""
-        ...
 
     def load(self) -> Published:
         """The newest catalog."""
-        ...
 
 
 class FileSource:

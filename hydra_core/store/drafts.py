@@ -27,7 +27,7 @@ _MAX_CHARS: Final = 2_000_000
 
 
 class Drafts:
-    """Drafts of catalogs. Only their own author writes them."""
+    """Drafts of catalogs. Only their author writes them; AccessError where the actor may not."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -50,7 +50,6 @@ class Drafts:
         """Begin a draft with `text`.
 
         Raises:
-            AccessError: The actor may not edit.
             CatalogError: `text` is not a valid catalog.
             ConflictError: The actor has a draft of this catalog already.
         """

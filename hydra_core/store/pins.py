@@ -24,7 +24,7 @@ from hydra_core.store.roles import Action, Actor, require
 
 
 class OperatingPoints:
-    """Policies that somebody chose and named."""
+    """Policies that somebody chose and named. Writes raise AccessError where the actor may not."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -54,7 +54,6 @@ class OperatingPoints:
         """Keep a policy's rule, knobs and stored weights under a name.
 
         Raises:
-            AccessError: The actor may not pin.
             ConflictError: The name is taken.
             StoreError: No such revision, or a number is out of range.
         """
@@ -93,7 +92,6 @@ class OperatingPoints:
         """Forget a point; another person's takes a publisher.
 
         Raises:
-            AccessError: The actor may not.
             StoreError: It is gone already.
         """
         require(actor, Action.PIN)
@@ -127,7 +125,7 @@ class OperatingPoints:
 
 
 class Notes:
-    """What people wrote about single queries."""
+    """What people wrote about single queries. Writes raise AccessError where the actor may not."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -146,7 +144,6 @@ class Notes:
         """Write a note.
 
         Raises:
-            AccessError: The actor may not.
             StoreError: It is empty or too long.
         """
         require(actor, Action.NOTE)
@@ -169,7 +166,6 @@ class Notes:
         """Delete a note; another person's takes a publisher.
 
         Raises:
-            AccessError: The actor may not.
             StoreError: It is gone already.
         """
         require(actor, Action.NOTE)

@@ -16,7 +16,7 @@ _LOWEST, _HIGHEST = 1.0, 5.0
 
 
 class Ratings:
-    """Samples and how people rated them."""
+    """Samples and how people rated them. A write raises AccessError where the actor may not."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -41,7 +41,6 @@ class Ratings:
         """Keep a sample under a name.
 
         Raises:
-            AccessError: The actor may not.
             ConflictError: The name is taken.
             StoreError: There is nothing in it.
         """
@@ -86,7 +85,6 @@ class Ratings:
         """Score a query; the rater is the actor.
 
         Raises:
-            AccessError: The actor may not.
             StoreError: The query is not in the sample, or a score is not from 1 to 5.
         """
         self._add(sample, [(query_id, actor.name, RatingState.RATED, scores, note)], actor)

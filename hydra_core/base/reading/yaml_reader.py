@@ -60,10 +60,8 @@ def read_yaml(text: str) -> tuple[Node | None, tuple[Problem, ...]]:
 
 def _text_problem(text: str) -> Problem | None:
     """What is wrong with the text before any parsing; all checks are linear and cheap."""
-    if len(text) > MAX_BYTES:
-        return Problem("", f"is larger than {MAX_BYTES / 1e6:g} MB", "a catalog is a few kB")
     try:
-        size = len(text.encode("utf-8"))
+        size = len(text) if len(text) > MAX_BYTES else len(text.encode("utf-8"))
     except UnicodeEncodeError as error:
         return Problem(
             f"line {text.count(chr(10), 0, error.start) + 1}",

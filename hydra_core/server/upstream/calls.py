@@ -181,16 +181,15 @@ async def _at_most(most: int, response: aiohttp.ClientResponse) -> bytes:
 
 def _passed_on(found: Mapping[str, str], key: str) -> dict[str, str]:
     """The headers that go on to the client, as a header may hold them."""
-    headers = {}
+    headers: dict[str, str] = {}
     for name, value in found.items():
         lowered = name.lower()
-        if lowered in _PASSED or lowered.startswith(_PREFIXES):
+        passes = lowered.isascii() and (lowered in _PASSED or lowered.startswith(_PREFIXES))
+        if passes and len(headers) < _MOST_HEADERS:
             plain = "".join(sign if " " <= sign <= "~" else "?" for sign in value)
             masked = plain.replace(key, "***") if key else plain
             headers[lowered] = masked[:_LONGEST_HEADER]
-        if len(headers) >= _MOST_HEADERS:
-            break
-    return {name: value for name, value in headers.items() if name.isascii()}
+    return headers
 
 
 def _body(upstream: Upstream, model: str, chat: ChatRequest) -> dict[str, Any]:
