@@ -21,6 +21,7 @@ _LOG = logging.getLogger(__name__)
 _MOST_WAITING: Final = 100_000
 #: While the disk refuses, the time between two tries grows up to this.
 _LONGEST_PAUSE_S: Final = 10.0
+_ROTATE_S: Final = 3600.0
 Record = DecisionRecord | OutcomeRecord | GapRecord
 
 
@@ -31,7 +32,7 @@ class LogWriter:
 
     Args:
         folder: Made where it is not there; other processes may write to it as well.
-        rotate_bytes, rotate_s: A segment of this size or age is finished as Parquet.
+        rotate_bytes: A segment of this size is finished as Parquet, as one of an hour is.
 
     Attributes:
         problem: Why the log cannot be written at the moment, '' when it can.
@@ -47,11 +48,10 @@ class LogWriter:
         *,
         flush_s: float = 0.1,
         rotate_bytes: int = 4 << 20,
-        rotate_s: float = 3600.0,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._folder, self._clock = folder, clock
-        self._flush_s, self._rotate_bytes, self._rotate_s = flush_s, rotate_bytes, rotate_s
+        self._flush_s, self._rotate_bytes = flush_s, rotate_bytes
         self._waiting: deque[Record] = deque()
         self._lock = threading.Lock()  # of the queue and its count
         self._writing = threading.Lock()  # of the segment: one flush at a time
@@ -141,7 +141,7 @@ class LogWriter:
 
     def _due(self) -> bool:
         segment, age_s = self._segment, time.monotonic() - self._since
-        return segment.bytes >= self._rotate_bytes or (segment.bytes > 0 and age_s > self._rotate_s)
+        return segment.bytes >= self._rotate_bytes or (segment.bytes > 0 and age_s > _ROTATE_S)
 
     def _rotate(self) -> None:
         done = self._segment

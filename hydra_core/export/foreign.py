@@ -99,7 +99,10 @@ def written(
         "Not expressed in this file:",
         *(f"  - {note}" for note in not_expressed),
     ]
-    lines = ["".join(char if char.isprintable() else "?" for char in line) for line in head]
     body = block(data, -2, "\n").removeprefix("\n")
-    text = "".join(f"# {line}\n" for line in lines) + body + "\n"
-    return Export(text, tuple(not_expressed))
+    return Export("\n".join([*comments(head), body, ""]), tuple(not_expressed))
+
+
+def comments(lines: Sequence[str]) -> list[str]:
+    """Lines of a comment; YAML takes no control characters, not even there."""
+    return ["# " + "".join(c if c.isprintable() else "?" for c in line) for line in lines]

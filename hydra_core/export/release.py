@@ -21,6 +21,7 @@ from hydra_core.base.types import Catalog, CostBasis, Policy, Rule
 from hydra_core.base.whole_file import whole_file
 from hydra_core.base.workspace import OUTCOME_MODELS
 from hydra_core.catalog import CatalogDocument, compensated_weights, parse_catalog
+from hydra_core.export.foreign import comments
 from hydra_core.outcome_model.find import catalog_outcome_model
 from hydra_core.outcome_model.format import FIGURES, HEADS, LEARNED, MANIFEST
 
@@ -191,7 +192,7 @@ def header_lines(catalog: Catalog, provenance: Provenance) -> list[str]:
     lines = [*_origin(catalog, provenance), *_policy(catalog), *_measured(provenance)]
     dates = ", ".join(f"{model.id} {model.price_date.isoformat()}" for model in catalog.models)
     lines.append(f"prices read: {dates}")
-    return [f"# {_visible(line)}" for line in lines]
+    return comments(lines)
 
 
 def _origin(catalog: Catalog, provenance: Provenance) -> Iterator[str]:
@@ -249,8 +250,3 @@ def _measured(provenance: Provenance) -> Iterator[str]:
 def _by_dimension(catalog: Catalog, values: Iterable[float]) -> str:
     pairs = zip(catalog.dimensions, values, strict=True)
     return ", ".join(f"{name} {float(value):.6g}" for name, value in pairs)
-
-
-def _visible(line: str) -> str:
-    """YAML takes no control characters, not even in a comment."""
-    return "".join(char if char.isprintable() else "?" for char in line)

@@ -57,7 +57,7 @@ def predicted(
     rows[_SUCCESS] = rows["predicted_success"].where(same, None)
     rows[_COST] = rows["predicted_cost_usd"].where(same, None)
     made = replace(traffic, rows=rows)
-    if not valuer.reads_text:
+    if valuer.outcome_model is None:
         _from_requirements(made, valuer, catalog.predictor_fingerprint)
     elif predict is not None:
         _from_texts(made, valuer, catalog.predictor_fingerprint, predict)

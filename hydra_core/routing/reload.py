@@ -34,10 +34,8 @@ class CatalogFile:
         every_s: float = 0.5,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._path = path
-        self._check = check
-        self._every_s = every_s
-        self._clock = clock
+        self._path, self._check = path, check
+        self._every_s, self._clock = every_s, clock
         self._lock = threading.Lock()
         self._stamp = file_stamp(path)
         self._next_look = clock() + every_s

@@ -106,10 +106,8 @@ class Router:
         today: Callable[[], date] = date.today,
     ) -> None:
         self._source: Callable[[], Catalog] = catalog if callable(catalog) else (lambda: catalog)
-        self._predictor = predictor
-        self._sessions = sessions
-        self._realised_cost = realised_cost
-        self._today = today
+        self._predictor, self._sessions = predictor, sessions
+        self._realised_cost, self._today = realised_cost, today
         self._refused: tuple[Catalog, date] | None = None
         #: Why the newest catalog is not in use, '' when it is.
         self.problem = ""

@@ -93,8 +93,7 @@ class MemorySessions:
     def __init__(
         self, max_sessions: int = 100_000, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._max = max_sessions
-        self._clock = clock
+        self._max, self._clock = max_sessions, clock
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, tuple[str, float]] = OrderedDict()
 

@@ -82,15 +82,11 @@ class RedisSessions:
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self._now = now
+        self._client, self._pause_s, self._clock, self._now = client, pause_s, clock, now
         self._lock = threading.Lock()  # of what is not sent yet
         self._unsent: OrderedDict[str, _Kept] = OrderedDict()
-        self._client = client
         self._fallback = MemorySessions()  # while Redis is away; a copy of what goes to it
-        self._pause_s = pause_s
-        self._clock = clock
-        self._away_until = float("-inf")
-        self.note = ""
+        self._away_until, self.note = float("-inf"), ""
 
     @classmethod
     def from_url(cls, url: str, *, timeout_s: float = 0.05) -> RedisSessions:

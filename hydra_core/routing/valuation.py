@@ -139,8 +139,8 @@ class Valuation:
             "value_usd": self.value_usd,
             valuer.source.value: {**named, "evalset": valuer.evalset},
             "learner": valuer.source.words if model is None else model.learner,
-            "placed_by_profile": list(valuer.placed),
-            "cost_from_prices": valuer.priced,
+            "placed_by_profile": list(valuer.predictions.placed),
+            "cost_from_prices": valuer.predictions.priced,
         }
 
 
@@ -177,21 +177,6 @@ class Valuer:
         if isinstance(self.predictions, PoolHeads):
             return SuccessSource.OUTCOME_MODEL
         return SuccessSource.SUCCESS_PROFILES
-
-    @property
-    def placed(self) -> tuple[str, ...]:
-        """Models without outcomes."""
-        return self.predictions.placed
-
-    @property
-    def priced(self) -> bool:
-        """Whether cost is tokens times the catalog's prices."""
-        return self.predictions.priced
-
-    @property
-    def reads_text(self) -> bool:
-        """Whether it reads more of a message than its requirements."""
-        return isinstance(self.predictions, PoolHeads)
 
     @property
     def reads_sizes(self) -> bool:

@@ -65,14 +65,13 @@ class Alerts(Watch):
         webhook: Webhook,
         folder: Path | None,
         every_s: float = _LOOK_S,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         super().__init__("alerts", "nobody can be alerted", every_s)
         self._decider, self._metrics, self._promise = decider, metrics, promise
-        self._webhook, self._clock = webhook, clock
+        self._webhook = webhook
         self._events, self._down = Events(folder), frozenset[str]()
-        self._drift_due = clock()
-        self._events.clean(clock())
+        self._drift_due = datetime.now(UTC)
+        self._events.clean(self._drift_due)
 
     def close(self) -> None:
         """Stop watching."""
@@ -81,7 +80,7 @@ class Alerts(Watch):
 
     def look(self) -> None:
         """Send what is new."""
-        now = self._clock()
+        now = datetime.now(UTC)
         for key, text in self._new(now):
             if self._events.first(key, text, now):
                 _LOG.warning("%s", text, extra={"event": "alert"})
@@ -219,15 +218,9 @@ class Webhook:
 class PromiseWatch(Watch):
     """Compares the promise in use with the log's feedback of the last seven days, now and then."""
 
-    def __init__(
-        self,
-        live: LiveCatalog,
-        folder: Path,
-        every_s: float = 5.0,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
+    def __init__(self, live: LiveCatalog, folder: Path, every_s: float = _LOOK_S) -> None:
         super().__init__("promise", "the promise cannot be watched", every_s, _PROMISE_REST)
-        self._live, self._folder, self._clock = live, folder, clock
+        self._live, self._folder = live, folder
         self._ended: tuple[str, str] = ("", "")
 
     @property
@@ -245,7 +238,7 @@ class PromiseWatch(Watch):
         catalog = self._live.now.catalog
         if catalog.policy.promise is None or self.ended:
             return
-        log = read_log(self._folder, since=self._clock() - _PROMISE_WINDOW, columns=COLUMNS)
+        log = read_log(self._folder, since=datetime.now(UTC) - _PROMISE_WINDOW, columns=COLUMNS)
         status = promise_status(catalog, traffic_of(log))
         if status is not None and status.ended:
             _LOG.warning("%s", status.sentence, extra={"event": "promise_ended"})

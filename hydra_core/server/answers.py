@@ -13,7 +13,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
 from hydra_core.server.deciding import Decided
-from hydra_core.server.wire import Form
 
 _T = TypeVar("_T")
 #: Told at the end of an answer whether the client went away before it.
@@ -35,18 +34,6 @@ class JsonAnswer(JSONResponse):
     def render(self, content: object) -> bytes:
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return text.encode("utf-8", "replace")
-
-
-def error_response(
-    status: int,
-    message: str,
-    headers: Mapping[str, str] | None = None,
-    *,
-    code: str | None = None,
-    form: Form = Form.CHAT,
-) -> JsonAnswer:
-    """An error as the clients of a form understand it."""
-    return JsonAnswer(form.error(status, message, code), status, headers=dict(headers or {}))
 
 
 def our_headers(decided: Decided, model: str) -> dict[str, str]:

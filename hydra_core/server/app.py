@@ -40,7 +40,7 @@ from hydra_core.server.access.decision_ids import (
     read_outcome,
     require_rater,
 )
-from hydra_core.server.answers import ClientGoneError, JsonAnswer, error_response, our_headers
+from hydra_core.server.answers import ClientGoneError, JsonAnswer, our_headers
 from hydra_core.server.chat import ChatRequest, RequestError, for_actor, parse_json, read_chat
 from hydra_core.server.deciding import Decided, Result
 from hydra_core.server.live import checked
@@ -335,7 +335,8 @@ async def _refused(request: Request, error: Exception) -> Response:
         headers["www-authenticate"] = "Bearer"
     if status >= 500 and not isinstance(error, OverloadedError):
         _LOG.error("%s", error)
-    return error_response(status, str(error), headers, form=form_of_path(request.url.path))
+    said = form_of_path(request.url.path).error(status, str(error))
+    return JsonAnswer(said, status, headers)
 
 
 async def _gone(request: Request, error: Exception) -> Response:
@@ -344,7 +345,7 @@ async def _gone(request: Request, error: Exception) -> Response:
 
 async def _fault(request: Request, error: Exception) -> Response:
     message = "the router failed on this request; its log says why"
-    return error_response(500, message, form=form_of_path(request.url.path))
+    return JsonAnswer(form_of_path(request.url.path).error(500, message), 500)
 
 
 _STATUS = (

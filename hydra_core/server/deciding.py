@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
@@ -125,7 +124,6 @@ class Decider:
         health: Health,
         exploration: Exploration,
         sessions: Sessions,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         canaries: Canaries | None = None,
         ids: DecisionIds | None = None,
         teams: Teams | None = None,
@@ -133,7 +131,7 @@ class Decider:
         self.expected = Expected()
         self.ids, self.teams = ids or ids_of(None), teams or Teams()
         self.live, self.health, self._canaries = live, health, canaries
-        self._exploration, self._sessions, self.clock = exploration, sessions, clock
+        self._exploration, self._sessions = exploration, sessions
 
     def start(self) -> None:
         """Begin to watch the catalogs."""
@@ -203,7 +201,7 @@ class Decider:
             decision, draw = route(query)
         decided = Decided(
             self.ids.new(request.caller),
-            self.clock(),
+            datetime.now(UTC),
             request,
             serving,
             decision,

@@ -9,7 +9,7 @@ import secrets
 import time
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 
@@ -27,9 +27,9 @@ from hydra_core.server.access.admission import Admission
 from hydra_core.server.alerts import Alerts, PromiseWatch
 from hydra_core.server.answers import (
     ClientGoneError,
+    JsonAnswer,
     StreamedAnswer,
     WholeAnswer,
-    error_response,
     our_headers,
     until_gone,
 )
@@ -275,7 +275,7 @@ class Service:
         revision = {"catalog": serving.catalog.name, "revision": serving.label}
         _LOG.info("%s", str(error)[:_LONGEST_WHY], extra={**extra, **revision})
         if self.log is not None:
-            now, why = self.decider.clock(), str(error)
+            now, why = datetime.now(UTC), str(error)
             self.log.add(refusal_record(serving, chat, why, now, text=self._log_text))
 
     def _pass_on(self, decided: Decided, tried: _Attempts, model: str, answer: Answer) -> Response:
@@ -325,9 +325,8 @@ def _nobody(decided: Decided, error: NotAnsweredError, tried: _Attempts) -> Resp
     status = 504 if error.kind == "timeout" else 502
     if error.kind == "retry_later":
         status, headers["retry-after"] = 429, str(math.ceil(error.wait_s))
-    message = f"no model answered: {failed}"
-    form = decided.request.form
-    return error_response(status, message, headers, code="no_model_answered", form=form)
+    message, form = f"no model answered: {failed}", decided.request.form
+    return JsonAnswer(form.error(status, message, "no_model_answered"), status, headers)
 
 
 def billed(

@@ -69,8 +69,8 @@ def _basis(valued: Valuation) -> str:
     else:
         text = f"In brackets: 95 % interval, from what similar predictions came to. {text}"
         text += f" Learned from the outcomes of {valuer.evalset}."
-    if valuer.placed:
-        text += f" No outcomes of {', '.join(valuer.placed)}: predicted from the other models and "
+    if placed := valuer.predictions.placed:
+        text += f" No outcomes of {', '.join(placed)}: predicted from the other models and "
         text += "from the profile."
     return literal(text)
 

@@ -218,7 +218,7 @@ def success_text(valued: Valuation, i: int) -> str:
     ends = valued.range_of(i)
     share = f"{100 * valued.success[i]:.0f} %"
     if ends is None:
-        return f"{share}, from its profile only" if valued.valuer.placed else share
+        return f"{share}, from its profile only" if valued.valuer.predictions.placed else share
     return f"{share} [{100 * ends[0]:.0f}, {100 * ends[1]:.0f}]"
 
 
@@ -377,7 +377,7 @@ def predicted_costs(catalog: Catalog, valuation: Valuation, further: int) -> Mes
     basis = (
         f"Cost of this message: tokens predicted by the {valuer.source.words}, at the catalog's "
         "prices."
-        if valuer.priced
+        if valuer.predictions.priced
         else f"Cost of this message: predicted by the {valuer.source.words} from the costs of "
         f"{valuer.evalset}."
     )

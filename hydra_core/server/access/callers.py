@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
@@ -96,8 +95,8 @@ class BodyTooSlowError(HydraError):
 class RateLimit:
     """Requests a second of each caller, 0 for no limit, with bursts of two seconds' worth."""
 
-    def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._rate, self._clock = rate, clock
+    def __init__(self, rate: float) -> None:
+        self._rate = rate
         self._most = max(1.0, 2.0 * rate)
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
@@ -105,7 +104,7 @@ class RateLimit:
         """0 where the caller may go on, else the seconds until it may."""
         if not self._rate:
             return 0.0
-        now = self._clock()
+        now = time.monotonic()
         left, since = self._left.pop(caller, (self._most, now))
         left = min(self._most, left + (now - since) * self._rate)
         allowed = left >= 1.0
