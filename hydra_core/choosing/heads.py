@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hydra_core.base.types import BoolArray, Float32Array, FloatArray, IntArray
-from hydra_core.choosing.material import Material
+from hydra_core.choosing.material import Material, known_means
 from hydra_core.choosing.sources.newcomers import fit_newcomers
 from hydra_core.choosing.trees import grow
 from hydra_core.outcome_model.features import BLOCKS, Features, Messages, small_columns, unit_rows
@@ -332,7 +332,7 @@ def fit(material: Material, choice: Choice, *, seed: int, trees: int = TREES) ->
         parts=tuple(parts),
         newcomers=fit_newcomers(material, choice.held_out),
         costs=fit_costs(material, wide, choice.penalties[1]),
-        mean_difference=np.nanmean(difference, axis=0),
+        mean_difference=known_means(difference),
     )
 
 

@@ -142,6 +142,15 @@ def gather(
     return replace(made, logged=logged, logged_only=tuple(evalset.models[i] for i in named))
 
 
+def known_means(values: FloatArray) -> FloatArray:
+    """(n, m) -> (m,) means of the columns over what is known, NaN where nothing is."""
+    known = np.isfinite(values)
+    total, count = np.where(known, values, 0.0).sum(axis=0), known.sum(axis=0)
+    means: FloatArray = np.full(count.shape, np.nan)
+    np.divide(total, count, out=means, where=count > 0)
+    return means
+
+
 def _numbered(clusters: IntArray, rows: IntArray) -> IntArray:
     """The same clusters, those of some rows first and without gaps."""
     first = np.unique(clusters[rows])

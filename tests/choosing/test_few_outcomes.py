@@ -1,5 +1,7 @@
 """The fixed recipe for few outcomes fits heads of the usual kind."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -44,3 +46,13 @@ def test_a_model_with_few_outcomes_becomes_a_newcomer(tmp_path):
     assert lift(material, heads, material.complete) is not None
     success = heads.for_pool(MODELS, np.zeros(3), None).predict(material.messages).success
     assert success[:, 2].mean() == pytest.approx(0.9, abs=0.08)
+
+
+def test_a_newcomer_whose_outcomes_are_all_left_out_follows_the_others(tmp_path):
+    """A small share of the queries, as the learning curve draws it, may hold none of them."""
+    whole = material_of(learnable(tmp_path / "set", 400, known={"strong": 40}))
+    material = replace(whole, cost_usd=np.where(np.isfinite(whole.quality), whole.cost_usd, np.nan))
+    heads = fit_few(material.take(np.arange(100, 300)), seed=0)
+    found = heads.for_pool(MODELS, np.zeros(3), None).predict(material.messages)
+    assert np.isfinite(found.success).all()
+    assert np.isfinite(found.cost_usd).all()

@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from hydra_core.base.types import BoolArray, FloatArray
+from hydra_core.choosing.material import known_means
 from hydra_core.choosing.sources.outcomes import groups_at
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.replay.significance import normal_p
@@ -131,7 +132,7 @@ def _group_findings(models: Sequence[str], group: str, quality: FloatArray) -> I
             "measure likeness to a reference, not success."
         )
         yield Finding(FindingKind.SIMILARITY, "", group, int(between.sum()), text)
-    rates = _means(quality, known)
+    rates = known_means(quality)
     for j, model in enumerate(models):
         others = np.delete(rates, j)
         count = int(known[:, j].sum())
@@ -200,7 +201,7 @@ def _length(
         if rows.sum() < 2 * _LEAST_LONG or np.ptp(written[rows, j]) <= 0:
             continue
         own, length = quality[rows, j], written[rows, j]
-        usual = _means(others[rows].T, np.isfinite(others[rows].T))
+        usual = known_means(others[rows].T)
         cuts = [_cut(own, usual, length, float(np.quantile(length, cut))) for cut in _LENGTH_CUTS]
         effect, p_value, at, long = max(cuts, key=lambda found: found[0])
         behind = float(usual[long].mean() - own[long].mean())
@@ -225,12 +226,3 @@ def _cut(
     effect = float(gap[~long].mean() - gap[long].mean())
     error = np.sqrt(gap[long].var(ddof=1) / long.sum() + gap[~long].var(ddof=1) / (~long).sum())
     return effect, normal_p(effect / max(float(error), 1e-12)), at, long
-
-
-def _means(values: FloatArray, known: BoolArray) -> FloatArray:
-    """(m,) means of the columns over what is known, NaN where nothing is."""
-    total = np.where(known, values, 0.0).sum(axis=0)
-    count = known.sum(axis=0)
-    result: FloatArray = np.full(len(count), np.nan)
-    np.divide(total, count, out=result, where=count > 0)
-    return result

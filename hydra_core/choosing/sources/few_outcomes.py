@@ -19,7 +19,7 @@ import numpy as np
 
 from hydra_core.base.types import Float32Array, FloatArray
 from hydra_core.choosing.heads import fit_features, grouped_parts, joined, ridge_path, targets
-from hydra_core.choosing.material import Material
+from hydra_core.choosing.material import Material, known_means
 from hydra_core.choosing.sources.newcomers import fit_newcomers
 from hydra_core.choosing.trees import grow
 from hydra_core.outcome_model.features import BLOCKS, Features
@@ -71,7 +71,7 @@ def _fit(material: Material, seed: int) -> OutcomeHeads:
         ),
         newcomers=None,
         costs=_shared_costs(material, features, columns),
-        mean_difference=np.nanmean(difference, axis=0),
+        mean_difference=known_means(difference),
     )
 
 
@@ -107,15 +107,17 @@ def _shared_costs(material: Material, features: Features, columns: Float32Array)
         if values is None:
             return None
         logs = np.log(np.maximum(values, _LEAST))
-        centred = logs - np.nanmean(logs, axis=0)
+        centred = logs - known_means(logs)
         some = np.isfinite(centred).any(axis=1)
         shared = np.nanmean(centred[some], axis=1)[:, None]
         found = ridge_path(columns[some], shared).heads(_COST_PENALTY)
         said = np.exp(found(columns)[:, 0].astype(np.float64))
-        offset = np.empty(values.shape[1], np.float32)
+        offset = np.full(values.shape[1], np.nan, np.float32)
         for j, own in enumerate(values.T):  # a mean of logarithms is not the log of the mean
             rows = np.isfinite(own)
-            offset[j] = np.log(max(float(own[rows].mean()), _LEAST) / said[rows].mean())
+            if rows.any():
+                offset[j] = np.log(max(float(own[rows].mean()), _LEAST) / said[rows].mean())
+        offset[np.isnan(offset)] = np.nanmean(offset)  # one that says nothing costs as the others
         weights = np.repeat(found.weights, values.shape[1], axis=1)
         return _with_products(Linear(weights, offset + found.offset[0]), features)
 
