@@ -188,11 +188,7 @@ def _logged(options: argparse.Namespace, folder: Path) -> Path:
 
 
 def _write_batch(folder: Path, plan: CollectPlan, cells: Sequence[Cell], ledger: Ledger) -> None:
-    """Write the calls that can be made now as files for a provider's batch API.
-
-    Raises:
-        CannotRunError: They could cost more than is left of the budget.
-    """
+    """Write the calls that can be made now as files for a provider's batch API."""
     from hydra_core.lab.labeling.answer_files import write_batches
 
     left = plan.budget_usd - ledger.record.committed_usd

@@ -160,11 +160,6 @@ def _value_sweep(
 
     The value rule applies where an outcome model is given, or where the catalog routes by it and
     no tau is given.
-
-    Raises:
-        MismatchError: Outcome model, catalog and set do not fit together.
-        EvalSetError: Missing text vectors cannot be made.
-        CatalogError: V is not a number > 0, or a knob of the other rule was given.
     """
     by_catalog = catalog.policy.rule.value == "value" and options.tau is None
     by_value = options.outcome_model is not None or by_catalog
@@ -325,11 +320,7 @@ def _row(name: str, one: PolicyMetrics) -> list[str]:
 
 
 def _print_table(options: argparse.Namespace, evaluation: Evaluation) -> None:
-    """Print the significance table, or write it to a file.
-
-    Raises:
-        CatalogError: A point is no number, or the file is neither CSV nor LaTeX.
-    """
+    """Print the significance table, or write it to a file."""
     from hydra_core.replay.report.significance import common_table, significance_document
 
     _require_known(options.table)

@@ -366,11 +366,11 @@ def _teams_text(teams: TeamParts) -> str:
 def _flight_text(report: FlightReport) -> str:
     from hydra_core.replay.report.significance import p_text
 
-    rows = []
-    for one in report.results:
-        rows.append([one.metric.name, one.arm, f"{float(one.effect.control):#.4g}",
-                     f"{float(one.effect.treatment):#.4g}", *_change(one),
-                     p_text(one.p_holm), one.verdict()])  # fmt: skip
+    rows = [
+        [one.metric.name, one.arm, f"{float(one.effect.control):#.4g}",
+         f"{float(one.effect.treatment):#.4g}", *_change(one), p_text(one.p_holm), one.verdict()]
+        for one in report.results
+    ]  # fmt: skip
     head = ["metric", "arm", "control", "arm's", "change", "95 %", "p (Holm)", "verdict"]
     units = ", ".join(f"{arm} {count:,}" for arm, count in report.units.items())
     savings = [

@@ -212,12 +212,12 @@ def pairs(texts: list[str], form: str = "ID=NAME", *, place: str = "--model") ->
     """Model id -> upstream name from `ID=NAME` texts."""
     problems, names = [], {}
     for text in texts:
-        model, equals, folder = text.partition("=")
-        if not (model and equals and folder):
+        model, _, name = text.partition("=")
+        if not (model and name):
             problems.append(Problem(repr(text), f"is not {form}"))
         elif model in names:
             problems.append(Problem(repr(text), f"names {model} twice"))
-        names[model] = folder
+        names[model] = name
     if problems:
         raise EvalSetError(place, problems)
     return names

@@ -133,27 +133,22 @@ def _propose_entries(path: Path, missing: Sequence[str]) -> None:
     if not missing or path.suffix.lower() not in LIST_ENDINGS:
         return
     listed = read_prices(read_catalog_text(path), path.name, as_of=date.today())
-    quotes = listed.quotes
     unread = {
-        plain_name(name.rsplit("/", 1)[-1]): reason
+        plain_name(name.rsplit("/", 1)[-1]): f"its entry was left out: {reason}"
         for reason, names in listed.dropped.items()
         for name in names
     }
-    near = near_entries(missing, quotes)
+    near = near_entries(missing, listed.quotes)
     problems = []
     for model in missing:
-        quote = near.get(model)
-        remedy = f"give --price {model}=INPUT,OUTPUT"
-        like = [one.entry for one in quotes if plain_name(model) in plain_name(one.id)][:3]
-        if quote is None and like:
-            remedy += f", or --list-entry {model}=ENTRY; it has {', '.join(like)}"
-        if quote is not None:
+        plain, remedy = plain_name(model), f"give --price {model}=INPUT,OUTPUT"
+        like = [one.entry for one in listed.quotes if plain in plain_name(one.id)][:3]
+        if quote := near.get(model):
             option = f"--list-entry {quote_word(f'{model}={quote.entry}')}"
             remedy = f"it has {quote.entry!r} ({quote.in_words}); if that is the same, add {option}"
-        reason = unread.get(plain_name(model))
-        lacking = (
-            f"its entry was left out: {reason}" if reason else "the list has no entry of that name"
-        )
+        elif like:
+            remedy += f", or --list-entry {model}=ENTRY; it has {', '.join(like)}"
+        lacking = unread.get(plain, "the list has no entry of that name")
         problems.append(Problem(model, lacking, remedy))
     raise CatalogError(path.name, problems)
 
@@ -180,11 +175,12 @@ def _require_agreement(
 
 
 def _summary(made: InitialCatalog, out: Path) -> dict[str, Any]:
+    policy = made.catalog.policy
     return {
         "out": str(out),
         "models": [model.id for model in made.catalog.models],
-        "tau": made.catalog.policy.tau,
-        "cost_basis": made.catalog.policy.cost_basis.value,
+        "tau": policy.tau,
+        "cost_basis": policy.cost_basis.value,
         "trained_on": made.trained_on,
         "assumptions": list(made.assumptions),
         "warnings": list(made.warnings),

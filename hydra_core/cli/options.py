@@ -70,11 +70,7 @@ def verb(
 
 
 def _moment(text: str) -> datetime:
-    """A time in UTC, or so long ago.
-
-    Raises:
-        argparse.ArgumentTypeError: It is neither.
-    """
+    """A time in UTC, or so long ago."""
     units = {"m": "minutes", "h": "hours", "d": "days"}
     if text[:-1].isdigit() and text[-1] in units:
         return datetime.now(UTC) - timedelta(**{units[text[-1]]: int(text[:-1])})

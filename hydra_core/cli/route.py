@@ -124,11 +124,7 @@ def _print_harness(options: argparse.Namespace) -> None:
 
 
 def _message_query(text: str, *, messages: bool) -> Query:
-    """The message, or the last user turn of a conversation.
-
-    Raises:
-        ProblemsError: It is no conversation; lists every problem found.
-    """
+    """The message, or the last user turn of a conversation."""
     from hydra_core.routing.query import Query
 
     if not messages:

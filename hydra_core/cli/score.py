@@ -166,11 +166,7 @@ def _score_texts(options: argparse.Namespace) -> None:
 
 
 def _messages() -> Iterator[dict[str, Any]]:
-    """The objects on standard input.
-
-    Raises:
-        EvalSetError: A line that is no object with "id" and a text.
-    """
+    """The objects on standard input."""
     for number, raw in stdin_lines():
         if len(raw) > LINE_BYTES:
             raise _bad(number, "is longer than 16 MiB")

@@ -82,11 +82,7 @@ def _kind(path: Path) -> str:
 
 
 def _check(kind: str, path: Path) -> str:
-    """Load it with every check there is; one phrase about it.
-
-    Raises:
-        HydraError: It is not valid.
-    """
+    """Load it with every check there is; one phrase about it."""
     folder = path if path.is_dir() else path.parent
     if kind == "bundle":
         from hydra_core.predictor.opening import open_apart

@@ -196,11 +196,7 @@ def catalog_source(text: str) -> str:
 
 
 def _published(text: str) -> Revision | None:
-    """The newest revision of a bare name in the workspace's store, if it has a store.
-
-    Raises:
-        CannotRunError: There is neither a revision nor a file, or no revision of `store:NAME`.
-    """
+    """The newest revision of a bare name in the workspace's store, if it has a store."""
     name, only = text.removeprefix(_STORE), text.startswith(_STORE)
     if not only and not CATALOG.is_name(name):
         return None

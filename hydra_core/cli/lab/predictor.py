@@ -81,11 +81,7 @@ def _evaluate(options: argparse.Namespace) -> None:
 
 
 def _labelled(path: Path, dimensions: Sequence[str]) -> dict[str, list[Any]]:
-    """Columns text, lang, turn and one per dimension of a JSONL file.
-
-    Raises:
-        EvalSetError: Every line with a problem is counted, the first ones are named.
-    """
+    """Columns text, lang, turn and one per dimension of a JSONL file."""
     from hydra_core.evalsets.importers.reading.bounded import Budget
     from hydra_core.evalsets.importers.reading.issues import Issues
     from hydra_core.evalsets.importers.reading.tables import json_objects
