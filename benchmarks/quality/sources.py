@@ -11,7 +11,7 @@ from hydra_core.choosing.sources.cell_findings import findings_of
 from hydra_core.choosing.sources.few_outcomes import FEW, fit_few
 from hydra_core.choosing.sources.ladder import Ladder, ladder_of, rank_outcomes
 from hydra_core.choosing.sources.lift import CrossFitted
-from hydra_core.choosing.sources.outcomes import Outcomes, groups_of
+from hydra_core.choosing.sources.outcomes import Outcomes, groups_at
 from hydra_core.outcome_model.model import OutcomeHeads
 from hydra_core.outcome_model.raw import Predicted
 
@@ -100,7 +100,7 @@ def ladder(
     return ladder_of(
         outcomes_of(material),
         None,
-        groups_of(material),
+        groups_at(material.evalset, material.rows[material.complete]),
         findings_of(material.evalset, material.models),
         found if heads else None,
         groups_are_traffic=groups_are_traffic,

@@ -22,7 +22,7 @@ from hydra_core.choosing.heads import grouped_parts
 from hydra_core.choosing.learn import Learning, LoggedPart, reliability
 from hydra_core.choosing.lift import POINTS, differences_to_hull, hull_of
 from hydra_core.choosing.material import TOGETHER, Material
-from hydra_core.choosing.sources.lift import cost_range, settings_of
+from hydra_core.choosing.sources.lift import Ranked
 from hydra_core.choosing.sources.newcomers import (
     Newcomer,
     newcomer_head,
@@ -37,8 +37,7 @@ from hydra_core.outcome_model.features import Messages
 from hydra_core.outcome_model.heads import Linear, log_odds
 from hydra_core.outcome_model.model import LEAST_OUTCOMES, Costs
 from hydra_core.outcome_model.raw import Raw
-from hydra_core.replay.metrics import picked
-from hydra_core.routing.matcher import choices_in_order, cost_order, returns_on_upgrading
+from hydra_core.routing.matcher import cost_order, returns_on_upgrading
 
 #: Outcomes of the newcomer at which a rate is rehearsed.
 COUNTS: Final = (0, 10, 25, 50)
@@ -174,10 +173,8 @@ def rehearse(
     """Let every model play the newcomer on a set, with its rate and few outcomes.
 
     Args:
-        success: (n, m) by predictions that have not seen the query.
-        cost_usd: (n, m) predicted cost, USD.
+        success, cost_usd: (n, m) by predictions that have not seen the query; cost in USD.
         outcomes: Of the same queries and models.
-        seed: Draws the outcomes.
 
     Returns:
         None where the models are fewer than three, or routing gains nothing that could be kept.
@@ -231,12 +228,7 @@ def rehearsal_of(learning: Learning, seed: int = 0) -> Rehearsal | None:
 
 
 def rehearse_profiles(outcomes: Outcomes, *, seed: int = 0) -> Rehearsal | None:
-    """Rehearse a rate where nothing was learned: on cross-fitted success profiles.
-
-    Args:
-        outcomes: Of all models.
-        seed: Draws parts and outcomes.
-    """
+    """Rehearse a rate where nothing was learned: on cross-fitted success profiles."""
     if np.unique(outcomes.clusters).size < _FOLDS:
         return None
     part = grouped_parts(outcomes.clusters, _FOLDS, np.random.default_rng(seed))
@@ -252,15 +244,9 @@ def rehearse_profiles(outcomes: Outcomes, *, seed: int = 0) -> Rehearsal | None:
 def _lift(success: FloatArray, cost_usd: FloatArray, outcomes: Outcomes) -> float:
     """Mean lift of the value rule over the best fixed mix, in units of quality."""
     returns = returns_on_upgrading(success, cost_usd)
-    order = cost_order(returns, cost_usd)
-    taus = settings_of(returns, order, _SETTINGS)
-    choice = choices_in_order(returns, order, taus)
-    low, high = cost_range(outcomes)
-    wanted = low + np.asarray(POINTS) / 100 * (high - low)
-    costs = picked(outcomes.cost_usd, choice).mean(axis=0)
-    at = np.abs(costs[:, None] - wanted[None, :]).argmin(axis=0)
+    ranked = Ranked(outcomes, returns, cost_order(returns, cost_usd))
+    chosen = ranked.choices(ranked.taus_at(np.asarray(POINTS) / 100, _SETTINGS))
     hull = hull_of(outcomes.quality, outcomes.cost_usd)
-    chosen = choice[:, at].astype(np.intp)
     return float(differences_to_hull(outcomes.quality, outcomes.cost_usd, chosen, hull).mean())
 
 

@@ -276,7 +276,6 @@ def initial_catalog(
         models: Which of the set's models, default all with an outcome.
         cut_to_hull: Leave out models under the hull of the others.
         today: Date of prices that come without one.
-        seed: Draws the training half.
 
     Raises:
         EvalSetError: An unknown model, too few queries, or no query complete.

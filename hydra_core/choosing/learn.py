@@ -30,7 +30,7 @@ from hydra_core.choosing.sources.few_outcomes import (
 )
 from hydra_core.choosing.sources.grader_check import GraderCheck, grader_check
 from hydra_core.choosing.sources.newcomers import Newcomer
-from hydra_core.choosing.sources.outcomes import groups_of
+from hydra_core.choosing.sources.outcomes import groups_at
 from hydra_core.outcome_model.model import OutcomeHeads
 from hydra_core.outcome_model.raw import Predicted, Raw
 from hydra_core.replay.significance import mean_interval, standard_error
@@ -255,10 +255,10 @@ def _learn(
 
 
 def _checked(material: Material, lift: Lift | None, *, real: bool) -> GraderCheck | None:
-    groups = groups_of(material)
+    rows = material.complete
+    groups = groups_at(material.evalset, material.rows[rows])
     if groups is None or lift is None:
         return None
-    rows = material.complete
     return grader_check(
         groups,
         material.quality[rows],

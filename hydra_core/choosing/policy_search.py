@@ -128,12 +128,8 @@ def search_policy(
 
     Args:
         data: Replayed set with at least 4 independent queries.
-        space: What may vary.
-        aim: What is wanted.
         trials: Settings to try in all, a third on each half and on the whole; >= 3.
         seed: Same seed, same result, also over a stop and a resume.
-        progress: Called with (done, trials).
-        cancel: Set it to stop.
         storage: SQLite file that keeps finished trials; a stopped search goes on from there.
 
     Raises:

@@ -98,12 +98,8 @@ def search(
 
     Args:
         objective: Score of one setting; higher is better, must be finite.
-        box: What may vary.
         trials: How many settings to try in all, those in the store included; >= 1.
-        seed: Same seed, same result.
         start: A setting that is tried first.
-        step: Called after every trial.
-        cancel: Looked at before every trial.
         store: Keeps finished trials, so that a stopped search can go on.
         key: Names this search in the store; anything that changes it must change the key.
 

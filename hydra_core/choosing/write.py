@@ -87,7 +87,6 @@ def write_outcome_model(
 
     Args:
         fingerprint: Of the predictor bundle whose vectors were read.
-        force: Replace an outcome model that is already there.
         record: Called with the SHA-256 of the manifest before it takes its place, so that no
             outcome model is there without its record.
 

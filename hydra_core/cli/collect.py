@@ -6,6 +6,7 @@ import argparse
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -246,8 +247,6 @@ def _write_form(
 
 
 def _settings(options: argparse.Namespace) -> GradeSettings:
-    from dataclasses import replace
-
     from hydra_core.lab.collect.settings import load_settings
 
     settings = load_settings(existing(options.grade))
@@ -260,7 +259,6 @@ def _settings(options: argparse.Namespace) -> GradeSettings:
 
 def _prices(options: argparse.Namespace) -> dict[str, ListPrice]:
     """Model id -> list price, of a catalog or a price file; only those asked for."""
-    from hydra_core.base.list_price import ListPrice
     from hydra_core.catalog.prices.price_file import read_price_file
 
     if (options.catalog is None) == (options.prices is None):
@@ -269,14 +267,8 @@ def _prices(options: argparse.Namespace) -> dict[str, ListPrice]:
         given = read_price_file(existing(options.prices))
         known = {model: one.price for model, one in given.items()}
     else:
-        known = {
-            model.id: ListPrice(
-                model.input_usd_per_mtok,
-                model.output_usd_per_mtok,
-                model.cached_input_usd_per_mtok,
-            )
-            for model in open_catalog(options.catalog).models
-        }
+        models = open_catalog(options.catalog).models
+        known = {model.id: replace(model.price, long_prompts=()) for model in models}
     ids = [one.strip() for one in options.models.split(",")] if options.models else list(known)
     for one in ids:
         if one not in known:

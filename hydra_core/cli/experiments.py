@@ -20,6 +20,7 @@ from hydra_core.cli.output import (
     show,
     table,
 )
+from hydra_core.cli.score import open_predictor
 from hydra_core.cli.workspace import (
     acting,
     catalog_source,
@@ -187,14 +188,12 @@ def _shadow(options: argparse.Namespace) -> None:
 def _scorer(catalog: Catalog, bundle: Path | None) -> Predict:
     """Scores logged messages again, with the catalog's bundle."""
     from hydra_core.catalog import require_bundle
-    from hydra_core.predictor.bundle import load_bundle
-    from hydra_core.predictor.onnx_predictor import Predictor, default_predictor
 
     def scored(texts: list[str], turns: list[int], contexts: list[str]) -> Prediction:
-        scores = default_predictor() if bundle is None else Predictor(load_bundle(bundle))
-        require_bundle(catalog, scores.bundle.fingerprint)
+        predictor = open_predictor(bundle)
+        require_bundle(catalog, predictor.bundle.fingerprint)
         say(f"scoring {len(texts):,} logged messages")
-        return scores.predict_batches(texts, turns=turns, contexts=contexts)
+        return predictor.predict_batches(texts, turns=turns, contexts=contexts)
 
     return scored
 

@@ -21,8 +21,7 @@ from hydra_core.cli.workspace import (
 )
 
 if TYPE_CHECKING:
-    from hydra_core.base.types import FloatArray
-    from hydra_core.choosing.material import Material
+    from hydra_core.base.types import Catalog
     from hydra_core.evalsets.evalset import EvalSet
     from hydra_core.outcome_model.model import OutcomeModel
 
@@ -78,6 +77,7 @@ def _learn(options: argparse.Namespace) -> None:
     from hydra_core.choosing.by_rate import with_newcomers
     from hydra_core.choosing.learn import learn
     from hydra_core.choosing.material import gather
+    from hydra_core.choosing.sources.catalog_blocks import prices_of
     from hydra_core.choosing.write import audit_recorder, require_free_folder, write_outcome_model
     from hydra_core.evalsets.score_files import messages_of
 
@@ -87,13 +87,14 @@ def _learn(options: argparse.Namespace) -> None:
     evalset = open_evalset(options.evalset)
     predictor = open_predictor(options.bundle)
     bundle = predictor.bundle
-    rates = _rates(options, evalset)
-    models, priced = _models(options, evalset, bundle.fingerprint, rates)
+    catalog = None if options.catalog is None else open_catalog(options.catalog)
+    rates = _rates(options, catalog, evalset)
+    models = _models(options, catalog, evalset, bundle.fingerprint, rates)
     with progress_bar(f"{evalset.name}: vectors") as step:
         changes(evalset.path).score(evalset, predictor, step)
     messages = messages_of(evalset, bundle.fingerprint, bundle.vectors)
     material = gather(evalset, messages, models, rates)
-    prices = None if priced is None else priced[[models.index(name) for name in material.models]]
+    prices = None if catalog is None else prices_of(catalog, material.models)
     with progress_bar(f"{evalset.name}: folds", unit=" steps") as step:
         learned = learn(
             material,
@@ -103,7 +104,11 @@ def _learn(options: argparse.Namespace) -> None:
             groups_are_traffic=options.groups_are_traffic,
             progress=step,
         )
-    learned = with_newcomers(learned, rates, _prices(options, material, rates))
+    named = (*material.models, *material.logged_only, *rates)
+    by_name = None
+    if catalog is not None:
+        by_name = dict(zip(named, prices_of(catalog, named).tolist(), strict=True))
+    learned = with_newcomers(learned, rates, by_name)
     made = write_outcome_model(
         options.out, learned, fingerprint=bundle.fingerprint, force=options.force, record=record
     )
@@ -117,16 +122,17 @@ def _check(options: argparse.Namespace) -> None:
         raise OutcomeModelError("--folds", [problem])
 
 
-def _rates(options: argparse.Namespace, evalset: EvalSet) -> dict[str, float]:
+def _rates(
+    options: argparse.Namespace, catalog: Catalog | None, evalset: EvalSet
+) -> dict[str, float]:
     """The rates given that are needed; outcomes speak for the other models."""
     from hydra_core.choosing.by_rate import need_rates
 
     if not options.rate:
         return {}
-    if options.catalog is None:
+    if catalog is None:
         problem = Problem("", "needs --catalog", "its prices say what the model costs")
         raise OutcomeModelError("--rate", [problem])
-    catalog = open_catalog(options.catalog)
     known, given = [model.id for model in catalog.models], {}
     for one in options.rate:
         name, equals, value = one.rpartition("=")
@@ -143,37 +149,24 @@ def _rates(options: argparse.Namespace, evalset: EvalSet) -> dict[str, float]:
     return needed
 
 
-def _prices(
-    options: argparse.Namespace, material: Material, rates: dict[str, float]
-) -> dict[str, tuple[float, float]] | None:
-    """Name -> USD per million tokens read and written, of models and newcomers, by a catalog."""
-    if options.catalog is None:
-        return None
-    catalog = open_catalog(options.catalog)
-    names = (*material.models, *material.logged_only, *rates)
-    specs = [catalog.model(name) for name in names]
-    return {one.id: (one.input_usd_per_mtok, one.output_usd_per_mtok) for one in specs}
-
-
 def _models(
-    options: argparse.Namespace, evalset: EvalSet, fingerprint: str, rates: dict[str, float]
-) -> tuple[list[str], FloatArray | None]:
-    """The models to learn, and (m, 2) their prices where a catalog gives them."""
-    import numpy as np
-
-    if options.models is not None:
-        return [name.strip() for name in options.models.split(",") if name.strip()], None
+    options: argparse.Namespace,
+    catalog: Catalog | None,
+    evalset: EvalSet,
+    fingerprint: str,
+    rates: dict[str, float],
+) -> list[str]:
+    """The models to learn: those named, or those of the catalog that have outcomes."""
+    if catalog is None:
+        return [name.strip() for name in options.models.split(",") if name.strip()]
     from hydra_core.catalog.binding import require_bundle
 
-    catalog = open_catalog(options.catalog)
     require_bundle(catalog, fingerprint)
     known = [name for name in evalset.models if name not in rates]
-    models = [model for model in catalog.models if model.id in known]
     absent = [m.id for m in catalog.models if m.id not in known and m.id not in rates]
     if absent:
         say(f"note: no outcomes for {', '.join(absent)}: left out of what is learned")
-    prices = [[model.input_usd_per_mtok, model.output_usd_per_mtok] for model in models]
-    return [model.id for model in models], np.array(prices).reshape(-1, 2)
+    return [model.id for model in catalog.models if model.id in known]
 
 
 def _text(made: OutcomeModel) -> str:

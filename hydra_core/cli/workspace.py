@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -205,30 +206,21 @@ def _published(text: str) -> Revision | None:
 
     folder = workspace_folder()
     file = sqlite_url(folder).database
-    if not os.environ.get("HYDRA_DATABASE_URL") and not (file and Path(file).exists()):
-        if only:
-            raise _unpublished(text, [])
-        return None
-    store = open_store(folder)
-    try:
-        # The console calls a file of the workspace my/NAME.
-        own = not only and CATALOG.place(name).exists()
-        revision = store.newest(f"my/{name}" if own else name)
-        if only:
-            revision = revision or store.newest(f"my/{name}")
-            if revision is None:
-                raise _unpublished(text, store.catalogs())
-        elif revision is None and not own and not CATALOG.find(name).exists():
-            raise _unknown(CATALOG, name, [*CATALOG.names(), *store.catalogs()])
-        return revision
-    finally:
-        store.close()
-
-
-def _unpublished(text: str, names: Iterable[str]) -> CannotRunError:
-    return CannotRunError(
-        f"{text} was never published; published are: {', '.join(names) or 'none'}"
-    )
+    revision: Revision | None = None
+    published: Mapping[str, int] = {}
+    if os.environ.get("HYDRA_DATABASE_URL") or (file and Path(file).exists()):
+        with closing(open_store(folder)) as store:
+            # The console calls a file of the workspace my/NAME.
+            own, published = not only and CATALOG.place(name).exists(), store.catalogs()
+            revision = store.newest(f"my/{name}" if own else name)
+            if only:
+                revision = revision or store.newest(f"my/{name}")
+            elif revision is None and not own and not CATALOG.find(name).exists():
+                raise _unknown(CATALOG, name, [*CATALOG.names(), *published])
+    if only and revision is None:
+        names = ", ".join(published) or "none"
+        raise CannotRunError(f"{text} was never published; published are: {names}")
+    return revision
 
 
 def acting() -> Actor:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -55,11 +55,8 @@ class FittedProfiles:
     cost: FloatArray
     start: FloatArray
     objective: float = 0.0
-
-    @property
-    def absolute(self) -> bool:
-        """The unit of a shortfall follows the weights: tau differs from fit to fit."""
-        return False
+    #: The unit of a shortfall follows the weights: tau differs from fit to fit.
+    absolute: ClassVar[bool] = False
 
     def rank(self, requirements: FloatArray) -> tuple[FloatArray, IntArray]:
         """Return (n, m) shortfalls (Eq. 6), and (n, m) models from cheapest to dearest."""

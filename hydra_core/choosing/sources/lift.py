@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from hydra_core.base.types import ChoiceArray, FloatArray, IntArray, Progress
 from hydra_core.choosing.heads import grouped_parts
 from hydra_core.choosing.lift import GRID, Lift, hull_of, lift_of, lift_of_choices
+from hydra_core.choosing.sources.fitted_profiles import FittedProfiles
 from hydra_core.choosing.sources.outcomes import Outcomes
+from hydra_core.choosing.sources.success_profiles import FittedSuccess
 from hydra_core.outcome_model.raw import Predicted
 from hydra_core.replay.metrics import picked
 from hydra_core.routing.matcher import choices_in_order
@@ -25,15 +27,8 @@ from hydra_core.routing.matcher import choices_in_order
 _SETTINGS: Final = 400
 
 
-class Source(Protocol):
-    """A fitted source of shortfalls."""
-
-    @property
-    def absolute(self) -> bool:
-        """Whether tau means the same in every fold (success per USD)."""
-
-    def rank(self, requirements: FloatArray) -> tuple[FloatArray, IntArray]:
-        """(n, K) -> (n, m) shortfalls, and (n, m) models from cheapest to dearest."""
+#: Fitted sources that stand in YAML.
+Profiles: TypeAlias = FittedProfiles | FittedSuccess
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,11 +44,11 @@ class Ranked:
     shortfalls: FloatArray
     order: IntArray
 
-    def taus_at(self, positions: FloatArray) -> FloatArray:
+    def taus_at(self, positions: FloatArray, settings: int = _SETTINGS) -> FloatArray:
         """Return (p,) the taus that spend these shares of the cost range on these queries."""
         low, high = cost_range(self.outcomes)
         wanted = low + np.asarray(positions, np.float64) * (high - low)
-        levels = settings_of(self.shortfalls, self.order, _SETTINGS)
+        levels = settings_of(self.shortfalls, self.order, settings)
         costs = picked(self.outcomes.cost_usd, self.choices(levels)).mean(axis=0)
         nearest = np.abs(costs[:, None] - wanted[None, :]).argmin(axis=0)
         result: FloatArray = levels[nearest]
@@ -132,7 +127,7 @@ def settings_of(shortfalls: FloatArray, order: IntArray, count: int) -> FloatArr
 
 def cross_fit(
     outcomes: Outcomes,
-    fit: Callable[[Outcomes], Source],
+    fit: Callable[[Outcomes], Profiles],
     *,
     folds: int = 5,
     seed: int = 0,
@@ -142,7 +137,6 @@ def cross_fit(
 
     Args:
         folds: Parts, at least two.
-        seed: Draws the parts.
         progress: Called with (done, total) folds.
 
     Raises:

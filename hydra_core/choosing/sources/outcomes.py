@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.base.types import FloatArray, IntArray
-from hydra_core.choosing.material import Material
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.replay.replay import ReplayData
 
@@ -78,11 +77,6 @@ class Outcomes:
         own, theirs = self.cost_usd.mean(axis=0), others.cost_usd.mean(axis=0)
         factor = np.divide(theirs, own, out=np.ones_like(own), where=own > 0)
         return replace(self, quality=self.quality + shift, cost_usd=self.cost_usd * factor)
-
-
-def groups_of(material: Material) -> list[str] | None:
-    """Return the (n,) groups of the complete rows, None where the set has none."""
-    return groups_at(material.evalset, material.rows[material.complete])
 
 
 def groups_at(evalset: EvalSet, rows: IntArray) -> list[str] | None:

@@ -155,7 +155,6 @@ def betting_p_values(
         clusters: (n,) cluster numbers; a cluster bets once, with its mean.
         moved: (p,) share of the queries that do not go to the baseline.
         confidence: That the stakes aim at; p values are valid at any.
-        rng: Draws the order of the bets.
 
     Returns:
         (p,) valid at any number of queries.
@@ -219,7 +218,6 @@ def promise(
         within: Margin in units of quality.
         clusters: (n,) cluster numbers, None when all queries are independent.
         calibrated_on: Which predictions the routes come from, in words.
-        rng: Draws the order of the bets.
 
     Raises:
         ValueError: Shapes do not fit, or a value is out of range.
@@ -282,7 +280,6 @@ def forecast(
         made: The promise on these queries; its margin, confidence and baseline are kept.
         models, quality, cost_usd, taus, choice: As in `promise`.
         sizes: Numbers of queries to look at.
-        draws: Resamples of each size.
     """
     best, n = list(models).index(made.baseline), len(quality)
     gains = picked(quality, choice) - quality[:, [best]] + made.within

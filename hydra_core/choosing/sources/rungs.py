@@ -16,16 +16,14 @@ from hydra_core.choosing.lift import Lift, recommendation
 from hydra_core.choosing.sources.cell_findings import Finding
 from hydra_core.choosing.sources.fitted_profiles import (
     LEAST_QUERIES,
-    FittedProfiles,
     benchmark_profiles,
     fit_profiles,
 )
 from hydra_core.choosing.sources.grader_check import GraderCheck, grader_check
-from hydra_core.choosing.sources.lift import CrossFitted, cross_fit
+from hydra_core.choosing.sources.lift import CrossFitted, Profiles, cross_fit
 from hydra_core.choosing.sources.outcomes import Outcomes
-from hydra_core.choosing.sources.success_profiles import FittedSuccess, fit_success_profiles
+from hydra_core.choosing.sources.success_profiles import fit_success_profiles
 
-Profiles = FittedProfiles | FittedSuccess
 #: Four sources are looked at: each must show its gain at 95 % after Bonferroni's correction.
 _FOUR_SOURCES: Final = normal_quantile(1.0 - 0.05 / 4) / normal_quantile(0.95)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -28,11 +28,8 @@ class FittedSuccess(SuccessProfiles):
     """Success profiles with how they rank models and stand in a catalog."""
 
     __slots__ = ()
-
-    @property
-    def absolute(self) -> bool:
-        """Shortfalls are success per USD: tau means the same everywhere."""
-        return True
+    #: Shortfalls are success per USD: tau means the same everywhere.
+    absolute: ClassVar[bool] = True
 
     def rank(self, requirements: FloatArray) -> tuple[FloatArray, IntArray]:
         """Return (n, m) returns on upgrading, and (n, m) models from cheapest to dearest."""
