@@ -22,8 +22,7 @@ from hydra_core.cli.workspace import (
 
 if TYPE_CHECKING:
     from hydra_core.base.types import Catalog
-    from hydra_core.choosing.sources.ladder import Ladder
-    from hydra_core.choosing.sources.rungs import Rung
+    from hydra_core.choosing.sources.ladder import Ladder, Rung
     from hydra_core.evalsets.evalset import EvalSet
 
 _FIT = """fit a catalog's profiles to outcomes
@@ -99,8 +98,8 @@ def _check(options: argparse.Namespace) -> None:
 def _fit(options: argparse.Namespace, catalog: Catalog, text: str, evalset: EvalSet) -> Rung:
     from hydra_core.choosing.sources.catalog_blocks import start_of, with_source
     from hydra_core.choosing.sources.cell_findings import findings_of
+    from hydra_core.choosing.sources.ladder import Kind, fit_rung
     from hydra_core.choosing.sources.outcomes import groups_at, outcomes_of_replay
-    from hydra_core.choosing.sources.rungs import Kind, fit_rung
     from hydra_core.export.release import write_release
     from hydra_core.replay.replay import align_catalog
 

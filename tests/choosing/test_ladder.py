@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from benchmarks.quality.sources import cross_fit_heads, ladder
+from hydra_core.choosing.sources.ladder import Kind, fit_of, fit_rung
 from hydra_core.choosing.sources.promise import promise, walk
-from hydra_core.choosing.sources.rungs import Kind, fit_of, fit_rung
 from tests.choosing.learning_sets import learnable, material_of
 from tests.choosing.sets import outcomes
 

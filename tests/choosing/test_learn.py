@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from hydra_core.base.errors import EvalSetError, OutcomeModelError
-from hydra_core.choosing.heads import PENALTIES, grouped_parts, ridge_path
+from hydra_core.choosing.heads import PENALTIES, grouped_parts, grow, ridge_path
 from hydra_core.choosing.learn import learn
 from hydra_core.choosing.lift import POINTS
 from hydra_core.choosing.sources.few_outcomes import FEW, RECIPE
-from hydra_core.choosing.trees import grow
 from hydra_core.choosing.write import figures_of
 from hydra_core.evalsets.score_files import messages_of
 from tests.choosing.learning_sets import FINGERPRINT, MODELS, WIDTH, learnable, material_of

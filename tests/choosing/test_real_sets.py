@@ -13,9 +13,9 @@ from hydra_core.catalog.schema import load_catalog
 from hydra_core.choosing.lift import GRID
 from hydra_core.choosing.sources.cell_findings import FindingKind, cell_findings, findings_of
 from hydra_core.choosing.sources.grader_check import GainFrom, grader_check
+from hydra_core.choosing.sources.ladder import Kind, fit_rung, judged_rung
 from hydra_core.choosing.sources.lift import CrossFitted, Ranked
 from hydra_core.choosing.sources.outcomes import outcomes_of_replay
-from hydra_core.choosing.sources.rungs import Kind, fit_rung, judged_rung
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.outcome_model.find import catalog_outcome_model
 from hydra_core.replay.sweep import sweep_by_value

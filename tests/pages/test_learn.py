@@ -6,8 +6,7 @@ from hydra_core.base.types import Rule
 from hydra_core.base.workspace import workspace_folder
 from hydra_core.catalog.schema import parse_catalog
 from hydra_core.choosing.lift import ends
-from hydra_core.choosing.sources.ladder import Ladder
-from hydra_core.choosing.sources.rungs import Kind
+from hydra_core.choosing.sources.ladder import Kind, Ladder
 from hydra_core.console import cache, replays
 from hydra_core.console.access import identity
 from hydra_core.console.tune.view_learned import headline

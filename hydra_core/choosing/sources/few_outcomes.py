@@ -18,10 +18,9 @@ from typing import Final
 import numpy as np
 
 from hydra_core.base.types import Float32Array, FloatArray
-from hydra_core.choosing.heads import fit_features, grouped_parts, joined, ridge_path, targets
+from hydra_core.choosing.heads import fit_features, grouped_parts, grow, joined, ridge_path, targets
 from hydra_core.choosing.material import Material, known_means
 from hydra_core.choosing.sources.newcomers import fit_newcomers
-from hydra_core.choosing.trees import grow
 from hydra_core.outcome_model.features import BLOCKS, Features
 from hydra_core.outcome_model.heads import Linear
 from hydra_core.outcome_model.model import Costs, OutcomeHeads, Part
