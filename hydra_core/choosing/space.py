@@ -13,13 +13,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from hydra_core.base.types import Band, Pool
-from hydra_core.choosing.seeded_search import Box
 from hydra_core.replay.replay import ReplayData
 
 _DIGITS = (2, 3, 4)
 #: Scores closer than this differ by the rounding of sums only.
 _SAME_SCORE = 1e-9
 
+#: Parameter name -> (low, high), both ends included.
+Box = Mapping[str, tuple[float, float]]
 #: Model id and dimension number.
 Cell = tuple[str, int]
 

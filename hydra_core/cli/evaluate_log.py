@@ -12,7 +12,7 @@ from hydra_core.cli.score import scores_for, vectors_for
 from hydra_core.cli.workspace import existing
 
 if TYPE_CHECKING:
-    from hydra_core.base.types import Catalog, FloatArray, IntArray
+    from hydra_core.base.types import Catalog, FloatArray, IntArray, Pool
     from hydra_core.evalsets.evalset import EvalSet
     from hydra_core.live.logged_set import LoggedEvaluation
 
@@ -27,25 +27,27 @@ def evaluate_log(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet
     from hydra_core.live.logged_set import evaluate_logged
 
     scores = scores_for(evalset, catalog, options.bundle)
-    choice = _choice(options, catalog, evalset, scores)
-    ids = pool(catalog, today=date.today()).ids
-    found = evaluate_logged(evalset, catalog, ids, choice, scores)
+    routable = pool(catalog, today=date.today())
+    choice = _choice(options, catalog, routable, evalset, scores)
+    found = evaluate_logged(evalset, catalog, routable.ids, choice, scores)
     show(options, _document(found), _text(found, catalog, evalset))
 
 
 def _choice(
-    options: argparse.Namespace, catalog: Catalog, evalset: EvalSet, scores: FloatArray
+    options: argparse.Namespace,
+    catalog: Catalog,
+    routable: Pool,
+    evalset: EvalSet,
+    scores: FloatArray,
 ) -> IntArray:
     """(n,) place of the policy's model in the pool, by the rule that would serve."""
     from hydra_core.base.types import SuccessSource
-    from hydra_core.catalog.profiles import pool
     from hydra_core.outcome_model.find import catalog_outcome_model
     from hydra_core.outcome_model.format import load_outcome_model
     from hydra_core.outcome_model.success_profiles import catalog_success_profiles
     from hydra_core.replay.predictions import input_sizes, pool_heads, predict_evalset
     from hydra_core.routing.matcher import choose, shortfall, value_shortfall
 
-    routable = pool(catalog, today=date.today())
     by_catalog = catalog.policy.rule.value == "value" and options.tau is None
     value = options.value or catalog.policy.value_usd
     if (options.outcome_model is None and not by_catalog) or value is None:

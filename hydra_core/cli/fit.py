@@ -159,11 +159,8 @@ def _compare(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) ->
             progress=step,
         )
     known = data.with_outcomes
-    place = {row: at for at, row in enumerate(material.rows.tolist())}
-    cells = np.ix_(
-        [place[row] for row in known.rows.tolist()],
-        [material.models.index(name) for name in known.pool.ids],
-    )
+    columns = np.array([material.models.index(name) for name in known.pool.ids])
+    cells = np.ix_(np.searchsorted(material.rows, known.rows), columns)
     found = learned.predicted
     with progress_bar(f"{evalset.name}: sources", unit=" sources") as step:
         return ladder_of_replay(
