@@ -37,6 +37,7 @@ NO_TEXTS = "there are no texts: this set cannot be scored here, and what reads t
 
 #: What stands for a missing text; what else is no number may be a text.
 MISSING_TEXTS = frozenset({"nan", "null", "none", "n/a", "na", "#n/a"})
+_NO_COSTS = "cost per query and savings cannot be shown"
 _EXAMPLES = 3
 #: Seconds that half of all answers take longer than only where milliseconds are meant.
 _SLOW_S = 120.0
@@ -146,7 +147,11 @@ def _draft(
     matrices = outcome_matrices(known, ids, models)
     quality, cost_usd = matrices.pop("quality"), matrices.pop("cost_usd")
     if np.isnan(cost_usd).all():
-        warnings.append("there are no costs: cost per query and savings cannot be shown")
+        tokens = all(name in matrices for name in ("input_tokens", "output_tokens"))
+        follows = (
+            "they are computed from the tokens and a catalog's prices" if tokens else _NO_COSTS
+        )
+        warnings.append(f"there are no costs: {follows}")
     elif free := int((cost_usd == 0).sum()):
         warnings.append(f"{free} outcomes cost exactly 0; leave unknown costs empty")
     warnings += _doubts(models, quality, matrices)

@@ -239,6 +239,7 @@ class TableMapping:
         for model in self.quality:
             if need_cost and model not in self.cost:
                 remedy = f"say which column holds it with --map 'cost:{model}=COLUMN'"
+                remedy += ", or that there are none with --no-cost"
                 problems.append(Problem(f"cost:{model}", "no column has the cost", remedy))
         for model in self.cost:
             if model not in self.quality:
@@ -256,6 +257,7 @@ def _missing(name: str, column: str, columns: Sequence[str]) -> Problem:
 def _unmapped(name: str, columns: Sequence[str]) -> Problem:
     none = {
         "text": ", or that there are none with --no-texts",
+        "cost_usd": ", or that there are none with --no-cost",
         "model": ", or the columns of each model with --map 'quality:MODEL=COLUMN' and "
         "--map 'cost:MODEL=COLUMN'",
     }.get(name, "")

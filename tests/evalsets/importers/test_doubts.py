@@ -239,3 +239,28 @@ def test_a_key_that_says_one_thing_twice_is_read(tmp_path, name):
     path = tmp_path / name
     path.write_text(f"[{row}]" if name == "x.json" else f"{row}\n")
     assert read_table([path]).quality.tolist() == [[1]]
+
+
+@pytest.mark.parametrize(("cell", "seconds"), [("12 min", 720), ("2 sec", 2), ("900ms", 0.9)])
+def test_units_of_time_behind_a_number_are_read(tmp_path, cell, seconds):
+    path = tmp_path / "t.csv"
+    path.write_text(f"id,prompt,model,score,cost,duration\n1,x,m,1,0.1,{cell}\n")
+    assert read_table([path]).extras["latency_s"].tolist() == [[seconds]]
+
+
+def test_a_duration_that_is_no_number_asks_for_seconds(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("id,prompt,model,score,cost,duration\n1,x,m,1,0.1,1m 20s\n")
+    with pytest.raises(EvalSetError, match="write seconds, such as 80 for 1m 20s"):
+        read_table([path])
+
+
+def test_without_costs_the_remedy_names_the_option_and_tokens_are_said_to_give_them(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("id,prompt,model,score,input_tokens,output_tokens\n1,x,m,1,10,5\n")
+    with pytest.raises(EvalSetError, match="there are none with --no-cost"):
+        read_table([path])
+    warnings = read_table([path], need_cost=False).report.warnings
+    assert (
+        "there are no costs: they are computed from the tokens and a catalog's prices" in warnings
+    )

@@ -209,6 +209,8 @@ class Columns:
             if points and len(points) == len(bad):
                 return f"where {points[0]} has a point between thousands, {self._how('comma')}"
             return "write each as digits alone, such as 1234"
+        if reader.measure is Measure.SECONDS:
+            return "write seconds, such as 80 for 1m 20s"
         empty = "or true or false; leave the cell empty where there is no outcome"
         truth = f", {empty}" if reader.measure is Measure.QUALITY else ""
         return f"use a plain number such as 0.5{truth}"

@@ -83,7 +83,7 @@ class Reader:
             number /= Decimal(repr(self.notation.divisor))
             return number if number == number.to_integral_value() else None
         if digits.sign in _TIMES:
-            return number / _TIMES[digits.sign]
+            return number * _TIMES[digits.sign]
         if digits.sign == "cents" or (digits.sign == "%" and self.notation.divisor == 1):
             return number / 100
         if digits.sign in ("", "%") or self.notation.stated:
@@ -102,8 +102,12 @@ class Reader:
         return Decimal(plain) if _NUMBER.fullmatch(plain) else None
 
 
-#: Signs of time behind a number, and how many are a second.
-_TIMES: Final[Mapping[str, int]] = {"s": 1, "sec": 1, "ms": 1000}
+#: Signs of time behind a number, and their seconds.
+_TIMES: Final[Mapping[str, Decimal]] = {
+    **dict.fromkeys(("s", "sec"), Decimal(1)),
+    **dict.fromkeys(("min", "mins"), Decimal(60)),
+    "ms": Decimal("0.001"),
+}
 #: Signs of money, and the currency of each; cents are of a USD.
 SIGNS: Final[Mapping[str, str]] = {
     **CURRENCIES,
@@ -111,9 +115,10 @@ SIGNS: Final[Mapping[str, str]] = {
 }
 _MOST_CHARS: Final = 100
 _SIGN: Final = "|".join(sorted(map(re.escape, SIGNS), key=len, reverse=True))
+_UNIT: Final = "|".join(sorted(_TIMES, key=len, reverse=True))
 _BODY: Final = r"[+-]?(?:[0-9][0-9.,'’\u00a0\u202f]*|[.,][0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
 _CELL: Final = re.compile(
-    rf"\s*(?P<sign>{_SIGN})?\s*(?P<body>{_BODY})\s*(?P<after>{_SIGN}|%|ms|sec|s)?\s*", re.IGNORECASE
+    rf"\s*(?P<sign>{_SIGN})?\s*(?P<body>{_BODY})\s*(?P<after>{_SIGN}|%|{_UNIT})?\s*", re.IGNORECASE
 )
 _COMMAS: Final = re.compile(r"(?:-?[0-9][0-9.,]*(?:[eE][+-]?[0-9]{1,3})?)?")
 _SPACES: Final = str.maketrans("", "", "+'’\u00a0\u202f")
