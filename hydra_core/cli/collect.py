@@ -267,8 +267,7 @@ def _prices(options: argparse.Namespace) -> dict[str, ListPrice]:
         given = read_price_file(existing(options.prices))
         known = {model: one.price for model, one in given.items()}
     else:
-        models = open_catalog(options.catalog).models
-        known = {model.id: replace(model.price, long_prompts=()) for model in models}
+        known = {model.id: model.price for model in open_catalog(options.catalog).models}
     ids = [one.strip() for one in options.models.split(",")] if options.models else list(known)
     for one in ids:
         if one not in known:
@@ -293,9 +292,8 @@ def _servers(
             raise CannotRunError(text)
         servers[model] = Server(
             model, upstream.models[model].name, upstream.base_url, upstream.key_env,
-            price.input_usd_per_mtok, price.output_usd_per_mtok, settings.max_tokens,
-            settings.concurrency, settings.honours_idempotency_key, JsonMode.NONE,
-            price.cached_input_usd_per_mtok, upstream.models[model].bodies.get(Form.CHAT, {}),
+            price, settings.max_tokens, settings.concurrency, settings.honours_idempotency_key,
+            JsonMode.NONE, upstream.models[model].bodies.get(Form.CHAT, {}),
         )  # fmt: skip
     return servers
 

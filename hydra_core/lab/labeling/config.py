@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 
 from hydra_core.base.digests import text_sha256
 from hydra_core.base.errors import LabelError
+from hydra_core.base.list_price import ListPrice
 from hydra_core.base.reading.fields import POSITIVE, SHARE, Bounds, Section, read_mapping
 from hydra_core.base.reading.nodes import ScalarNode
 
@@ -41,7 +42,7 @@ class JsonMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One OpenAI-compatible server and the model asked there. Prices are USD per million tokens.
+    """One OpenAI-compatible server, the model asked there, and its price.
 
     Attributes:
         api_key_env: Name of the environment variable with the key; empty: none is needed.
@@ -53,22 +54,16 @@ class Server:
     model: str
     base_url: str
     api_key_env: str
-    input_usd_per_mtok: float
-    output_usd_per_mtok: float
+    price: ListPrice
     max_tokens: int
     concurrency: int
     honours_idempotency_key: bool
     json_mode: JsonMode
-    cached_input_usd_per_mtok: float | None = None
     body: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def cost_usd(self, input_tokens: float, output_tokens: float, cached: float = 0.0) -> float:
         """What a call of that size costs; `cached` of the input tokens came from the cache."""
-        read = self.cached_input_usd_per_mtok
-        inward = self.input_usd_per_mtok * input_tokens
-        if read is not None:
-            inward += (read - self.input_usd_per_mtok) * cached
-        return (inward + self.output_usd_per_mtok * output_tokens) / 1e6
+        return self.price.usd_of_one(input_tokens, output_tokens, cached)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +230,8 @@ def read_server(
         mode = one.choice("json_mode", JsonMode, remedy, required=False) or JsonMode.SCHEMA
     if tokens is None or calls is None or inward is None or outward is None:
         return None
-    return Server(role, model, url, key, inward, outward, tokens, calls, repeats, mode)
+    price = ListPrice(inward, outward)
+    return Server(role, model, url, key, price, tokens, calls, repeats, mode)
 
 
 def whole(one: Section, key: str, default: int | None, allowed: Bounds) -> int | None:

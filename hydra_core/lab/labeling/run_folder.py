@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hydra_core.base.errors import LabelError, Problem
+from hydra_core.base.list_price import ListPrice
 from hydra_core.base.whole_file import whole_file
 from hydra_core.lab.labeling.calls import LabelPlan, estimate
 from hydra_core.lab.labeling.config import JsonMode, LabelConfig, Server
@@ -128,7 +129,13 @@ def read_setup(folder: Path) -> Setup:
 
 def _config(found: dict[str, Any]) -> LabelConfig:
     servers = {
-        role: Server(**{**one, "json_mode": JsonMode(one["json_mode"])})
+        role: Server(
+            **{
+                **one,
+                "price": ListPrice(**{**one["price"], "long_prompts": ()}),
+                "json_mode": JsonMode(one["json_mode"]),
+            }
+        )
         for role, one in found["servers"].items()
     }
     lists = {key: tuple(found[key]) for key in ("dimensions", "label_tiers")}

@@ -92,6 +92,16 @@ def test_every_model_answers_every_message_once(files, server):
         np.testing.assert_allclose(made.cost_usd[:, i], usd)
 
 
+def test_a_long_request_costs_the_price_of_its_length(files, server):
+    long = "    long_prompts: [{above_tokens: 100, input_usd_per_mtok: 3, output_usd_per_mtok: 20}]\n"
+    catalog, name = files / "catalog.yaml", f"  - id: {LARGE}\n"
+    catalog.write_text(CATALOG.read_text().replace(name, name + long))
+    asked = command(files, files / "set", "--models", LARGE)
+    assert main([str(catalog) if one == str(CATALOG) else one for one in asked]) == 0
+    costs = load_evalset(files / "set").cost_usd  # each reads 120 tokens and writes 40
+    np.testing.assert_allclose(costs, (120 * 3 + 40 * 20) / 1e6)
+
+
 def test_a_second_run_pays_nothing(files, server):
     assert main(command(files, files / "set")) == 0
     assert main(command(files, files / "set", "--force")) == 0
