@@ -71,7 +71,7 @@ def catalog_page() -> str:
     """The keys of a catalog in the order in which they are read, and a complete example."""
     text = EXAMPLE.read_text(encoding="utf-8")
     rows = [("`schema`", "text", f"`{SCHEMA}`", "yes", "the first line of the file")]
-    rows += [(f"`{a.place}`", a.kind, a.allowed, _needed(a), a.remedy) for a in asked(text)]
+    rows += [(f"`{a.place}`", a.kind, a.allowed, needed(a), a.remedy) for a in asked(text)]
     return (
         f"{_HEAD}# Catalog: `{SCHEMA}`\n\n"
         "One YAML file. Every key that is read stands below, with what is allowed there; any other "
@@ -99,12 +99,12 @@ class NotingSection(Section):
     names: set[str] = field(default_factory=set)
 
     def _note(self, key: str, kind: str, allowed: str, remedy: str, required: bool = True) -> None:
-        place = _general(self.at(key))
+        place = general(self.at(key))
         self.questions.setdefault(place, Asked(place, kind, allowed, required, remedy))
 
     def known(self, keys: Sequence[str], what: str = "") -> None:
         if not what:
-            self.names.update(_general(self.at(key)) for key in keys)
+            self.names.update(general(self.at(key)) for key in keys)
         super().known(keys, what)
 
     def number(
@@ -116,7 +116,7 @@ class NotingSection(Section):
     def checked_number(self, key: str, node: Node, allowed: Bounds, remedy: str) -> float | None:
         """Also numbers inside lists and mappings, whose places were noted without limits."""
         self._note(key, "number", "", remedy, required=False)
-        place = _general(self.at(key))
+        place = general(self.at(key))
         self.questions[place] = replace(self.questions[place], allowed=str(allowed))
         return super().checked_number(key, node, allowed, remedy)
 
@@ -150,9 +150,11 @@ class NotingSection(Section):
         self._note(key, "mapping", "", remedy, required)
         return super().section(key, remedy, required=required, keys=keys)
 
-    def items(self, key: str, remedy: str, *, limit: int) -> tuple[Node, ...]:
-        self._note(key, "list", f"at most {limit:,} entries", remedy)
-        return super().items(key, remedy, limit=limit)
+    def items(
+        self, key: str, remedy: str, *, limit: int, required: bool = True
+    ) -> tuple[Node, ...]:
+        self._note(key, "list", f"at most {limit:,} entries", remedy, required)
+        return super().items(key, remedy, limit=limit, required=required)
 
     def rates(
         self, known: Sequence[str], what: str, remedy: str, *, skip: str | None = None
@@ -182,23 +184,26 @@ def asked(text: str) -> list[Asked]:
     )
 
 
-def _general(place: str) -> str:
+def general(place: str) -> str:
     """A place in words that hold for every catalog: no ids, no digests, no dimensions."""
     place = re.sub(r"\[\d+\] '[^']*': ", "[].", place)
     place = re.sub(r"\[\d+\] '[^']*'", "[]", place)
     place = re.sub(r"\[\d+\]", "[]", place)
     place = re.sub(r"\b[0-9a-f]{60,64}\b", "<digest>", place)
+    place = re.sub(r"(policy\.teams\.)search", r"\1<team>", place)
     place = re.sub(r"(scores\.)(swe|puzzles)", r"\1<benchmark>", place)
     place = re.sub(r"(usd_per_query\.)(small|large)", r"\1<model>", place)
     place = re.sub(r"(success_profiles\.models\.)(small|large-high|large)", r"\1<model>", place)
     return re.sub(r"\.(reasoning|debugging)$", ".<dimension>", place)
 
 
-def _needed(asked: Asked) -> str:
+def needed(asked: Asked) -> str:
     """When the key must be there; what it stands for where it may be left out."""
     place = asked.place
     if place in _CONDITIONS:
         return _CONDITIONS[place]
+    if place.endswith(("<digest>", "<team>", "<model>")):
+        return ""  # names, of which there may be none
     if asked.required:
         return "yes"
     name = place.removeprefix("policy.")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import copy
+import functools
 import importlib.util
 import io
 import itertools
+import operator
 import os
 import re
 import shlex
@@ -20,6 +23,8 @@ from markdown.extensions.toc import slugify
 from benchmarks.attacks.__main__ import TESTS
 from docs import write_reference
 from docs.command_page import PAGE, command_page
+from hydra_core.base.errors import CatalogError
+from hydra_core.catalog.schema import parse_catalog
 from hydra_core.cli.main import build_parser
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -59,6 +64,30 @@ def test_a_key_that_the_reader_gains_is_on_the_page():
     places = [asked.place for asked in write_reference.asked(text)]
     assert {"policy.tau", "models[].input_usd_per_mtok", "bands.<dimension>"} <= set(places)
     assert len(places) == len(set(places))
+
+
+def keys_of(node, path=()):
+    """(path to the holder, key) of every key of a document."""
+    for key, inside in node.items() if isinstance(node, dict) else enumerate(node):
+        if isinstance(node, dict):
+            yield path, key
+        if isinstance(inside, dict | list):
+            yield from keys_of(inside, (*path, key))
+
+
+def test_a_key_is_needed_where_the_page_says_so():
+    """No catalog that lacks it is read. (A level of effort has its base's capabilities.)"""
+    text = write_reference.EXAMPLE.read_text()
+    whole, spare = yaml.safe_load(text), set()
+    for path, key in keys_of(whole):
+        less = copy.deepcopy(whole)
+        del functools.reduce(operator.getitem, path, less)[key]
+        place = "".join(f"[{at}]" if isinstance(at, int) else f".{at}" for at in (*path, key))[1:]
+        with contextlib.suppress(CatalogError):
+            parse_catalog(yaml.safe_dump(less, sort_keys=False), "less.yaml")
+            spare.add(write_reference.general(place))
+    needed = {a.place for a in write_reference.asked(text) if write_reference.needed(a) == "yes"}
+    assert needed & spare == {"models[].capabilities"}
 
 
 def anchors(path):

@@ -290,10 +290,8 @@ def _model(
 
 def _long_prompts(model: Section) -> tuple[LongPromptPrice, ...]:
     """Prices of long requests, the shortest first; wrong ones are recorded and left out."""
-    if model.node.get("long_prompts") is None:
-        return ()
     found = []
-    for index, node in enumerate(model.items("long_prompts", _LONG, limit=8)):
+    for index, node in enumerate(model.items("long_prompts", _LONG, limit=8, required=False)):
         place = f"{model.at('long_prompts')}[{index}]"
         if not isinstance(node, MapNode):
             model.wrong("long_prompts", f"must hold mappings, got {shown(node)}", _LONG)

@@ -267,9 +267,11 @@ class Section:
         self.wrong(key, f"must be a mapping, got {shown(node)}", remedy)
         return None
 
-    def items(self, key: str, remedy: str, *, limit: int) -> tuple[Node, ...]:
+    def items(
+        self, key: str, remedy: str, *, limit: int, required: bool = True
+    ) -> tuple[Node, ...]:
         """A list of at most `limit` entries; empty where absent or wrong."""
-        node = self._present(key, remedy, True)
+        node = self._present(key, remedy, required)
         if node is None:
             return ()
         if not isinstance(node, ListNode):
@@ -304,8 +306,7 @@ class Section:
             fault: What is said of another, with its value for the braces.
         """
         found = []
-        nodes = () if self.node.get(key) is None else self.items(key, remedy, limit=limit)
-        for node in nodes:
+        for node in self.items(key, remedy, limit=limit, required=False):
             value = node.value if isinstance(node, ScalarNode) else None
             if isinstance(value, str) and holds(value):
                 found.append(value)

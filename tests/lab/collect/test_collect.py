@@ -93,7 +93,9 @@ def test_every_model_answers_every_message_once(files, server):
 
 
 def test_a_long_request_costs_the_price_of_its_length(files, server):
-    long = "    long_prompts: [{above_tokens: 100, input_usd_per_mtok: 3, output_usd_per_mtok: 20}]\n"
+    long = (
+        "    long_prompts: [{above_tokens: 100, input_usd_per_mtok: 3, output_usd_per_mtok: 20}]\n"
+    )
     catalog, name = files / "catalog.yaml", f"  - id: {LARGE}\n"
     catalog.write_text(CATALOG.read_text().replace(name, name + long))
     asked = command(files, files / "set", "--models", LARGE)
