@@ -5,7 +5,7 @@ import pytest
 from hydra_core.base.types import Rule, SuccessSource
 from hydra_core.base.workspace import workspace_folder
 from hydra_core.catalog.schema import parse_catalog
-from hydra_core.choosing.sources import rungs
+from hydra_core.choosing.sources import ladder as ladders
 from hydra_core.console import cache, replays
 from hydra_core.console.access import identity
 from hydra_core.console.tune.ladder import in_force
@@ -35,7 +35,7 @@ def draft():
 def test_the_table_has_every_source_as_it_was_judged(app):
     assert not app.exception
     shown = "\n".join(one.value.replace("\\", "") for one in app.markdown)
-    found = {rungs.NAMES[one.kind]: one.lift for one in ladder().rungs}
+    found = {ladders.NAMES[one.kind]: one.lift for one in ladder().rungs}
     assert tuple(found) == NAMES
     for name, lift in found.items():
         assert f"**{name}**" in shown
