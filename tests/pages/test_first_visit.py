@@ -10,6 +10,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from hydra_core.console import replays
 from hydra_core.console.access import serve
 from hydra_core.console.home import page as panels
 
@@ -29,7 +30,7 @@ def test_the_first_visit_finds_its_figures_made(open_page, caplog, monkeypatch):
     def again(*_args: object) -> None:
         raise AssertionError("computed a second time")
 
-    monkeypatch.setattr(panels, "evaluate", again)
+    monkeypatch.setattr(replays, "evaluate", again)
     page: AppTest = open_page("pages/operate/home.py")
     assert not page.exception
     assert [box.value for box in page.title] == ["Home"]
