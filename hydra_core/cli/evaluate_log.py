@@ -7,7 +7,14 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from hydra_core.base.spelling import usd
-from hydra_core.cli.output import ends, mix_table, percent, percent_range, quality_lines, show
+from hydra_core.cli.output import (
+    mix_table,
+    percent,
+    percent_range,
+    quality_lines,
+    show,
+    value_and_ends,
+)
 from hydra_core.cli.score import scores_for, vectors_for
 from hydra_core.cli.workspace import existing
 
@@ -76,11 +83,11 @@ def _document(found: LoggedEvaluation) -> dict[str, Any]:
         "n": found.n,
         "served": found.served,
         "chosen": found.chosen,
-        "agreement": ends(found.agreement),
-        "billed_usd": ends(found.billed_usd),
-        "cost_change": ends(found.cost_change),
-        "live_quality": ends(found.live),
-        "quality": {name: ends(one) for name, one in estimates.items()},
+        "agreement": value_and_ends(found.agreement),
+        "billed_usd": value_and_ends(found.billed_usd),
+        "cost_change": value_and_ends(found.cost_change),
+        "live_quality": value_and_ends(found.live),
+        "quality": {name: value_and_ends(one) for name, one in estimates.items()},
         "unsupported": None if value is None else value.unsupported,
         "effective": None if value is None else value.effective,
         "no_quality_because": found.why or None,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from hydra_core.base.errors import HydraError
 from hydra_core.cli.options import WINDOW, Verbs, verb
 from hydra_core.cli.output import (
-    ends,
     mix_table,
     percent_range,
     print_json,
@@ -19,6 +18,7 @@ from hydra_core.cli.output import (
     say,
     show,
     table,
+    value_and_ends,
 )
 from hydra_core.cli.score import open_predictor
 from hydra_core.cli.workspace import (
@@ -203,11 +203,11 @@ def _document(replay: Shadow, value: LoggedValue | None, why: str) -> dict[str, 
     return {
         "replayed": len(replay.traffic),
         "left_out": replay.left_out,
-        "agreement": ends(replay.agreement),
+        "agreement": value_and_ends(replay.agreement),
         "live_mix": live,
         "mix": here,
-        "cost_change": ends(replay.cost.change if replay.cost else None),
-        "cost_change_from_billed": ends(replay.billed.change if replay.billed else None),
+        "cost_change": value_and_ends(replay.cost.change if replay.cost else None),
+        "cost_change_from_billed": value_and_ends(replay.billed.change if replay.billed else None),
         "no_value_because": why or None,
         "value": None if value is None else _value(value),
     }
@@ -219,11 +219,11 @@ def _value(logged: LoggedValue) -> dict[str, Any]:
         "n": value.n,
         "effective": value.effective,
         "explored": logged.explored,
-        "live": ends(logged.live),
-        "doubly_robust": ends(value.dr),
-        "snips": ends(value.snips),
-        "ips": ends(value.ips),
-        "bounds": ends(value.bounds),
+        "live": value_and_ends(logged.live),
+        "doubly_robust": value_and_ends(value.dr),
+        "snips": value_and_ends(value.snips),
+        "ips": value_and_ends(value.ips),
+        "bounds": value_and_ends(value.bounds),
         "unsupported": value.unsupported,
         "caution": logged.caution or None,
     }
@@ -300,7 +300,7 @@ def _flight_json(report: FlightReport) -> dict[str, Any]:
         "units": report.units,
         "sample_ratio": {"p": report.ratio.p_value, "alarm": report.ratio.alarm.value},
         "metrics": _metrics_json(report),
-        "savings": {arm: ends(interval) for arm, interval in report.savings.items()},
+        "savings": {arm: value_and_ends(interval) for arm, interval in report.savings.items()},
     }
 
 

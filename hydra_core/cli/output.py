@@ -123,7 +123,7 @@ def percent_range(interval: Interval, sign: str = "") -> str:
     return f"{percent(interval.value, sign)} [{ends}]"
 
 
-def ends(interval: Interval | None) -> list[float] | None:
+def value_and_ends(interval: Interval | None) -> list[float] | None:
     """An estimate and its bounds for JSON; None where there is none."""
     return None if interval is None else [interval.value, interval.lo, interval.hi]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hydra_core.cli.evaluate import selection, shortfall_sweep
 from hydra_core.cli.options import Grammar, Verbs, verb
-from hydra_core.cli.output import ends, show, table
+from hydra_core.cli.output import show, table, value_and_ends
 from hydra_core.cli.workspace import open_catalog, open_evalset
 
 if TYPE_CHECKING:
@@ -104,10 +104,10 @@ def _portability(options: argparse.Namespace) -> None:
     document = [
         {
             "event": str(one.event),
-            "qr_before": ends(one.comparison.retained[0]),
-            "qr_after": ends(one.comparison.retained[1]),
-            "quality": ends(one.comparison.quality),
-            "savings": ends(one.comparison.savings),
+            "qr_before": value_and_ends(one.comparison.retained[0]),
+            "qr_after": value_and_ends(one.comparison.retained[1]),
+            "quality": value_and_ends(one.comparison.quality),
+            "savings": value_and_ends(one.comparison.savings),
             "moved": one.comparison.moved,
             "verdict": one.verdict.label.value,
             "notes": list(one.notes),
@@ -144,9 +144,9 @@ def _ablation(options: argparse.Namespace) -> None:
     document = [
         {
             "kept": list(one.kept),
-            "qr": ends(one.metrics.qr),
+            "qr": value_and_ends(one.metrics.qr),
             "mean_cost_usd": one.metrics.mean_cost_usd.value,
-            "against_full": ends(one.against_full.quality),
+            "against_full": value_and_ends(one.against_full.quality),
             "verdict": one.verdict.label.value,
         }
         for one in ablated

@@ -42,6 +42,7 @@ def csv_rows(text: TextIO, usual: str = "") -> Iterator[tuple[int, list[str]]]:
     if not delimiter:
         delimiter = usual or max(",;\t", key=first.count)
         delimiter = delimiter if delimiter in first or "|" not in first else "|"
+    before = line  # the reader counts from the line that it reads first
     bordered = first.strip().startswith("|") and first.strip().endswith("|")
     reader = csv.reader(
         itertools.chain([first], text) if first else iter(()), delimiter=delimiter, strict=True
@@ -49,7 +50,7 @@ def csv_rows(text: TextIO, usual: str = "") -> Iterator[tuple[int, list[str]]]:
     try:
         for row in reader:
             yield line, row if delimiter != "|" else _of_markdown(row, bordered)
-            line += 1 + sum(cell.count("\n") for cell in row)
+            line = before + reader.line_num
     except csv.Error as error:
         raise BrokenRow(line, str(error)) from error
 

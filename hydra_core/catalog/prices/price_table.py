@@ -246,28 +246,23 @@ def _quote(
 
 
 def _rows(text: str, filename: str) -> tuple[list[str], list[_Row]]:
-    headings: list[str] = []
-    rows = []
+    lines = csv_rows(io.StringIO(text.removeprefix("\ufeff")))
     try:
-        for line, cells in csv_rows(io.StringIO(text.removeprefix("\ufeff"))):
-            if not any(cell.strip() for cell in cells):
-                continue
-            if not headings:
-                headings = [cell.strip() for cell in cells]
-                if twice := sorted({one for one in headings if one and headings.count(one) > 1}):
-                    problems = [
-                        Problem(f"column {n!r}", "occurs twice", "rename one") for n in twice
-                    ]
-                    raise CatalogError(filename, problems)
-            elif len(cells) != len(headings):
-                message = f"has {len(cells)} cells instead of {len(headings)}"
-                remedy = "put a cell that holds the delimiter into quotes"
-                raise CatalogError.of(filename, message, remedy, place=f"line {line}")
-            else:
-                rows.append(_Row(line, dict(zip(headings, cells, strict=True))))
+        table = [(line, cells) for line, cells in lines if any(map(str.strip, cells))]
     except BrokenRow as error:
         remedy = "end each text in quotes where its cell ends"
         raise CatalogError.of(filename, str(error), remedy, place=f"line {error.line}") from error
+    headings = [cell.strip() for cell in table[0][1]] if table else []
+    if twice := sorted({one for one in headings if one and headings.count(one) > 1}):
+        problems = [Problem(f"column {name!r}", "occurs twice", "rename one") for name in twice]
+        raise CatalogError(filename, problems)
+    rows = []
+    for line, cells in table[1:]:
+        if len(cells) != len(headings):
+            message = f"has {len(cells)} cells instead of {len(headings)}"
+            remedy = "put a cell that holds the delimiter into quotes"
+            raise CatalogError.of(filename, message, remedy, place=f"line {line}")
+        rows.append(_Row(line, dict(zip(headings, cells, strict=True))))
     return headings, rows
 
 

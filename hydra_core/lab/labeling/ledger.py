@@ -3,7 +3,7 @@
 A call is written down before it is sent, so that after a kill -9 one without an answer is known to
 be in doubt: it may have been paid. A torn last line was never acted upon, and is cut off. Every
 line ends with a digest of itself and of the line before: a changed ledger is refused. Only lines
-taken off the end cannot be told from a crash.
+taken off the end look like a crash.
 """
 
 from __future__ import annotations
