@@ -129,9 +129,9 @@ class NotingSection(Section):
         limits = {"limit": limit} if limit else {}
         return super().text(key, remedy, required=required, **limits)
 
-    def flag(self, key: str, remedy: str) -> bool | None:
-        self._note(key, "true or false", "", remedy)
-        return super().flag(key, remedy)
+    def flag(self, key: str, remedy: str, *, required: bool = True) -> bool | None:
+        self._note(key, "true or false", "", remedy, required)
+        return super().flag(key, remedy, required=required)
 
     def choice(
         self, key: str, options: type[_Choice], remedy: str, *, required: bool = True

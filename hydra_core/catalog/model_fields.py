@@ -172,6 +172,7 @@ _LONG: Final = (
 _OWN: Final = ("id", "notes", "variant_of", "shares_prompt_cache")
 #: Mappings in which a variant's entries stand beside its base's.
 _MERGED: Final = ("scores", "capabilities")
+_SHARES_CACHE: Final = "does the provider keep the cache over efforts?"
 _BASE: Final = "the id of the model whose effort alone differs"
 _TAGS: Final = "what holds for it, such as [eu, zdr]"
 _LACKS: Final = "what it cannot do, such as [pdf, audio]"
@@ -276,7 +277,9 @@ def _model(
         "price_date": section.day("price_date", "the day the prices were read, as YYYY-MM-DD"),
         "notes": section.text("notes", "write text", required=False),
         "variant_of": section.text("variant_of", _BASE, required=False, limit=200),
-        "shares_prompt_cache": _shares_cache(section),
+        "shares_prompt_cache": bool(
+            section.flag("shares_prompt_cache", _SHARES_CACHE, required=False)
+        ),
         "tags": section.words("tags", _TAGS),
         "lacks": section.words("lacks", _LACKS, [one.value for one in Ability]),
         "long_prompts": _long_prompts(section),
@@ -307,15 +310,6 @@ def _long_prompts(model: Section) -> tuple[LongPromptPrice, ...]:
     if len(set(limits)) < len(limits):
         model.wrong("long_prompts", "names one number of tokens twice", "keep one of them")
     return tuple(sorted(found, key=lambda one: one.above_tokens))
-
-
-def _shares_cache(section: Section) -> bool:
-    """Whether a variant and its base read one prompt cache."""
-    if "shares_prompt_cache" not in section.node.entries:
-        return False
-    return bool(
-        section.flag("shares_prompt_cache", "does the provider keep the cache over efforts?")
-    )
 
 
 def _retire_on(section: Section, status: ModelStatus | None) -> date | None:

@@ -25,7 +25,6 @@ from hydra_core.store.records import Draft, Revision
 from hydra_core.store.roles import Action
 
 _GENERATION = "draft.generation"
-_ERROR = "draft.error"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +166,7 @@ def edit(
             )
             kept.save(draft, text, actor=me, unfinished=True)
     except HydraError as error:
-        keep_error(error)
+        widgets.keep_error(error)
         renew()
         return False
     if restart:
@@ -188,7 +187,7 @@ def editing(
 
 def refuse(entry: CatalogEntry) -> None:
     """Change nothing, and say on the next run that the draft was changed in another window."""
-    keep_error(_changed_elsewhere(entry))
+    widgets.keep_error(_changed_elsewhere(entry))
     renew()
 
 
@@ -214,11 +213,9 @@ def record_looked(working: Working, entry: SetEntry | None) -> str:
 
 
 def _walk(working: Working, step: Callable[[Draft], object]) -> None:
-    try:
-        if working.draft is not None:
-            step(working.draft)
-    except HydraError as error:
-        keep_error(error)
+    if working.draft is not None:
+        draft = working.draft
+        widgets.later(lambda: step(draft))
     renew()
 
 
@@ -286,18 +283,6 @@ def renew() -> None:
 def generation() -> int:
     """Part of the key of every table that edits the draft."""
     return int(st.session_state.get(_GENERATION, 0))
-
-
-def keep_error(error: HydraError) -> None:
-    """Remember what went wrong in a callback."""
-    st.session_state[_ERROR] = error
-
-
-def show_error() -> None:
-    """Say what went wrong in a callback, once."""
-    error: HydraError | None = st.session_state.pop(_ERROR, None)
-    if error is not None:
-        widgets.problem(error)
 
 
 def may_edit() -> bool:

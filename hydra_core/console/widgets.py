@@ -33,6 +33,8 @@ _Option = TypeVar("_Option")
 _PAINT_S = 0.03
 #: Tiles side by side whose labels are whole at 1280 pixels.
 _MOST_IN_A_ROW = 5
+#: Where an error of a callback waits for the next run.
+_ERROR = "callback.error"
 _MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:&])")
 _ADDRESS = re.compile(r"https?(?=:)|www(?=\.)|@(?=\w)", re.IGNORECASE)
 _ON_ACCENT = "[data-testid*=-primary]:enabled, [data-testid=stMultiSelect] [data-tag] *"
@@ -132,6 +134,26 @@ def problem(error: HydraError | OSError) -> None:
         st.error(lines, title=literal(error.source), icon=":material/error:")
     else:
         st.error(literal(str(error)), icon=":material/error:")
+
+
+def keep_error(error: HydraError) -> None:
+    """Remember what went wrong in a callback."""
+    st.session_state[_ERROR] = error
+
+
+def show_error() -> None:
+    """Say what went wrong in a callback, once."""
+    error: HydraError | None = st.session_state.pop(_ERROR, None)
+    if error is not None:
+        problem(error)
+
+
+def later(step: Callable[[], object]) -> None:
+    """Do something in a callback; why it cannot be done is said by the next run's `show_error`."""
+    try:
+        step()
+    except HydraError as error:
+        keep_error(error)
 
 
 def synthetic_badge(synthetic: bool = True) -> None:

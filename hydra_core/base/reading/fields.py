@@ -215,9 +215,9 @@ class Section:
             self.wrong(key, f"has {len(node.value):,} characters, at most {limit:,}", "shorten it")
         return node.value
 
-    def flag(self, key: str, remedy: str) -> bool | None:
+    def flag(self, key: str, remedy: str, *, required: bool = True) -> bool | None:
         """true or false, nothing else."""
-        node = self._scalar(key, "true or false", remedy, True)
+        node = self._scalar(key, "true or false", remedy, required)
         if node is None:
             return None
         if isinstance(node.value, bool):

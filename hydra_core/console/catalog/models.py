@@ -32,7 +32,7 @@ _DATES = ("retire_on", "price_date")
 
 def problems(working: Working) -> None:
     """What a callback refused, and what keeps the draft from being a catalog, by cell."""
-    drafts.show_error()
+    widgets.show_error()
     if not working.problems:
         return
     found = grid.cell_problems(working.problems)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -234,24 +234,14 @@ def _written(notes: Sequence[Note]) -> None:
             if identity.may(Action.NOTE if mine else Action.MODERATE):
                 st.button(
                     "", icon=":material/delete:", key=f"compare.drop.{note.id}", type="tertiary",
-                    help="Delete this note", on_click=_change,
+                    help="Delete this note", on_click=widgets.later,
                     args=(lambda note=note: cache.store().notes.remove(
                         note, actor=identity.actor()),),
                 )  # fmt: skip
 
 
-def _change(step: Callable[[], object]) -> None:
-    """Change a note in a callback; why it cannot be done is said by the next run."""
-    try:
-        step()
-    except HydraError as error:
-        st.session_state["compare.message"] = str(error)
-
-
 def _write(digest: str, query_id: str) -> None:
-    text = st.session_state.pop("compare.message", "")
-    if text:
-        st.error(literal(text))
+    widgets.show_error()
     if not identity.may(Action.NOTE):
         st.caption("Viewers may read notes, not write them.")
         return
@@ -273,4 +263,4 @@ def _save(digest: str, query_id: str) -> None:
         cache.store().notes.add(digest, query_id, text, actor=identity.actor())
         st.session_state.update({"compare.note": "", "compare.cause": None})
 
-    _change(add)
+    widgets.later(add)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import streamlit as st
@@ -21,8 +20,6 @@ from hydra_core.predictor.bundle import Bundle
 from hydra_core.predictor.onnx_predictor import Predictor
 from hydra_core.store import Action, Actor, Store
 
-#: Where an error of a callback waits for the next run.
-LATER = "eval_sets.error"
 #: Queries between two writes to disk, after which a stop is noticed.
 _CHUNK = 64
 
@@ -118,17 +115,9 @@ def _offer(loaded: EvalSet, name: str, job: Task | None, elsewhere: bool) -> Non
         )
         st.button(
             f"Score {loaded.n:,} queries", type="primary", key="eval_sets.score",
-            disabled=not identity.may(Action.SCORE), on_click=later,
+            disabled=not identity.may(Action.SCORE), on_click=widgets.later,
             args=(lambda: _begin(loaded),),
         )  # fmt: skip
-
-
-def later(step: Callable[[], object]) -> None:
-    """Do something in a callback; its error is shown by the next run, for what it draws is lost."""
-    try:
-        step()
-    except HydraError as error:
-        st.session_state[LATER] = error
 
 
 def _progress(job: Task) -> None:

@@ -14,7 +14,6 @@ from hydra_core.console.demo import address, session
 from hydra_core.console.eval_sets import make_catalog, scoring
 from hydra_core.console.eval_sets import view as views
 from hydra_core.console.eval_sets.figures import outcomes_figure
-from hydra_core.console.eval_sets.scoring import LATER, later
 from hydra_core.console.frame import BY_HAND, go
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.changes import Earlier, EvalSetChanges, earlier
@@ -123,7 +122,7 @@ def earlier_states(entry: SetEntry) -> None:
 def _offer_removal(entry: SetEntry) -> None:
     st.button(
         f"Remove {literal(entry.info.name)}", icon=":material/delete:", width="stretch",
-        key="eval_sets.remove", on_click=later,
+        key="eval_sets.remove", on_click=widgets.later,
         args=(lambda: _changes().remove(entry.info.path),),
         disabled=not identity.may(Action.DELETE),
     )  # fmt: skip
@@ -137,7 +136,7 @@ def _offer_return(state: Earlier, number: int) -> None:
         st.caption(literal(f"{state.name}, until {state.until:%Y-%m-%d %H:%M:%S} UTC"))
     right.button(
         "Restore", key=f"eval_sets.bring_back.{number}", width="stretch",
-        on_click=later, args=(lambda: _changes().bring_back(state),),
+        on_click=widgets.later, args=(lambda: _changes().bring_back(state),),
         disabled=not identity.may(Action.REPLACE),
     )  # fmt: skip
 
@@ -214,8 +213,7 @@ def _caption(entry: SetEntry) -> str:
 
 def show(entry: SetEntry) -> None:
     """Everything about one set."""
-    if LATER in st.session_state:
-        widgets.problem(st.session_state.pop(LATER))
+    widgets.show_error()
     try:
         loaded = cache.evalset(entry)
     except HydraError as error:

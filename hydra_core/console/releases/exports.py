@@ -147,7 +147,7 @@ def _tables(catalog: Catalog, name: str) -> None:
 
 def adopt(entry: CatalogEntry, working: Working) -> None:
     """Validate and compare a catalog from elsewhere, then take it as a draft or a new one."""
-    drafts.show_error()
+    widgets.show_error()
     upload = st.file_uploader("Catalog or release, YAML", type=["yaml", "yml"], key="ship.upload")
     if upload is None:
         st.caption("You see every difference before anything changes.")
@@ -227,9 +227,8 @@ def _take(entry: CatalogEntry, working: Working, text: str, catalog: Catalog) ->
 
 
 def _adopt_new(name: str, text: str) -> None:
-    try:
-        cache.store().publish(
+    widgets.later(
+        lambda: cache.store().publish(
             name, text, actor=identity.actor(), base_revision=0, note="adopted from a file"
         )
-    except HydraError as error:
-        drafts.keep_error(error)
+    )

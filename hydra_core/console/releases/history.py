@@ -5,7 +5,6 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from hydra_core.base.errors import HydraError
 from hydra_core.catalog.diff import semantic_diff
 from hydra_core.console import cache, drafts, tables, widgets
 from hydra_core.console.access import identity
@@ -21,7 +20,7 @@ _DONE = "ship.rolled_back"
 
 def show(entry: CatalogEntry, working: Working) -> None:
     """Draw the revisions, newest first, and the picked one below."""
-    drafts.show_error()
+    widgets.show_error()
     done = st.session_state.pop(_DONE, "")
     if done:
         st.success(done, icon=":material/verified:")
@@ -106,7 +105,7 @@ def _roll_back(entry: CatalogEntry, working: Working, chosen: Revision) -> None:
 
 
 def _do_roll_back(entry: CatalogEntry, working: Working, chosen: Revision) -> None:
-    try:
+    def roll_back() -> None:
         made = cache.store().roll_back(
             entry.key, chosen.number, actor=identity.actor(), base_revision=working.revision,
             note=str(st.session_state.get("ship.rollback.note", "")), metrics=chosen.metrics,
@@ -116,8 +115,8 @@ def _do_roll_back(entry: CatalogEntry, working: Working, chosen: Revision) -> No
             f"Revision {made.number} is published: it says what revision {chosen.number} said. "
             "Every page routes with it from now on."
         )
-    except HydraError as error:
-        drafts.keep_error(error)
+
+    widgets.later(roll_back)
     drafts.renew()
 
 

@@ -263,12 +263,12 @@ def _publish(entry: CatalogEntry, working: Working, chosen: SetEntry | None) -> 
             note=note, metrics=metrics,
         )  # fmt: skip
     except NewerRevisionError as error:
-        drafts.keep_error(error)
+        widgets.keep_error(error)
         if working.draft is None:  # a first revision becomes a draft: there is something to merge
             drafts.edit(entry, lambda _: working.text)
         return
     except HydraError as error:
-        drafts.keep_error(error)
+        widgets.keep_error(error)
         return
     st.session_state["ship.note"] = ""
     st.session_state[_PUBLISHED] = (
@@ -343,11 +343,11 @@ def _choices(result: MergeResult) -> dict[Path, Choice]:
 
 
 def _rebase(working: Working, merged: MergeResult) -> None:
-    assert working.draft is not None
-    try:
-        cache.store().drafts.rebase(
-            working.draft, merged.text, actor=identity.actor(), base_revision=working.revision
+    draft = working.draft
+    assert draft is not None
+    widgets.later(
+        lambda: cache.store().drafts.rebase(
+            draft, merged.text, actor=identity.actor(), base_revision=working.revision
         )
-    except HydraError as error:
-        drafts.keep_error(error)
+    )
     drafts.renew()

@@ -11,11 +11,10 @@ from typing import Any, Final, TypeVar
 import pandas as pd
 import streamlit as st
 
-from hydra_core.base.errors import HydraError
 from hydra_core.base.spelling import signed, titled, usd
 from hydra_core.base.types import Policy, Rule, Team, TeamBudget, WhenSpent
 from hydra_core.choosing.aims import Aim, AimKind
-from hydra_core.console import cache, drafts, selectors, state, tables
+from hydra_core.console import cache, selectors, state, tables, widgets
 from hydra_core.console import view_frontier as frontier
 from hydra_core.console.access import identity
 from hydra_core.console.cache import SetEntry
@@ -247,7 +246,7 @@ def _keep(evaluation: Evaluation) -> None:
         here = replace(here, tau=evaluation.knob, weights=sweep.weights)
     metrics = {"qr": now.qr.value, "mean_cost_usd": now.mean_cost_usd.value}
     keep_under_name(here, sweep.evalset.digest, metrics, "tune")
-    drafts.show_error()
+    widgets.show_error()
     if text := kept_message():
         st.caption(f":material/check: {literal(text)}")
 
@@ -363,20 +362,16 @@ def keep_under_name(policy: Policy, digest: str, metrics: Mapping[str, Any], key
 
     def keep() -> None:
         name = str(st.session_state.get(f"{key}.name") or "")
-        try:
-            point = cache.store().points.pin(
-                entry.key, name, actor=identity.actor(), revision=entry.revision,
-                evalset_digest=digest, tau=policy.tau, weights=policy.weights, rule=policy.rule,
-                value_usd=policy.value_usd, metrics=metrics,
-            )  # fmt: skip
-        except HydraError as error:
-            drafts.keep_error(error)
-        else:
-            st.session_state[_KEPT] = f"Kept as “{point.name}”; Compare offers it."
+        point = cache.store().points.pin(
+            entry.key, name, actor=identity.actor(), revision=entry.revision,
+            evalset_digest=digest, tau=policy.tau, weights=policy.weights, rule=policy.rule,
+            value_usd=policy.value_usd, metrics=metrics,
+        )  # fmt: skip
+        st.session_state[_KEPT] = f"Kept as “{point.name}”; Compare offers it."
 
     with st.popover("Keep under a name", icon=":material/bookmark:", width="stretch"):
         st.text_input("Name", key=f"{key}.name", placeholder="nightly batch, cheap")
-        st.button("Keep", key=f"{key}.keep", width="stretch", on_click=keep)
+        st.button("Keep", key=f"{key}.keep", width="stretch", on_click=widgets.later, args=(keep,))
 
 
 def kept_message() -> str:

@@ -88,7 +88,7 @@ def show(
     if found.findings:
         with st.expander("Outcomes that look wrong", icon=":material/fact_check:"):
             st.markdown("\n".join(f"- {literal(one.text)}" for one in found.findings[:_FINDINGS]))
-    drafts.show_error()
+    widgets.show_error()
 
 
 def _compared(entry: SetEntry, catalog: Catalog, model: OutcomeModel | None, traffic: bool) -> Task:

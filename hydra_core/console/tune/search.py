@@ -84,7 +84,7 @@ def take(result: SearchedPolicy, entry: SetEntry, sweep: Sweep) -> None:
             st.caption(f":material/check: {literal(text)}", width="content")
             for place, label in _NEXT:
                 link(place, label)
-    drafts.show_error()
+    widgets.show_error()
 
 
 def _pin(setting: Setting) -> None:

@@ -243,7 +243,7 @@ def whole(one: Section, key: str, default: int | None, allowed: Bounds) -> int |
 
 def flag(one: Section, key: str) -> bool:
     """true or false; false where it is not given."""
-    return key in one.node.entries and bool(one.flag(key, "true or false"))
+    return bool(one.flag(key, "true or false", required=False))
 
 
 def _refuse_arm_as_judge(top: Section, section: Section, servers: Mapping[str, Server]) -> None:

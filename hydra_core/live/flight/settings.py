@@ -122,7 +122,7 @@ def _flight(top: Section) -> Flight:
     cost, flagship = ("" if savings is None else savings.text(key, "a column") for key in keys)
     level = top.choice("level", Level, "units or requests", required=False) or Level.UNITS
     retention = _retention(top, level, optional["day"])
-    synthetic = "synthetic" in top.node.entries and bool(top.flag("synthetic", "true or false"))
+    synthetic = bool(top.flag("synthetic", "true or false", required=False))
     return Flight(
         top.text("name", "what the flight is called"),
         level=level,
