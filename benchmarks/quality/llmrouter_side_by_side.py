@@ -27,9 +27,8 @@ from benchmarks.quality.real_policies import flat_pool
 from benchmarks.quality.real_pools import SETS, evalset_of, options_of_sets
 from hydra_core.base.types import Selection
 from hydra_core.replay.baselines import TextFeatures, hashed_texts, run_baselines
-from hydra_core.replay.folds import folds
 from hydra_core.replay.metrics import picked, single_models
-from hydra_core.replay.replay import align
+from hydra_core.replay.replay import align, folds
 from hydra_core.replay.significance import paired_bootstrap
 from hydra_core.replay.verdict import verdict
 

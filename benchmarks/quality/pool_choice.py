@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from hydra_core.base.types import Pool
-from hydra_core.choosing.aims import hypervolume
 from hydra_core.replay.frontier import frontier
+from hydra_core.replay.operating_point import hypervolume
 from hydra_core.replay.replay import ReplayData
 
 #: Area that leaving a model out must gain, as a fraction of the whole area.

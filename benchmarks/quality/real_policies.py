@@ -12,15 +12,14 @@ from benchmarks.quality.pool_choice import choose_pool, with_models
 from hydra_core.base.types import Band, Pool, Rule
 from hydra_core.catalog import parse_catalog, pool, rebind
 from hydra_core.catalog.profiles import compensated_weights, to_band
-from hydra_core.choosing.aims import Aim, AimKind
 from hydra_core.choosing.heads import choose, fit
 from hydra_core.choosing.policy_search import search_policy
 from hydra_core.choosing.space import Space, with_cells
 from hydra_core.outcome_model.raw import Predicted
 from hydra_core.replay.baselines import BaselineRun
-from hydra_core.replay.folds import folds
 from hydra_core.replay.metrics import picked
-from hydra_core.replay.replay import ReplayData, align, data_frontier, replay
+from hydra_core.replay.operating_point import Aim, AimKind
+from hydra_core.replay.replay import ReplayData, align, data_frontier, folds, replay
 
 VALUE_RULE = "HyDRA value rule"
 KNOBS = np.linspace(0.0, 1.0, 81)

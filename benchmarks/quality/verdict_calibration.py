@@ -47,7 +47,6 @@ from benchmarks.quality.simulated_sets import (
     simulated,
 )
 from hydra_core.base.types import Band, Selection
-from hydra_core.choosing.aims import Aim, AimKind
 from hydra_core.choosing.learn import learn
 from hydra_core.choosing.policy_search import search_policy
 from hydra_core.choosing.space import Space
@@ -57,7 +56,7 @@ from hydra_core.evalsets.suspects import suspects
 from hydra_core.replay.band import lift_band
 from hydra_core.replay.frontier import choices
 from hydra_core.replay.metrics import oracle_quality
-from hydra_core.replay.operating_point import knee
+from hydra_core.replay.operating_point import Aim, AimKind, knee
 from hydra_core.replay.replay import data_frontier, replay
 from hydra_core.replay.significance import student_quantile, wilson
 from hydra_core.replay.sweep import BAND_POSITIONS

@@ -12,9 +12,9 @@ import time
 import numpy as np
 
 from hydra_core.base.types import Band, Pool
-from hydra_core.choosing.aims import Aim, AimKind
 from hydra_core.choosing.policy_search import search_policy
 from hydra_core.choosing.space import Space
+from hydra_core.replay.operating_point import Aim, AimKind
 from hydra_core.replay.replay import ReplayData
 
 BANDS = (Band(0.29, 0.72), Band(0.02, 0.79), Band(0.0, 0.69), Band(0.02, 0.43))

@@ -24,12 +24,11 @@ from hydra_core.catalog.prices.suggestions import tiers_value
 from hydra_core.catalog.schema import SCHEMA, parse_catalog
 from hydra_core.evalsets.evalset import EvalSet, sample_of
 from hydra_core.predictor.score_bands import score_bands
-from hydra_core.replay.folds import folds
 from hydra_core.replay.matched_cost import MatchedCost, Mix, matched_cost_mix
 from hydra_core.replay.metrics import single_models, upper_hull
 from hydra_core.replay.operating_point import knee
 from hydra_core.replay.pricing import costs_at
-from hydra_core.replay.replay import ReplayData, align, align_catalog, data_frontier
+from hydra_core.replay.replay import ReplayData, align, align_catalog, data_frontier, folds
 from hydra_core.replay.significance import holm, standard_error, student_p
 
 #: Input tokens per output token in a first catalog.

@@ -30,12 +30,11 @@ from hydra_core.base.errors import CancelledError, StoreError
 from hydra_core.base.spelling import signed
 from hydra_core.base.types import FloatArray, IntArray, Selection
 from hydra_core.catalog.profiles import compensated_weights
-from hydra_core.choosing.aims import Aim, Aimed, AimKind, aim_at
 from hydra_core.choosing.space import Box, Cell, Setting, Space, checked, simplified, with_cells
-from hydra_core.replay.folds import folds
 from hydra_core.replay.matched_cost import MatchedGain, matched_gain
 from hydra_core.replay.metrics import PolicyMetrics, evaluate_choice, oracle_quality
-from hydra_core.replay.replay import ReplayData, data_frontier, replay
+from hydra_core.replay.operating_point import Aim, Aimed, AimKind, aim_at
+from hydra_core.replay.replay import ReplayData, data_frontier, folds, replay
 from hydra_core.replay.verdict import Verdict, verdict
 
 _SAVE_EVERY = 25

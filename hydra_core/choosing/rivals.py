@@ -15,9 +15,9 @@ from hydra_core.choosing.heads import grouped_parts
 from hydra_core.choosing.lift import POINTS, differences_to_hull, hull_of
 from hydra_core.choosing.material import Material
 from hydra_core.replay.baselines import BASELINES, RANDOM_MIX, run_baselines
-from hydra_core.replay.folds import Fold
 from hydra_core.replay.matched_cost import matched_cost_mix
 from hydra_core.replay.metrics import ConstantPolicy
+from hydra_core.replay.replay import Fold
 from hydra_core.replay.significance import mean_interval
 from hydra_core.replay.sweep import Sweep
 

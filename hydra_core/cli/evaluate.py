@@ -79,8 +79,7 @@ def add_verbs(verbs: Verbs) -> None:
 
 def _evaluate(options: argparse.Namespace) -> None:
     from hydra_core.live.logged_set import is_log
-    from hydra_core.replay.evaluation import evaluate
-    from hydra_core.replay.report.document import evaluation_document
+    from hydra_core.replay.evaluation import evaluate, evaluation_document
 
     catalog = open_catalog(options.catalog)
     evalset = open_evalset(options.evalset)
@@ -321,7 +320,7 @@ def _row(name: str, one: PolicyMetrics) -> list[str]:
 
 def _print_table(options: argparse.Namespace, evaluation: Evaluation) -> None:
     """Print the significance table, or write it to a file."""
-    from hydra_core.replay.report.significance import common_table, significance_document
+    from hydra_core.replay.significance_table import common_table, significance_document
 
     _require_known(options.table)
     made = common_table(
@@ -371,7 +370,7 @@ def _learned(evaluation: Evaluation) -> tuple[BaselineRun, ...]:
 
 def _write_table(path: Path, made: SignificanceTable) -> None:
     from hydra_core.export.downloads import csv_file
-    from hydra_core.replay.report.significance import latex, pair_frame, standing_frame
+    from hydra_core.replay.significance_table import latex, pair_frame, standing_frame
 
     files = {path: latex(made).encode()}
     if path.suffix == ".csv":
@@ -383,7 +382,7 @@ def _write_table(path: Path, made: SignificanceTable) -> None:
 
 
 def _table_text(made: SignificanceTable) -> str:
-    from hydra_core.replay.report.significance import HEAD, matrix, standing_cells
+    from hydra_core.replay.significance_table import HEAD, matrix, standing_cells
 
     cells = matrix(made)
     numbers = [f"({i + 1})" for i in range(len(cells))]

@@ -343,7 +343,7 @@ def _change(one: MetricResult) -> tuple[str, str]:
 
 
 def _teams_text(teams: TeamParts) -> str:
-    from hydra_core.replay.report.significance import p_text
+    from hydra_core.replay.significance_table import p_text
 
     rows = []
     for part in teams.parts:
@@ -363,7 +363,7 @@ def _teams_text(teams: TeamParts) -> str:
 
 
 def _flight_text(report: FlightReport) -> str:
-    from hydra_core.replay.report.significance import p_text
+    from hydra_core.replay.significance_table import p_text
 
     rows = [
         [one.metric.name, one.arm, f"{float(one.effect.control):#.4g}",

@@ -12,7 +12,7 @@ from hydra_core.cli.output import print_json, progress_bar, say, show, table
 from hydra_core.cli.workspace import acting, existing, open_catalog, store_of
 
 if TYPE_CHECKING:
-    from hydra_core.replay.partitions.sweep import Swept
+    from hydra_core.replay.partitions import Swept
 
 
 _SWEEP = """every tau over a set of any size
@@ -62,8 +62,17 @@ def _sweep(options: argparse.Namespace) -> None:
     from datetime import date
 
     from hydra_core.catalog import pool
-    from hydra_core.replay.partitions.parts import Engine, parts_of, run, tasks
-    from hydra_core.replay.partitions.sweep import SweepParts, grid_of, key_of, merged, pool_of
+    from hydra_core.replay.partitions import (
+        Engine,
+        SweepParts,
+        grid_of,
+        key_of,
+        merged,
+        parts_of,
+        pool_of,
+        run,
+        tasks,
+    )
 
     catalog = open_catalog(options.catalog)
     parts = parts_of(existing(options.parts))
@@ -98,7 +107,7 @@ def _print_curve(swept: Swept, tau: float, options: argparse.Namespace) -> None:
 
 def _score(options: argparse.Namespace) -> None:
     _check(options, {})
-    from hydra_core.replay.partitions.parts import Engine, ScoreParts, parts_of, run, tasks
+    from hydra_core.replay.partitions import Engine, ScoreParts, parts_of, run, tasks
 
     parts = parts_of(existing(options.parts))
     if options.out.resolve() == options.parts.resolve():

@@ -137,9 +137,9 @@ def _metrics(options: argparse.Namespace, path: Path) -> dict[str, Any]:
     from hydra_core.cli.score import vectors_for
     from hydra_core.evalsets.folders import list_evalsets
     from hydra_core.export.provenance import measured
+    from hydra_core.replay.compare import replay_policy
     from hydra_core.replay.replay import catalog_scores
     from hydra_core.replay.sweep import Sweep, sweep_catalog, sweep_own_value
-    from hydra_core.replay.what_if import replay_policy
 
     catalog, evalset = load_catalog(path), open_evalset(options.evalset)
     folder = evalset.path

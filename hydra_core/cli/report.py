@@ -76,7 +76,7 @@ def _sweep(options: argparse.Namespace) -> tuple[Sweep, float]:
 def _evaluation(options: argparse.Namespace) -> None:
     from hydra_core.base.json_values import json_text
     from hydra_core.replay.evaluation import evaluate
-    from hydra_core.replay.report.html import evaluation_html, report_document
+    from hydra_core.replay.report import evaluation_html, report_document
 
     evaluation = evaluate(*_sweep(options), selection=selection(options))
     made = datetime.now().astimezone()

@@ -20,9 +20,9 @@ from hydra_core.console.demo import session
 from hydra_core.outcome_model.find import catalog_outcome_model
 from hydra_core.outcome_model.format import MANIFEST, load_outcome_model
 from hydra_core.outcome_model.model import OutcomeModel
+from hydra_core.replay.compare import Replayed, replay_policy
 from hydra_core.replay.pricing import Prices
 from hydra_core.replay.sweep import Sweep, sweep_by_value, sweep_own_value
-from hydra_core.replay.what_if import Replayed, replay_policy
 
 
 def learnable(entry: SetEntry, catalog: Catalog) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ import streamlit as st
 
 from hydra_core.base.errors import MismatchError
 from hydra_core.base.types import Catalog, FloatArray
-from hydra_core.choosing.aims import Aim, AimKind, cross_fit_aim
 from hydra_core.choosing.initial_catalog import InitialCatalog, initial_catalog
 from hydra_core.choosing.new_catalog import EnteredPrices
 from hydra_core.choosing.policy_search import search_policy
@@ -24,7 +23,6 @@ from hydra_core.console.tasks import Tasks
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.evalsets.score_files import load_scores
 from hydra_core.replay.baselines import BaselineRun
-from hydra_core.replay.contents import Difficulty, difficulty
 from hydra_core.replay.evaluation import Evaluation, evaluate
 from hydra_core.replay.imported_policies import (
     ImportedPolicies,
@@ -32,9 +30,9 @@ from hydra_core.replay.imported_policies import (
     policy_names,
     policy_path,
 )
-from hydra_core.replay.operating_point import CrossFit
+from hydra_core.replay.operating_point import Aim, AimKind, CrossFit, cross_fit_aim
 from hydra_core.replay.replay import catalog_scores
-from hydra_core.replay.routability import PerfectRouter, perfect_router
+from hydra_core.replay.routability import Difficulty, PerfectRouter, difficulty, perfect_router
 from hydra_core.replay.sensitivity import Effect
 from hydra_core.replay.sensitivity import sensitivity as find_sensitivity
 from hydra_core.replay.sweep import Sweep

@@ -50,14 +50,14 @@ def contents(sweep: Sweep, knob: float, tuned_on: str, baseline: str = "") -> di
         tuned_on: What the setting was chosen on, '' if that is not known.
         baseline: Model that savings are measured against; '' for the costliest.
     """
-    from hydra_core.replay.report.html import report_document  # a first visit would wait for it
+    from hydra_core.replay.report import report_document  # a first visit would wait for it
 
     made = datetime.now().astimezone()
     return report_document(evaluate(sweep, knob, baseline), made=made, tuned_on=tuned_on)
 
 
 def _html(sweep: Sweep, knob: float, tuned_on: str, baseline: str) -> str:
-    from hydra_core.replay.report.html import evaluation_html
+    from hydra_core.replay.report import evaluation_html
 
     return evaluation_html(contents(sweep, knob, tuned_on, baseline))
 

@@ -14,10 +14,10 @@ from typing import Any, Generic, TypedDict, TypeVar, Unpack
 import streamlit as st
 
 from hydra_core.base.types import Catalog, Policy, Rule
-from hydra_core.choosing.aims import Aim, AimKind
 from hydra_core.console.demo import address
 from hydra_core.console.view_frontier import XAxis, YAxis
 from hydra_core.replay.metrics import costliest
+from hydra_core.replay.operating_point import Aim, AimKind
 from hydra_core.replay.pricing import Prices
 from hydra_core.replay.replay import ReplayData
 from hydra_core.replay.sweep import Sweep

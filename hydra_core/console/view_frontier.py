@@ -25,10 +25,9 @@ from hydra_core.console.numbers import SYMBOLS, knob_text
 from hydra_core.console.tune.figures import LanguagesView
 from hydra_core.predictor.languages import language_name
 from hydra_core.replay.evaluation import Evaluation
-from hydra_core.replay.languages import SMALL
+from hydra_core.replay.frontier import CurvePoint
 from hydra_core.replay.matched_cost import Mix
-from hydra_core.replay.metrics import ConstantPolicy, PolicyMetrics, evaluate_choice
-from hydra_core.replay.step_curve import CurvePoint
+from hydra_core.replay.metrics import SMALL, ConstantPolicy, PolicyMetrics, evaluate_choice
 from hydra_core.replay.sweep import Sweep
 
 _Number = TypeVar("_Number", float, FloatArray)

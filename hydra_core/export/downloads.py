@@ -8,7 +8,7 @@ from typing import Final
 
 import pandas as pd
 
-from hydra_core.replay.report.significance import tabular
+from hydra_core.replay.significance_table import tabular
 
 #: What makes a spreadsheet read a cell as a formula (OWASP, "CSV Injection"): = + - @, tab,
 #: carriage return and line feed, and the full-width forms that some locales take for the same.

@@ -15,7 +15,7 @@ from hydra_core.catalog.diff import Change, ChangeKind
 from hydra_core.catalog.profiles import blended_price, capabilities
 from hydra_core.evalsets.folders import EvalSetInfo
 from hydra_core.export.release import Provenance
-from hydra_core.replay.what_if import Replayed
+from hydra_core.replay.compare import Replayed
 from hydra_core.store.records import Revision
 
 _NAMES = {

@@ -23,10 +23,9 @@ from hydra_core.lab.evaluate import evaluate
 from hydra_core.predictor.bundle import Bundle
 from hydra_core.predictor.onnx_predictor import Predictor
 from hydra_core.replay.compare import Comparison, compare, policy_run
-from hydra_core.replay.folds import Fold, folds
 from hydra_core.replay.frontier import frontier
 from hydra_core.replay.metrics import PolicyMetrics, evaluate_choice, picked
-from hydra_core.replay.replay import ReplayData, replay
+from hydra_core.replay.replay import Fold, ReplayData, folds, replay
 from hydra_core.replay.sweep import sweep_catalog
 from hydra_core.replay.verdict import Verdict, verdict
 

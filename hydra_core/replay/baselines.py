@@ -1,25 +1,26 @@
-"""Other routers, learned and replayed cross-fitted on the same queries as HyDRA.
+"""Other routers on the same queries as HyDRA: learned and cross-fitted, and a checked cascade.
 
-They are written after the published descriptions, not the published code or weights: RouteLLM's
+The learned ones follow the published descriptions, not the published code or weights: RouteLLM's
 matrix factorisation and BERT threshold (arXiv 2406.18665), Avengers-Pro's clusters (arXiv
 2508.12631), kNN routing and a per-model text regression. TF-IDF of hashed character n-grams,
-reduced by a truncated SVD, stands in for embeddings in every language.
+reduced by a truncated SVD, stands in for embeddings in every language. No service checks answers
+here: the cascade's figures are exact expectations over the checker's errors, not draws.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from hydra_core.base.types import FloatArray, IntArray, Progress
-from hydra_core.evalsets.evalset import RESOLVED_AT
-from hydra_core.replay.folds import Fold, folds
+from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet
+from hydra_core.replay.compare import PolicyRun, policy_run
 from hydra_core.replay.matched_cost import matched_cost_mix
 from hydra_core.replay.metrics import picked, single_models, upper_hull
-from hydra_core.replay.replay import ReplayData
+from hydra_core.replay.replay import Fold, ReplayData, folds
 
 MODEL_COUPLED = "model-coupled: needs retraining when the pool changes"
 RANDOM_MIX = "random mixture"
@@ -382,3 +383,78 @@ def _run(data: ReplayData, name: str, choices: IntArray) -> BaselineRun:
         quality=np.array([picked(data.quality, row).mean() for row in choices]),
         mean_cost_usd=np.array([picked(data.cost_usd, row).mean() for row in choices]),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Checker:
+    """What looks at the cheap model's answer.
+
+    Attributes:
+        passes_wrong: Share of wrong answers that it lets pass, in [0, 1].
+        rejects_right: Share of right answers that it rejects, in [0, 1].
+        check_s: Time of one check, seconds.
+    """
+
+    passes_wrong: float = 0.1
+    rejects_right: float = 0.1
+    check_usd: float = 0.0
+    check_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cascade:
+    """A cascade played on a set.
+
+    Attributes:
+        run: Expected quality and cost of each query; its model is the one that more probably
+            answers.
+        again: (n,) probability that the strong model is asked as well.
+        extra_s: Mean seconds above asking the cheap model alone; None where the set has no times
+            of the strong model and one is needed.
+    """
+
+    run: PolicyRun
+    cheap: str
+    strong: str
+    again: FloatArray
+    extra_s: float | None
+
+
+def cascade(data: ReplayData, evalset: EvalSet, checker: Checker) -> Cascade:
+    """The cheapest measured model first, then the best single one where the checker rejects.
+
+    Graded quality counts as the probability of a right answer.
+    """
+    quality, cost, _ = data.alone
+    measured = np.flatnonzero(data.measured)
+    cheap = int(measured[cost[measured].argmin()])
+    strong = int(measured[quality[measured].argmax()])
+    right = data.quality[:, cheap]
+    accepted = right * (1.0 - checker.rejects_right) + (1.0 - right) * checker.passes_wrong
+    again = 1.0 - accepted
+    kept = right * (1.0 - checker.rejects_right)
+    name = f"cascade ({data.pool.ids[cheap]}, check, {data.pool.ids[strong]})"
+    plain = policy_run(name, data, np.where(again > 0.5, strong, cheap))
+    run = replace(
+        plain,
+        quality=kept + again * data.quality[:, strong],
+        cost_usd=data.cost_usd[:, cheap] + checker.check_usd + again * data.cost_usd[:, strong],
+        unknown=None,
+    )
+    extra_s = _extra_s(data, evalset, data.pool.ids[strong], again, checker.check_s)
+    return Cascade(run, data.pool.ids[cheap], data.pool.ids[strong], again, extra_s)
+
+
+def _extra_s(
+    data: ReplayData, evalset: EvalSet, strong: str, again: FloatArray, check_s: float
+) -> float | None:
+    times = evalset.extras.get("latency_s")
+    if not again.any():
+        return check_s
+    if times is None or strong not in evalset.models:
+        return None
+    seconds = times[data.rows, evalset.models.index(strong)]
+    known = np.isfinite(seconds)
+    if not known.any():
+        return None
+    return check_s + float((again[known] * seconds[known]).mean())

@@ -1,4 +1,4 @@
-"""An eval set, its scores and a catalog's pool lined up as arrays, and the router replayed."""
+"""An eval set, its scores and a catalog's pool lined up as arrays, replayed, and cut into folds."""
 
 from __future__ import annotations
 
@@ -28,16 +28,10 @@ from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet
 from hydra_core.evalsets.format import scored_by
 from hydra_core.evalsets.score_files import load_scores
 from hydra_core.outcome_model.raw import Predicted
-from hydra_core.replay.frontier import CLOSED, frontier
+from hydra_core.replay.frontier import CLOSED, StepCurve, frontier, read_only
 from hydra_core.replay.pricing import CostSource, Prices, estimated_costs, priced_costs
-from hydra_core.replay.step_curve import StepCurve, read_only
 from hydra_core.routing.gates import gate_of
-from hydra_core.routing.matcher import (
-    choose,
-    returns_on_upgrading,
-    shortfall,
-    value_shortfall,
-)
+from hydra_core.routing.matcher import choose, returns_on_upgrading, shortfall, value_shortfall
 from hydra_core.routing.query import Query
 
 
@@ -421,3 +415,36 @@ def _notes(
     if unscored:
         notes.append(f"{unscored} queries are not scored yet: left out.")
     return tuple(notes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fold:
+    """Rows to learn or choose on, and the rows to report on (none in both)."""
+
+    train: IntArray
+    test: IntArray
+
+
+def folds(data: ReplayData, count: int, rng: np.random.Generator) -> tuple[Fold, ...]:
+    """Cut the queries into `count` parts; each is the test part of one fold.
+
+    Clusters (translations of one task, turns of one conversation) stay whole; within each language
+    the clusters are dealt out evenly, a cluster counting for its first query's language.
+
+    Raises:
+        ValueError: Fewer clusters than parts, or fewer than two parts.
+    """
+    n = len(data.query_ids)
+    units = np.arange(n) if data.clusters is None else data.clusters
+    names, first, unit = np.unique(units, return_index=True, return_inverse=True)
+    if not 2 <= count <= names.size:
+        raise ValueError(f"{names.size} independent queries cannot be cut into {count} parts")
+    languages = np.asarray(data.languages)[first]
+    mixed = rng.permutation(names.size)
+    dealt = mixed[np.argsort(languages[mixed], kind="stable")]
+    part = np.empty(names.size, dtype=np.intp)
+    part[dealt] = np.arange(names.size) % count
+    of_row = part[unit]
+    return tuple(
+        Fold(np.flatnonzero(of_row != i), np.flatnonzero(of_row == i)) for i in range(count)
+    )

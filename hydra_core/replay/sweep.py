@@ -28,7 +28,7 @@ from hydra_core.outcome_model.model import OutcomeModel, PoolHeads, text_digests
 from hydra_core.outcome_model.raw import Predicted
 from hydra_core.outcome_model.success_profiles import SuccessProfiles, catalog_success_profiles
 from hydra_core.replay.band import CurveBand, lift_band
-from hydra_core.replay.frontier import choices, shares
+from hydra_core.replay.frontier import StepCurve, choices, read_only, shares
 from hydra_core.replay.metrics import (
     ConstantPolicy,
     PolicyMetrics,
@@ -45,7 +45,6 @@ from hydra_core.replay.predictions import (
 )
 from hydra_core.replay.pricing import Prices
 from hydra_core.replay.replay import ReplayData, align_catalog, catalog_scores, curve_of, replay
-from hydra_core.replay.step_curve import StepCurve, read_only
 from hydra_core.routing.matcher import choose, tau_of_value
 
 _Quality = TypeVar("_Quality", float, FloatArray)

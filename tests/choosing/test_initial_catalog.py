@@ -14,8 +14,7 @@ from hydra_core.catalog.prices.price_file import GivenPrice
 from hydra_core.choosing.initial_catalog import initial_catalog
 from hydra_core.evalsets.evalset import save_evalset
 from hydra_core.predictor.score_bands import score_bands
-from hydra_core.replay.folds import folds
-from hydra_core.replay.replay import align_catalog
+from hydra_core.replay.replay import align_catalog, folds
 from hydra_core.routing.router import Router
 
 N = 400

@@ -10,8 +10,8 @@ from hydra_core.catalog.schema import load_catalog
 from hydra_core.console.catalog.view import paired_steps
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.evalsets.score_files import load_scores
+from hydra_core.replay.compare import replay_policy, what_if
 from hydra_core.replay.sweep import sweep_catalog
-from hydra_core.replay.what_if import replay_policy, what_if
 
 BEFORE = load_catalog(CATALOGS / "paper_five_published.yaml")
 AFTER = replace(BEFORE, models=tuple(m for m in BEFORE.models if m.id != "gpt-5.3-codex"))

@@ -14,7 +14,7 @@ from hydra_core.console.catalog.view import (
     value_of,
     with_field,
 )
-from hydra_core.replay.what_if import what_if
+from hydra_core.replay.compare import what_if
 from tests.evalsets.sets import saved
 
 TEXT = (CATALOGS / "paper_five.yaml").read_text(encoding="utf-8")

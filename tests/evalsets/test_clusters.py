@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from hydra_core.evalsets.dependence import cluster_numbers
-from hydra_core.replay.contents import duplicates
+from hydra_core.replay.routability import duplicates
 from tests.evalsets import sets
 
 ROOT = Path(__file__).resolve().parents[2] / "hydra_core"
@@ -21,7 +21,7 @@ NAMED_IN = {
     "evalsets/rules.py",
     "evalsets/suspects.py",
     "lab/robustness/attack.py",
-    "replay/partitions/sweep.py",
+    "replay/partitions.py",
 }
 
 

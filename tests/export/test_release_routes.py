@@ -12,8 +12,8 @@ import pytest
 from hydra_core.catalog import parse_catalog
 from hydra_core.evalsets.evalset import load_evalset, save_evalset
 from hydra_core.export.release import Provenance, release_text
+from hydra_core.replay.compare import replay_policy
 from hydra_core.replay.sweep import sweep_catalog
-from hydra_core.replay.what_if import replay_policy
 
 ROOT = Path(__file__).resolve().parents[2]
 N = 10_000

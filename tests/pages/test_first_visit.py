@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Half a second each, and nothing that the first page shows needs them.
 _SLOW = ("alembic", "scipy.stats", "scipy.sparse", "sklearn", "statsmodels")
 #: As long as nothing is stored.
-_SLOW_ON_HOME = ("sqlalchemy", "jinja2", "hydra_core.replay.report.html")
+_SLOW_ON_HOME = ("sqlalchemy", "jinja2", "hydra_core.replay.report")
 
 
 @pytest.mark.slow

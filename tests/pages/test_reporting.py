@@ -7,7 +7,7 @@ import json
 import pytest
 
 from hydra_core.console import reports as reporting
-from hydra_core.replay.report.html import evaluation_html
+from hydra_core.replay.report import evaluation_html
 from tests.pages.pairs import paper_sweep
 
 PAPER = {"set": "paper_swebench", "catalog": "paper_five_published"}

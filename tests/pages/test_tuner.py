@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from hydra_core.catalog.schema import parse_catalog
-from hydra_core.choosing.aims import Aim, AimKind
 from hydra_core.choosing.policy_search import SearchedPolicy
 from hydra_core.console import cache, replays
+from hydra_core.replay.operating_point import Aim, AimKind
 from hydra_core.replay.significance import Interval
 from tests.pages.moving import to
 

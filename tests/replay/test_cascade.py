@@ -8,7 +8,7 @@ import pytest
 
 from hydra_core.base.types import Pool
 from hydra_core.evalsets.evalset import load_evalset
-from hydra_core.replay.cascade import Checker, cascade
+from hydra_core.replay.baselines import Checker, cascade
 from hydra_core.replay.compare import compare, constant_run
 from tests.replay.conftest import make_data
 

@@ -18,10 +18,10 @@ from hydra_core.evalsets.folders import list_evalsets
 from hydra_core.evalsets.score_files import load_scores
 from hydra_core.export.provenance import measured, provenance
 from hydra_core.export.release import release_text
+from hydra_core.replay.compare import replay_policy, what_if
 from hydra_core.replay.evaluation import evaluate
-from hydra_core.replay.report.html import report_document
+from hydra_core.replay.report import report_document
 from hydra_core.replay.sweep import sweep_catalog
-from hydra_core.replay.what_if import replay_policy, what_if
 
 ROOT = Path(__file__).resolve().parents[2]
 SET = ROOT / "sample_data" / "console_demo"

@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hydra_core.replay.languages import by_group, by_language, spread
-from hydra_core.replay.metrics import evaluate_choice
+from hydra_core.replay.metrics import by_group, by_language, evaluate_choice, spread
 from hydra_core.replay.replay import replay
 from tests.replay.conftest import make_data
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from hydra_core.live.traffic import Traffic, cost_per_resolved
+from hydra_core.replay.evaluation import _metrics
 from hydra_core.replay.metrics import evaluate_choice
-from hydra_core.replay.report.document import _metrics
 from hydra_core.replay.significance import per_resolved
 from tests.replay.conftest import make_data
 

@@ -5,14 +5,16 @@ import pandas as pd
 import pytest
 
 from hydra_core.evalsets.suspects import normalised
-from hydra_core.replay.contents import (
+from hydra_core.replay.routability import (
+    auc_interval,
     difficulty,
     duplicates,
     missing_data,
     overlaps,
+    perfect_router,
+    routability,
     solve_patterns,
 )
-from hydra_core.replay.routability import auc_interval, perfect_router, routability
 from tests.evalsets.sets import queries, saved
 from tests.replay.conftest import make_data
 

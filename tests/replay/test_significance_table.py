@@ -11,8 +11,14 @@ from statsmodels.stats.proportion import proportion_confint
 
 from hydra_core.replay.compare import constant_run, policy_run
 from hydra_core.replay.replay import replay
-from hydra_core.replay.report.significance import latex, matrix, pair_frame, standing_frame
-from hydra_core.replay.significance_table import Entry, significance_table
+from hydra_core.replay.significance_table import (
+    Entry,
+    latex,
+    matrix,
+    pair_frame,
+    significance_table,
+    standing_frame,
+)
 from tests.replay.conftest import make_data
 
 RESAMPLES = 200

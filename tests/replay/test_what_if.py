@@ -11,9 +11,9 @@ import pytest
 from hydra_core.base.errors import MismatchError
 from hydra_core.catalog import load_catalog
 from hydra_core.evalsets.evalset import load_evalset
+from hydra_core.replay.compare import replay_policy, what_if
 from hydra_core.replay.replay import catalog_scores
 from hydra_core.replay.sweep import sweep_catalog
-from hydra_core.replay.what_if import replay_policy, what_if
 
 ROOT = Path(__file__).resolve().parents[2]
 CATALOG = load_catalog(ROOT / "catalog" / "paper_five_published.yaml")

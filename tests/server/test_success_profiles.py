@@ -9,8 +9,8 @@ from hydra_core.base.shipped import CATALOGS, SAMPLE_DATA
 from hydra_core.catalog import load_catalog
 from hydra_core.cli.main import main
 from hydra_core.evalsets.evalset import load_evalset
+from hydra_core.replay.compare import replay_policy
 from hydra_core.replay.sweep import sweep_own_value
-from hydra_core.replay.what_if import replay_policy
 
 SET, POOL = SAMPLE_DATA / "console_demo", CATALOGS / "paper_five.yaml"
 

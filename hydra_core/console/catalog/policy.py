@@ -31,7 +31,7 @@ from hydra_core.console.catalog import what_if as what_if_view
 from hydra_core.console.drafts import Working
 from hydra_core.console.inspect.view_conversation import MODE_MEANINGS, MODES
 from hydra_core.console.widgets import literal
-from hydra_core.replay.what_if import what_if
+from hydra_core.replay.compare import what_if
 
 _THEN: Final = {WhenSpent.REFUSE: "Refuse (429)", WhenSpent.CHEAPEST: "Cheapest model goes on"}
 _NEW: Final = "A new team"

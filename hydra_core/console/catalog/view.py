@@ -15,9 +15,9 @@ from hydra_core.catalog.editing.render import Value
 from hydra_core.catalog.profiles import blended_price, capabilities
 from hydra_core.console.view_result import Measure
 from hydra_core.evalsets.evalset import EvalSet
-from hydra_core.replay.step_curve import StepCurve
+from hydra_core.replay.compare import WhatIf
+from hydra_core.replay.frontier import StepCurve
 from hydra_core.replay.sweep import Sweep, turning_points
-from hydra_core.replay.what_if import WhatIf
 
 #: Of either curve; two pixels each on the page.
 _STEPS = 128

@@ -23,9 +23,8 @@ from hydra_core.console.numbers import SYMBOLS, knob_text, points, policy_text
 from hydra_core.console.view_result import Measure, Tile
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.evalset import EvalSet
-from hydra_core.replay.compare import Comparison
+from hydra_core.replay.compare import Comparison, WhatIf, what_if
 from hydra_core.replay.sweep import Sweep
-from hydra_core.replay.what_if import WhatIf, what_if
 
 _MOST_QUERIES = 500
 _QUALITIES = (Measure.QUALITY, Measure.QR)

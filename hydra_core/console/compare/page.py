@@ -29,8 +29,8 @@ from hydra_core.console.figures.heat import heat_figure
 from hydra_core.console.numbers import per_resolved_text
 from hydra_core.console.state import bound
 from hydra_core.console.widgets import literal
-from hydra_core.replay.cascade import Checker
-from hydra_core.replay.report.significance import p_text
+from hydra_core.replay.baselines import Checker
+from hydra_core.replay.significance_table import p_text
 from hydra_core.replay.sweep import Sweep
 
 _VIEWS = ("Who moved", "Cost and quality", "Languages and groups", "Queries", "Significance")

@@ -13,10 +13,10 @@ from hydra_core.console.compare.state import POLICIES, sweep_of
 from hydra_core.console.compare.view import Kind, Side, side_run
 from hydra_core.console.tasks import Task
 from hydra_core.console.widgets import literal, waiting
+from hydra_core.replay import significance_table as report
 from hydra_core.replay.baselines import MODEL_COUPLED, BaselineRun, run_baselines
 from hydra_core.replay.compare import constant_run
 from hydra_core.replay.metrics import costliest
-from hydra_core.replay.report import significance as report
 from hydra_core.replay.significance_table import Entry, SignificanceTable, significance_table
 from hydra_core.replay.sweep import Sweep
 

@@ -16,8 +16,7 @@ from hydra_core.console import cache, learned_models, selectors, state
 from hydra_core.console.cache import CatalogEntry, SetEntry
 from hydra_core.console.compare.view import Kind, Side
 from hydra_core.console.demo import address
-from hydra_core.replay.baselines import BASELINES, RANDOM_MIX
-from hydra_core.replay.cascade import Checker
+from hydra_core.replay.baselines import BASELINES, RANDOM_MIX, Checker
 from hydra_core.replay.imported_policies import policy_names
 from hydra_core.replay.sweep import Sweep
 from hydra_core.store.records import OperatingPoint

@@ -21,8 +21,7 @@ from hydra_core.console.figures.heat import HeatView
 from hydra_core.console.figures.theme import plain
 from hydra_core.console.numbers import knob_text, points
 from hydra_core.console.view_frontier import Axes, XAxis, YAxis, frontier_view
-from hydra_core.replay.baselines import BaselineRun
-from hydra_core.replay.cascade import Checker, cascade
+from hydra_core.replay.baselines import BaselineRun, Checker, cascade
 from hydra_core.replay.compare import (
     Comparison,
     FlipCell,

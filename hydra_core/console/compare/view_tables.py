@@ -19,7 +19,7 @@ from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.predictor.languages import group_of, language_name
 from hydra_core.replay.compare import PolicyRun
 from hydra_core.replay.evaluation import Evaluation
-from hydra_core.replay.languages import SMALL
+from hydra_core.replay.metrics import SMALL
 from hydra_core.replay.significance import holm, mcnemar, mean_interval, saving_interval
 from hydra_core.replay.sweep import Sweep
 

@@ -24,9 +24,17 @@ from hydra_core.console.tasks import Task
 from hydra_core.evalsets.evalset import EvalSet, load_evalset
 from hydra_core.lab.ablation import AblatedReading, reading_ablation, readings
 from hydra_core.predictor.bundle import SHIPPED_SMALL, load_bundle
-from hydra_core.replay.contents import DuplicateGroup, Overlap, duplicates, missing_data, overlaps
 from hydra_core.replay.replay import replay
-from hydra_core.replay.routability import PerfectRouter, Routability, routability
+from hydra_core.replay.routability import (
+    DuplicateGroup,
+    Overlap,
+    PerfectRouter,
+    Routability,
+    duplicates,
+    missing_data,
+    overlaps,
+    routability,
+)
 from hydra_core.replay.sweep import Sweep
 
 #: Where a session keeps the set that it was asked about: it is scored without asking again.

@@ -14,8 +14,13 @@ from hydra_core.console.figures.intervals import IntervalsView, Series
 from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet
 from hydra_core.lab.ablation import AblatedReading
 from hydra_core.predictor.languages import language_name
-from hydra_core.replay.contents import Difficulty, DuplicateGroup, solve_patterns
-from hydra_core.replay.routability import PREDICTIVE_AUC, Routability
+from hydra_core.replay.routability import (
+    PREDICTIVE_AUC,
+    Difficulty,
+    DuplicateGroup,
+    Routability,
+    solve_patterns,
+)
 
 _PATTERNS = 22
 

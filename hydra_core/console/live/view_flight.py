@@ -13,7 +13,7 @@ from hydra_core.console.figures.intervals import EffectByDayView, IntervalsView,
 from hydra_core.live.flight.analysis import Alarm, FlightReport, MetricResult, TeamParts
 from hydra_core.live.flight.effects import Effect, Reading
 from hydra_core.live.flight.planning import MetricPlan
-from hydra_core.replay.report.significance import p_text
+from hydra_core.replay.significance_table import p_text
 
 
 def arm_results(report: FlightReport, arm: str) -> tuple[MetricResult, ...]:

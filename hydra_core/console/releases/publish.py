@@ -39,7 +39,7 @@ from hydra_core.console.widgets import literal
 from hydra_core.export import provenance as release_facts
 from hydra_core.export.release import with_policy
 from hydra_core.outcome_model.find import catalog_outcome_model
-from hydra_core.replay.what_if import what_if
+from hydra_core.replay.compare import what_if
 from hydra_core.store.merge import Choice, MergeResult, Path, three_way
 from hydra_core.store.records import NewerRevisionError
 from hydra_core.store.roles import Action

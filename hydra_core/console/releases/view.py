@@ -9,9 +9,9 @@ from hydra_core.base.intervals import Interval
 from hydra_core.base.spelling import usd
 from hydra_core.console.numbers import percent
 from hydra_core.console.view_result import Tile, difference, short
+from hydra_core.replay.compare import Replayed
 from hydra_core.replay.evaluation import Evaluation
 from hydra_core.replay.verdict import Verdict
-from hydra_core.replay.what_if import Replayed
 
 #: Traffic to models without outcomes from which on publishing asks first.
 MOST_UNKNOWN = 0.01

@@ -13,7 +13,6 @@ import streamlit as st
 
 from hydra_core.base.spelling import signed, titled, usd
 from hydra_core.base.types import Policy, Rule, Team, TeamBudget, WhenSpent
-from hydra_core.choosing.aims import Aim, AimKind
 from hydra_core.console import cache, selectors, state, tables, widgets
 from hydra_core.console import view_frontier as frontier
 from hydra_core.console.access import identity
@@ -28,11 +27,11 @@ from hydra_core.console.tune.figures import languages_figure
 from hydra_core.console.widgets import colors, figure, literal
 from hydra_core.replay.conversations import replay_conversations, why_per_query
 from hydra_core.replay.evaluation import Evaluation
+from hydra_core.replay.frontier import CurvePoint
 from hydra_core.replay.imported_policies import ImportedPolicies
 from hydra_core.replay.metrics import ConstantPolicy
-from hydra_core.replay.operating_point import CrossFit, InfeasibleError
+from hydra_core.replay.operating_point import Aim, AimKind, CrossFit, InfeasibleError
 from hydra_core.replay.pricing import Prices
-from hydra_core.replay.step_curve import CurvePoint
 from hydra_core.replay.sweep import Sweep
 from hydra_core.store.roles import Action
 

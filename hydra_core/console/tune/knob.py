@@ -9,7 +9,6 @@ import streamlit as st
 from hydra_core.base.errors import HydraError
 from hydra_core.base.spelling import signed, usd
 from hydra_core.base.types import Catalog, Rule
-from hydra_core.choosing.aims import Aim, aim_at
 from hydra_core.console import replays, state, widgets
 from hydra_core.console.components.live_knob import Bar, LiveKnob, Point, live_knob
 from hydra_core.console.figures.theme import model_colors
@@ -19,7 +18,7 @@ from hydra_core.console.view_frontier import XAxis, YAxis
 from hydra_core.console.view_result import Measure, mean_seconds, step_table, tiles
 from hydra_core.console.widgets import literal
 from hydra_core.replay.evaluation import Evaluation
-from hydra_core.replay.operating_point import CrossFit, InfeasibleError
+from hydra_core.replay.operating_point import Aim, CrossFit, InfeasibleError, aim_at
 from hydra_core.replay.sweep import Sweep
 
 _CHECKED = "tune.checked"

@@ -15,7 +15,6 @@ from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.editing.evidence_grid import edit_capabilities
 from hydra_core.catalog.editing.model_grid import model_rows
 from hydra_core.catalog.profiles import compensated_weights
-from hydra_core.choosing.aims import aim_at
 from hydra_core.choosing.policy_search import SearchedPolicy
 from hydra_core.choosing.space import Setting, with_cells
 from hydra_core.console import cache, chosen_on, drafts, selectors, state, tables, widgets
@@ -27,6 +26,7 @@ from hydra_core.console.tune.details import keep_under_name, kept_message
 from hydra_core.console.tune.search_form import Wanted
 from hydra_core.console.widgets import literal, metric_row
 from hydra_core.replay.metrics import oracle_quality
+from hydra_core.replay.operating_point import aim_at
 from hydra_core.replay.replay import data_frontier
 from hydra_core.replay.sweep import Sweep
 

@@ -13,7 +13,6 @@ from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.base.spelling import titled, usd
 from hydra_core.base.types import Rule
-from hydra_core.choosing.aims import Aim, AimKind
 from hydra_core.choosing.policy_search import SearchedPolicy, search_policy
 from hydra_core.choosing.space import Cell, Space, cells_around
 from hydra_core.console import replays, state, tables, widgets
@@ -24,6 +23,7 @@ from hydra_core.console.demo import session
 from hydra_core.console.frame import BY_HAND
 from hydra_core.console.tasks import Task
 from hydra_core.console.widgets import literal
+from hydra_core.replay.operating_point import Aim, AimKind
 from hydra_core.replay.sweep import Sweep
 
 _MODELS, _DIMENSIONS, _REACH = "tuner.cells.models", "tuner.cells.dimensions", "tuner.cells.reach"

@@ -1,7 +1,6 @@
 """The report: an evaluation as one HTML file that needs no network, holds no script and prints.
 
-Every text that came from outside is escaped; figures are drawn as SVG.
-"""
+Every text that came from outside is escaped; figures are drawn as SVG."""
 
 from __future__ import annotations
 
@@ -12,10 +11,9 @@ from html import escape
 from typing import Any
 
 from hydra_core.base.spelling import signed
-from hydra_core.replay.evaluation import STATED, Evaluation
+from hydra_core.replay.evaluation import STATED, Evaluation, evaluation_document
 from hydra_core.replay.pricing import RECORDED_COSTS
-from hydra_core.replay.report.document import evaluation_document
-from hydra_core.replay.report.significance import HEAD, common_table, significance_document
+from hydra_core.replay.significance_table import HEAD, common_table, significance_document
 
 #: Keeps a label readable where lines pass behind it.
 _HALO = 'stroke="#fff" stroke-width="3" paint-order="stroke"'

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from hydra_core.cli.main import main
-from hydra_core.replay.evaluation import evaluate
-from hydra_core.replay.report.document import evaluation_document
-from hydra_core.replay.report.html import evaluation_html
+from hydra_core.replay.evaluation import evaluate, evaluation_document
+from hydra_core.replay.report import evaluation_html
 from hydra_core.replay.sweep import Sweep
 
 ROOT = Path(__file__).parents[3]

@@ -1,1 +1,0 @@
-"""The evaluation as a document."""
