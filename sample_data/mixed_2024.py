@@ -24,10 +24,9 @@ from hydra_core.catalog.prices.price_file import GivenPrice
 from hydra_core.catalog.schema import parse_catalog
 from hydra_core.choosing.initial_catalog import initial_catalog
 from hydra_core.choosing.learn import learn
-from hydra_core.choosing.material import gather
+from hydra_core.choosing.material import gather, outcomes_of_replay
 from hydra_core.choosing.sources.catalog_blocks import with_success_profiles
-from hydra_core.choosing.sources.outcomes import outcomes_of_replay
-from hydra_core.choosing.sources.success_profiles import fit_success_profiles
+from hydra_core.choosing.sources.profiles import fit_success_profiles
 from hydra_core.choosing.write import write_outcome_model
 from hydra_core.evalsets.evalset import EvalSet, load_evalset, save_evalset
 from hydra_core.evalsets.score_files import load_scores, load_text_facts, messages_of, save_scores

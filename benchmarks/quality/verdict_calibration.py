@@ -48,8 +48,7 @@ from benchmarks.quality.simulated_sets import (
 )
 from hydra_core.base.types import Band, Selection
 from hydra_core.choosing.learn import learn
-from hydra_core.choosing.policy_search import search_policy
-from hydra_core.choosing.space import Space
+from hydra_core.choosing.policy_search import Space, search_policy
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.evalsets.score_files import load_text_facts
 from hydra_core.evalsets.suspects import suspects

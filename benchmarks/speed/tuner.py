@@ -12,8 +12,7 @@ import time
 import numpy as np
 
 from hydra_core.base.types import Band, Pool
-from hydra_core.choosing.policy_search import search_policy
-from hydra_core.choosing.space import Space
+from hydra_core.choosing.policy_search import Space, search_policy
 from hydra_core.replay.operating_point import Aim, AimKind
 from hydra_core.replay.replay import ReplayData
 

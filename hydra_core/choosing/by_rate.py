@@ -21,7 +21,7 @@ from hydra_core.base.types import Float32Array, FloatArray, IntArray
 from hydra_core.choosing.heads import grouped_parts
 from hydra_core.choosing.learn import Learning, LoggedPart, reliability
 from hydra_core.choosing.lift import POINTS, differences_to_hull, hull_of
-from hydra_core.choosing.material import TOGETHER, Material
+from hydra_core.choosing.material import TOGETHER, Material, Outcomes
 from hydra_core.choosing.sources.lift import Ranked
 from hydra_core.choosing.sources.newcomers import (
     Newcomer,
@@ -30,8 +30,7 @@ from hydra_core.choosing.sources.newcomers import (
     place_newcomer,
     success_of,
 )
-from hydra_core.choosing.sources.outcomes import Outcomes
-from hydra_core.choosing.sources.success_profiles import fit_success_profiles
+from hydra_core.choosing.sources.profiles import fit_success_profiles
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.outcome_model.features import Messages
 from hydra_core.outcome_model.heads import Linear, log_odds

@@ -18,8 +18,7 @@ from hydra_core.base.intervals import Interval
 from hydra_core.base.types import FloatArray, IntArray, Progress
 from hydra_core.choosing.heads import TREES, Choice, choose, fit, grouped_parts
 from hydra_core.choosing.lift import Lift, lift_of, recommendation
-from hydra_core.choosing.material import Material
-from hydra_core.choosing.sources.cell_findings import findings_of
+from hydra_core.choosing.material import Material, groups_at
 from hydra_core.choosing.sources.few_outcomes import (
     FEW,
     LOG_RECIPE,
@@ -28,9 +27,8 @@ from hydra_core.choosing.sources.few_outcomes import (
     fit_logged,
     join_logged,
 )
-from hydra_core.choosing.sources.grader_check import GraderCheck, grader_check
+from hydra_core.choosing.sources.grader_check import GraderCheck, findings_of, grader_check
 from hydra_core.choosing.sources.newcomers import Newcomer
-from hydra_core.choosing.sources.outcomes import groups_at
 from hydra_core.outcome_model.model import OutcomeHeads
 from hydra_core.outcome_model.raw import Predicted, Raw
 from hydra_core.replay.significance import mean_interval, standard_error

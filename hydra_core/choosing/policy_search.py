@@ -18,9 +18,9 @@ import hashlib
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,14 +28,126 @@ import numpy as np
 
 from hydra_core.base.errors import CancelledError, StoreError
 from hydra_core.base.spelling import signed
-from hydra_core.base.types import FloatArray, IntArray, Selection
+from hydra_core.base.types import Band, FloatArray, IntArray, Pool, Selection
 from hydra_core.catalog.profiles import compensated_weights
-from hydra_core.choosing.space import Box, Cell, Setting, Space, checked, simplified, with_cells
 from hydra_core.replay.matched_cost import MatchedGain, matched_gain
 from hydra_core.replay.metrics import PolicyMetrics, evaluate_choice, oracle_quality
 from hydra_core.replay.operating_point import Aim, Aimed, AimKind, aim_at
 from hydra_core.replay.replay import ReplayData, data_frontier, folds, replay
 from hydra_core.replay.verdict import Verdict, verdict
+
+#: Each stored weight lies between 1/4 and 4 before they are scaled.
+_REACH = float(np.log(4.0))
+_DIGITS = (2, 3, 4)
+#: Scores closer than this differ by the rounding of sums only.
+_SAME_SCORE = 1e-9
+
+#: Parameter name -> (low, high), both ends included.
+Box = Mapping[str, tuple[float, float]]
+#: Model id and dimension number.
+Cell = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """What may vary.
+
+    Attributes:
+        bands: One per dimension, for the compensated weights.
+        cells: (low, high) of the profile cells that may move.
+    """
+
+    bands: Sequence[Band]
+    cells: Mapping[Cell, tuple[float, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A policy to try: stored weights (sum K), tau, and the profile cells that moved."""
+
+    weights: tuple[float, ...]
+    tau: float
+    cells: Mapping[Cell, float] = field(default_factory=dict)
+
+
+def cells_around(
+    pool: Pool, cells: Sequence[Cell], reach: float
+) -> dict[Cell, tuple[float, float]]:
+    """Bounds of cells that may move by at most `reach` from where they are, within [0, 1].
+
+    Raises:
+        ValueError: A cell is not one of the pool's, or `reach` is not > 0.
+    """
+    if not reach > 0:
+        raise ValueError(f"cells must be allowed to move by more than 0, got {reach}")
+    bounds = {}
+    for model, k in cells:
+        at = float(pool.capabilities[_row(pool, model, k), k])
+        bounds[(model, k)] = (max(at - reach, 0.0), min(at + reach, 1.0))
+    return bounds
+
+
+def checked(space: Space, pool: Pool) -> Space:
+    """The space, whose bands and cells are those of a pool.
+
+    Raises:
+        ValueError: Not one band per dimension, or a cell that is not the pool's or whose bounds
+            are not 0 <= low <= high <= 1.
+    """
+    if len(space.bands) != (k := pool.capabilities.shape[1]):
+        raise ValueError(f"need one band per dimension, got {len(space.bands)} for {k}")
+    for (model, k), (low, high) in space.cells.items():
+        _row(pool, model, k)
+        if not 0.0 <= low <= high <= 1.0:
+            raise ValueError(
+                f"cell {model!r}, dimension {k}: bounds must be 0 <= low <= high <= 1, got "
+                f"{low} and {high}"
+            )
+    return space
+
+
+def _row(pool: Pool, model: str, k: int) -> int:
+    if model not in pool.ids or not 0 <= k < pool.capabilities.shape[1]:
+        raise ValueError(
+            f"there is no cell {model!r}, dimension {k}: the pool has {', '.join(pool.ids)} and "
+            f"{pool.capabilities.shape[1]} dimensions"
+        )
+    return pool.ids.index(model)
+
+
+def with_cells(data: ReplayData, cells: Mapping[Cell, float]) -> ReplayData:
+    """The same queries with some profile cells replaced."""
+    if not cells:
+        return data
+    capabilities = data.pool.capabilities.copy()
+    for (model, k), value in cells.items():
+        capabilities[data.pool.ids.index(model), k] = value
+    return replace(data, pool=replace(data.pool, capabilities=capabilities))
+
+
+def simplified(
+    found: Mapping[str, float],
+    box: Box,
+    start: Mapping[str, float],
+    names: Sequence[str],
+    objective: Callable[[Mapping[str, float]], float],
+) -> dict[str, float]:
+    """The found parameters, with those in `names` moved no further than earns a score.
+
+    One by one each goes back to where it started if the score is none the worse for it, else it
+    is written in as few digits as keep the score. So a cell that did not matter stays as it was.
+    """
+    kept = dict(found)
+    floor = objective(kept) - _SAME_SCORE if names else 0.0
+    for name in names:
+        low, high = box[name]
+        shorter = (float(np.round(found[name], digits)) for digits in _DIGITS)
+        for value in (start[name], *(v for v in shorter if low <= v <= high)):
+            if objective({**kept, name: value}) >= floor:
+                kept[name] = value
+                break
+    return kept
+
 
 _SAVE_EVERY = 25
 _STARTUP = 40
@@ -88,7 +200,6 @@ class SearchedPolicy:
     tau_only: PolicyMetrics
     over_tau_only: MatchedGain
     trials: int
-    seed: int
 
     @property
     def met(self) -> bool:
@@ -114,10 +225,8 @@ class SearchedPolicy:
     def text(self) -> str:
         """What was chosen on what, and what it kept of its promise."""
         qr, cost = self.metrics.qr, self.metrics.mean_cost_usd
-        gain = self.over_tau_only
-        more = gain.quality.scaled(100.0)
-        moved = len(self.setting.cells)
-        cells = f" Profile cells moved: {moved}." if moved else ""
+        more = self.over_tau_only.quality.scaled(100.0)
+        cells = f" Profile cells moved: {moved}." if (moved := len(self.setting.cells)) else ""
         return (
             f"Aim: {self.aim}. Picked on one half of the queries and measured on the other: QR "
             f"{100 * qr.value:.1f} % [{100 * qr.lo:.1f}, {100 * qr.hi:.1f}] at ${cost.value:.4g} "
@@ -186,7 +295,6 @@ def search_policy(
         tau_only=evaluate_choice(data, plain),
         over_tau_only=matched_gain(data, plain, choice),
         trials=job.done,
-        seed=seed,
     )
 
 
@@ -213,22 +321,28 @@ class _Job:
         """Search on some queries; `strict` raises where the aim cannot be met."""
         best_possible = oracle_quality(data)
         k = len(self.space.bands)
-        reach = float(np.log(self.space.factor))
-        box = {f"w{i}": (-reach, reach) for i in range(k)}
+        box = {f"w{i}": (-_REACH, _REACH) for i in range(k)}
         box |= {name: self.space.cells[cell] for name, cell in self.cells.items()}
 
-        def objective(parameters: Mapping[str, float]) -> float:
-            changed, weights = self._apply(data, parameters)
-            return aim_at(data_frontier(changed, weights), self.aim, best_possible, changed).score
+        def aimed(parameters: Mapping[str, float], *, strict: bool = False) -> Aimed:
+            weights = compensated_weights(self._stored(parameters), self.space.bands)
+            cells = {cell: parameters[name] for name, cell in self.cells.items()}
+            changed = with_cells(data, cells)
+            curve = data_frontier(changed, weights)
+            return aim_at(curve, self.aim, best_possible, changed, strict=strict)
 
-        share = self.trials // 3 + (self.trials % 3 if number == 2 else 0)
+        def objective(parameters: Mapping[str, float]) -> float:
+            return aimed(parameters).score
+
+        at = data.pool.ids.index
+        now = {c: float(data.pool.capabilities[at(c[0]), c[1]]) for c in self.space.cells}
         start = {f"w{i}": 0.0 for i in range(k)} | {
-            name: float(np.clip(_at(data, cell), *box[name])) for name, cell in self.cells.items()
+            name: float(np.clip(now[cell], *box[name])) for name, cell in self.cells.items()
         }
         best = search(
             objective,
             box,
-            trials=share,
+            trials=self.trials // 3 + (self.trials % 3 if number == 2 else 0),
             seed=self.seed * 3 + number,
             start=start,
             step=self._step,
@@ -237,28 +351,15 @@ class _Job:
             key=f"{self.key}/{number}",
         )
         settled = simplified(best.parameters, box, start, list(self.cells), objective)
-        changed, weights = self._apply(data, settled)
-        aimed = aim_at(
-            data_frontier(changed, weights), self.aim, best_possible, changed, strict=strict
-        )
-        cells = {
-            cell: settled[name]
-            for name, cell in self.cells.items()
-            if settled[name] != _at(data, cell)
-        }
-        return Setting(tuple(self._stored(settled).tolist()), aimed.knob, cells), aimed
+        promised = aimed(settled, strict=strict)
+        moved = {cell: settled[name] for name, cell in self.cells.items()}
+        cells = {cell: value for cell, value in moved.items() if value != now[cell]}
+        return Setting(tuple(self._stored(settled).tolist()), promised.knob, cells), promised
 
     def route(self, data: ReplayData, setting: Setting) -> IntArray:
         """(n,) choice of a setting on some queries."""
         weights = compensated_weights(setting.weights, self.space.bands)
         return replay(with_cells(data, setting.cells), setting.tau, weights)
-
-    def _apply(
-        self, data: ReplayData, parameters: Mapping[str, float]
-    ) -> tuple[ReplayData, FloatArray]:
-        weights = compensated_weights(self._stored(parameters), self.space.bands)
-        cells = {cell: parameters[name] for name, cell in self.cells.items()}
-        return with_cells(data, cells), weights
 
     def _stored(self, parameters: Mapping[str, float]) -> FloatArray:
         """Stored weights; only their ratios matter (tau takes the scale), so they sum to K."""
@@ -272,15 +373,10 @@ class _Job:
             self.progress(self.done, self.trials)
 
 
-def _at(data: ReplayData, cell: Cell) -> float:
-    return float(data.pool.capabilities[data.pool.ids.index(cell[0]), cell[1]])
-
-
 def _fingerprint(data: ReplayData, space: Space, aim: Aim) -> str:
-    digest = hashlib.sha256(repr((aim, space, data.pool.ids)).encode())
-    for values in (data.requirements, data.quality, data.cost_usd, data.pool.capabilities):
+    digest, pool = hashlib.sha256(repr((aim, space, data.pool.ids)).encode()), data.pool
+    for values in (data.requirements, data.quality, data.cost_usd, pool.capabilities, pool.cost):
         digest.update(np.ascontiguousarray(values, dtype="<f8").tobytes())
-    digest.update(np.ascontiguousarray(data.pool.cost, dtype="<f8").tobytes())
     return digest.hexdigest()
 
 
@@ -320,8 +416,7 @@ class TrialStore:
                 "SELECT number, parameters, score FROM trial WHERE search = ? ORDER BY number",
                 (key,),
             ).fetchall()
-        whole = [row for i, row in enumerate(rows) if row[0] == i]
-        return [Trial(json.loads(parameters), float(score)) for _, parameters, score in whole]
+        return [Trial(json.loads(p), s) for i, (number, p, s) in enumerate(rows) if number == i]
 
     def add(self, key: str, first: int, trials: list[Trial]) -> None:
         """Append trials, the first of which has number `first`.
@@ -359,34 +454,31 @@ def search(
         CancelledError: `cancel` was set.
         StoreError: The store cannot be used.
     """
-    key = _digest(key, box, seed)
-    done = store.load(key) if store is not None else []
-    pending: list[Trial] = []
-    best: Trial | None = None
+    key = hashlib.sha256(json.dumps([key, sorted(box.items()), seed]).encode()).hexdigest()
+    tried = [] if store is None else store.load(key)
+    saved, best = len(tried), None
 
-    def save(upto: int) -> None:
-        if store is not None and pending:
-            store.add(key, upto - len(pending), pending)
-            pending.clear()
+    def save() -> None:
+        nonlocal saved
+        if store is not None and len(tried) > saved:
+            store.add(key, saved, tried[saved:])
+            saved = len(tried)
 
     for i in range(trials):
         if cancel is not None and cancel.is_set():
-            save(i)
+            save()
             raise CancelledError(f"the search was stopped after {i} of {trials} trials")
-        if i < len(done):
-            trial = done[i]
-        else:
+        if i == len(tried):
             first = dict(start) if i == 0 and start else None
             parameters = first or _propose(box, seed, i, None if best is None else best.parameters)
-            trial = Trial(parameters, objective(parameters))
-            pending.append(trial)
-        if best is None or trial.score > best.score:
-            best = trial
-        if len(pending) >= _SAVE_EVERY:
-            save(i + 1)
+            tried.append(Trial(parameters, objective(parameters)))
+        if best is None or tried[i].score > best.score:
+            best = tried[i]
+        if len(tried) - saved >= _SAVE_EVERY:
+            save()
         if step is not None:
             step()
-    save(trials)
+    save()
     if best is None:
         raise ValueError(f"a search needs at least one trial, got {trials}")
     return best
@@ -406,8 +498,3 @@ def _propose(
         moved = rng.normal(0.0, rng.choice(_STEPS), low.size) * (high - low)
         values = np.array([best[name] for name in box]) + np.where(changed, moved, 0.0)
     return dict(zip(box, np.clip(values, low, high).tolist(), strict=True))
-
-
-def _digest(key: str, box: Box, seed: int) -> str:
-    content = json.dumps([key, sorted(box.items()), seed])
-    return hashlib.sha256(content.encode()).hexdigest()

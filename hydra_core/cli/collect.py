@@ -312,7 +312,7 @@ def _sampled(messages: Sequence[Asked], wanted: int | None) -> tuple[Asked, ...]
 
 
 def _write(options: argparse.Namespace, found: Collected, prices: Mapping[str, ListPrice]) -> None:
-    from hydra_core.choosing.sources.cell_findings import findings_of
+    from hydra_core.choosing.sources.grader_check import findings_of
     from hydra_core.lab.collect.outcomes import write_set
 
     if not found.messages:

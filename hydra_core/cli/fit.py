@@ -96,10 +96,10 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _fit(options: argparse.Namespace, catalog: Catalog, text: str, evalset: EvalSet) -> Rung:
+    from hydra_core.choosing.material import groups_at, outcomes_of_replay
     from hydra_core.choosing.sources.catalog_blocks import start_of, with_source
-    from hydra_core.choosing.sources.cell_findings import findings_of
+    from hydra_core.choosing.sources.grader_check import findings_of
     from hydra_core.choosing.sources.ladder import Kind, fit_rung
-    from hydra_core.choosing.sources.outcomes import groups_at, outcomes_of_replay
     from hydra_core.export.release import write_release
     from hydra_core.replay.replay import align_catalog
 

@@ -12,8 +12,7 @@ from hydra_core.base.errors import MismatchError
 from hydra_core.base.types import Catalog, FloatArray
 from hydra_core.choosing.initial_catalog import InitialCatalog, initial_catalog
 from hydra_core.choosing.new_catalog import EnteredPrices
-from hydra_core.choosing.policy_search import search_policy
-from hydra_core.choosing.space import Space
+from hydra_core.choosing.policy_search import Space, search_policy
 from hydra_core.console.cache import SetEntry, bundle, cached, evalset, sweep
 from hydra_core.console.compare.view import Kind, Paired, Side, pair, side_run
 from hydra_core.console.demo import session

@@ -1,6 +1,7 @@
 """Two policies on the same queries: what moved from which model to which, and what it changed.
 
-A policy may be a catalog's own, replayed; `what_if` says what another catalog would change."""
+A policy may be a catalog's own, replayed; `what_if` says what another catalog would change.
+"""
 
 from __future__ import annotations
 

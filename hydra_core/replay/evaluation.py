@@ -1,7 +1,8 @@
 """One policy on one eval set: every figure that a page, the command line or a report shows.
 
 Pages draw it, `evaluate` prints it as text, and `replay/report.py` writes its document
-`hydra.evaluation/v1` as HTML."""
+`hydra.evaluation/v1` as HTML.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 With models in order of preference, model i is chosen exactly for tau in [s_i, min_{j<i} s_j), and
 the model of least shortfall also for everything below. Each change of model is a breakpoint; their
 running sum is the curve. Under the value rule shortfalls are returns on upgrading, tau is 1 / V,
-and the order is that of the predicted costs of each query."""
+and the order is that of the predicted costs of each query.
+"""
 
 from __future__ import annotations
 

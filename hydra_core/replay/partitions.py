@@ -1,7 +1,8 @@
 """Parts of a large set: scored and swept one by one, resumable without any engine.
 
 A part is one Parquet file; its result is written beside it and renamed when it is whole. A result
-that is there is done. Processes of this machine or Ray do the parts; both give the same files."""
+that is there is done. Processes of this machine or Ray do the parts; both give the same files.
+"""
 
 from __future__ import annotations
 

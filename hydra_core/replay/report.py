@@ -1,6 +1,7 @@
 """The report: an evaluation as one HTML file that needs no network, holds no script and prints.
 
-Every text that came from outside is escaped; figures are drawn as SVG."""
+Every text that came from outside is escaped; figures are drawn as SVG.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hydra_core.choosing.sources.outcomes import Outcomes
+from hydra_core.choosing.material import Outcomes
 
 MODELS = ("cheap", "middle", "strong")
 

@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
-from hydra_core.choosing.sources.cell_findings import FindingKind, cell_findings
-from hydra_core.choosing.sources.grader_check import GainFrom, grader_check, split_by_group
+from hydra_core.choosing.sources.grader_check import (
+    FindingKind,
+    GainFrom,
+    cell_findings,
+    grader_check,
+    split_by_group,
+)
 
 N = 1_200
 MODELS = ("cheap", "strong")

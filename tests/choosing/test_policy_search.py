@@ -7,8 +7,7 @@ import pytest
 
 from hydra_core.base.errors import CancelledError, StoreError
 from hydra_core.base.types import Band
-from hydra_core.choosing.policy_search import TrialStore, search, search_policy
-from hydra_core.choosing.space import Space
+from hydra_core.choosing.policy_search import Space, TrialStore, search, search_policy
 from hydra_core.replay.metrics import oracle_quality
 from hydra_core.replay.operating_point import Aim, AimKind, InfeasibleError, aim_at, hypervolume
 from hydra_core.replay.replay import data_frontier, replay

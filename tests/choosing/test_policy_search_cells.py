@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 
 from hydra_core.base.types import Band, Pool
-from hydra_core.choosing.policy_search import search_policy
-from hydra_core.choosing.space import Space, cells_around, simplified, with_cells
+from hydra_core.choosing.policy_search import (
+    Space,
+    cells_around,
+    search_policy,
+    simplified,
+    with_cells,
+)
 from hydra_core.replay.metrics import oracle_quality
 from hydra_core.replay.operating_point import Aim, AimKind
 from hydra_core.replay.replay import ReplayData, replay

@@ -9,9 +9,12 @@ import pytest
 from hydra_core.base.errors import CatalogError
 from hydra_core.catalog.schema import parse_catalog
 from hydra_core.choosing.lift import GRID, lift_of_choices
-from hydra_core.choosing.sources.fitted_profiles import benchmark_profiles, fit_profiles
 from hydra_core.choosing.sources.lift import cross_fit
-from hydra_core.choosing.sources.success_profiles import fit_success_profiles
+from hydra_core.choosing.sources.profiles import (
+    benchmark_profiles,
+    fit_profiles,
+    fit_success_profiles,
+)
 from hydra_core.outcome_model.success_profiles import Curves, profiles_of
 from hydra_core.routing.matcher import choices_in_order, choose, shortfall
 from tests.choosing.sets import MODELS, PRICES, outcomes

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from hydra_core.base.types import Rule
+from hydra_core.choosing.sources.profiles import fit_success_profiles
 from hydra_core.choosing.sources.promise import betting_p_values, forecast, promise, walk
-from hydra_core.choosing.sources.success_profiles import fit_success_profiles
 from hydra_core.routing.matcher import cost_order, returns_on_upgrading
 from tests.choosing.sets import outcomes
 

@@ -11,11 +11,16 @@ import pytest
 from hydra_core.base.shipped import CATALOGS, SAMPLE_DATA
 from hydra_core.catalog.schema import load_catalog
 from hydra_core.choosing.lift import GRID
-from hydra_core.choosing.sources.cell_findings import FindingKind, cell_findings, findings_of
-from hydra_core.choosing.sources.grader_check import GainFrom, grader_check
+from hydra_core.choosing.material import outcomes_of_replay
+from hydra_core.choosing.sources.grader_check import (
+    FindingKind,
+    GainFrom,
+    cell_findings,
+    findings_of,
+    grader_check,
+)
 from hydra_core.choosing.sources.ladder import Kind, fit_rung, judged_rung
 from hydra_core.choosing.sources.lift import CrossFitted, Ranked
-from hydra_core.choosing.sources.outcomes import outcomes_of_replay
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.outcome_model.find import catalog_outcome_model
 from hydra_core.replay.sweep import sweep_by_value
@@ -89,7 +94,7 @@ def test_a_set_with_grader_faults_is_not_recommended():
 
 def outcomes_like(quality, cost):
     """Outcomes whose requirements say nothing."""
-    from hydra_core.choosing.sources.outcomes import Outcomes
+    from hydra_core.choosing.material import Outcomes
 
     n = len(quality)
     return Outcomes(POOL, np.zeros((n, 1)), quality, cost, np.arange(n))

@@ -13,7 +13,7 @@ from hydra_core.replay.evaluation import evaluate, evaluation_document
 from hydra_core.replay.report import evaluation_html
 from hydra_core.replay.sweep import Sweep
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 SET = ROOT / "sample_data" / "paper_swebench"
 CATALOG = ROOT / "catalog" / "paper_five_published.yaml"
 NAMES = [str(SET), "--catalog", str(CATALOG)]

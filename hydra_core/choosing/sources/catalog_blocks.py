@@ -24,11 +24,10 @@ from hydra_core.base.types import (
 from hydra_core.catalog.editing.chosen_on import record_choice
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.profiles import compensated_weights
-from hydra_core.choosing.sources.fitted_profiles import FittedProfiles
+from hydra_core.choosing.material import Outcomes
 from hydra_core.choosing.sources.ladder import Kind, Rung, Start
 from hydra_core.choosing.sources.lift import Profiles, Ranked
-from hydra_core.choosing.sources.outcomes import Outcomes
-from hydra_core.choosing.sources.success_profiles import FittedSuccess
+from hydra_core.choosing.sources.profiles import FittedProfiles, FittedSuccess
 from hydra_core.evalsets.evalset import EvalSet, sample_of
 from hydra_core.replay.replay import ReplayData
 

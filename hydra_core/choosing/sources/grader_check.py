@@ -1,29 +1,244 @@
-"""Grader or difficulty? How much of a lift comes from telling the groups of a set apart.
+"""Can a lift be trusted? Outcomes that look wrong, and what only tells the groups of a set apart.
 
-Groups (benchmarks, kinds of task) often differ by how they are graded. A router that only learns
-which group a query is from then shows a lift that is a finding about graders. So every lift is
-split in two: what the groups' own mixes of models would gain (each query takes the route of another
-query of its group), and what is gained within groups beyond that. The second part alone speaks of
-difficulty.
+Looked for are filled-in cells, dead graders and failures that follow length. Groups (benchmarks,
+kinds of task) often differ by how they are graded. A router that only learns which group a query is
+from then shows a lift that is a finding about graders. So every lift is split in two: what the
+groups' own mixes of models would gain (each query takes the route of another query of its group),
+and what is gained within groups beyond that. The second part alone speaks of difficulty.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
 
 import numpy as np
 
 from hydra_core.base.intervals import Interval
-from hydra_core.base.types import ChoiceArray, FloatArray, IntArray
+from hydra_core.base.types import BoolArray, ChoiceArray, FloatArray, IntArray
 from hydra_core.choosing.lift import differences_to_hull, hull_of, with_ends
-from hydra_core.choosing.sources.cell_findings import Finding, FindingKind
+from hydra_core.choosing.material import groups_at, known_means
+from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.replay.matched_cost import MatchedCost, matched_cost_mix
-from hydra_core.replay.significance import mean_interval
+from hydra_core.replay.significance import mean_interval, normal_p
 
-_LEAST_QUERIES: Final = 50
+#: Fewer queries of a group than this show nothing.
+_LEAST_QUERIES: Final = 20
+#: The same pair of token counts on so large a share of a model's cells of a group is no chance.
+_CONSTANT_SHARE: Final = 0.1
+_CONSTANT_WRITTEN_SHARE: Final = 0.8
+#: Answers of a word or two often have the same length.
+_SHORT_ANSWER: Final = 10
+_NEVER: Final = 0.02
+_OTHERS_OFTEN: Final = 0.3
+#: Failures follow length: so much more success is lost on long answers than the others lose there.
+_LENGTH_EFFECT: Final = 0.3
+#: A model that is still as good as the others there has no fault of length.
+_BEHIND: Final = 0.1
+_LENGTH_CUTS: Final = (0.5, 0.67, 0.8)
+_LEAST_LONG: Final = 15
+_P_VALUE: Final = 1e-4
+_SIMILARITY_SHARE: Final = 0.2
+_DISTINCT: Final = 10
+
+
+class FindingKind(StrEnum):
+    """What looks wrong."""
+
+    NOBODY = "nobody solves any query of a group"
+    EVERYBODY = "everybody solves every query of a group"
+    GROUP = "a model never solves a group that others solve"
+    LENGTH = "a model's failures follow the length of its answer"
+    NO_TOKENS = "a model wrote nothing"
+    CONSTANT_TOKENS = "the same token counts on many cells"
+    NO_LATENCY = "answers that took no time"
+    SIMILARITY = "scores that are similarities"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that looks wrong.
+
+    Attributes:
+        model: '' where it concerns all.
+        group: '' where it concerns all.
+        queries: How many cells.
+        text: One sentence.
+    """
+
+    kind: FindingKind
+    model: str
+    group: str
+    queries: int
+    text: str
+
+    def numbers(self) -> dict[str, Any]:
+        """Return it JSON-ready."""
+        return {**asdict(self), "kind": self.kind.value}
+
+
+def cell_findings(
+    models: Sequence[str],
+    groups: Sequence[str],
+    quality: FloatArray,
+    *,
+    input_tokens: FloatArray | None = None,
+    output_tokens: FloatArray | None = None,
+    latency_s: FloatArray | None = None,
+) -> tuple[Finding, ...]:
+    """Look for outcomes that a grader or a harness may have made; those of most cells first.
+
+    Args:
+        models: (m,) ids.
+        groups: (n,) group of each query; '' is a group of its own.
+        quality: (n, m) in [0, 1], NaN where missing; as for the other matrices.
+        input_tokens, output_tokens, latency_s: (n, m); None where the set has none.
+    """
+    names = np.asarray(groups, dtype=np.str_)
+    found: list[Finding] = []
+    for name in np.unique(names):
+        rows = np.flatnonzero(names == name)
+        if rows.size < _LEAST_QUERIES:
+            continue
+        part = [None if v is None else v[rows] for v in (input_tokens, output_tokens, latency_s)]
+        found += _group_findings(models, str(name), quality[rows])
+        found += _filled(models, str(name), quality[rows], *part)
+        if part[1] is not None:
+            found += _length(models, str(name), quality[rows], part[1])
+    return tuple(sorted(found, key=lambda one: -one.queries))
+
+
+def findings_of(evalset: EvalSet, models: Sequence[str]) -> tuple[Finding, ...]:
+    """Look at the outcomes of some models of a set, by its groups."""
+    columns = [evalset.models.index(name) for name in models]
+    groups = groups_at(evalset, np.arange(evalset.n)) or ["the set"] * evalset.n
+    extras = {
+        name: evalset.extras[name][:, columns]
+        for name in ("input_tokens", "output_tokens", "latency_s")
+        if name in evalset.extras
+    }
+    return cell_findings(models, groups, evalset.quality[:, columns], **extras)
+
+
+def _group_findings(models: Sequence[str], group: str, quality: FloatArray) -> Iterator[Finding]:
+    known = np.isfinite(quality)
+    n = int(known.any(axis=1).sum())
+    values = quality[known]
+    if values.max() <= 0.0:
+        text = f"No model solves any of the {n} queries of {group}: its grader may be broken."
+        yield Finding(FindingKind.NOBODY, "", group, n, text)
+        return
+    if values.min() >= 1.0:
+        text = f"Every model solves each of the {n} queries of {group}: they tell nothing apart."
+        yield Finding(FindingKind.EVERYBODY, "", group, n, text)
+        return
+    between = (values > 0.0) & (values < 1.0)
+    if between.mean() > _SIMILARITY_SHARE and np.unique(values[between]).size >= _DISTINCT:
+        text = (
+            f"{100 * between.mean():.0f} % of the scores of {group} lie between 0 and 1: they may "
+            "measure likeness to a reference, not success."
+        )
+        yield Finding(FindingKind.SIMILARITY, "", group, int(between.sum()), text)
+    rates = known_means(quality)
+    for j, model in enumerate(models):
+        others = np.delete(rates, j)
+        count = int(known[:, j].sum())
+        usual = float(np.nanmean(others)) if np.isfinite(others).any() else 0.0
+        if count >= _LEAST_QUERIES and rates[j] <= _NEVER and usual >= _OTHERS_OFTEN:
+            text = (
+                f"{model} solves {100 * rates[j]:.0f} % of {count} queries of {group}, the others "
+                f"{100 * usual:.0f} %: check the form of its answers."
+            )
+            yield Finding(FindingKind.GROUP, model, group, count, text)
+
+
+def _filled(
+    models: Sequence[str],
+    group: str,
+    quality: FloatArray,
+    read: FloatArray | None,
+    written: FloatArray | None,
+    latency: FloatArray | None,
+) -> Iterator[Finding]:
+    for j, model in enumerate(models):
+        known = np.isfinite(quality[:, j])
+        if latency is not None and (none := int((known & (latency[:, j] == 0)).sum())):
+            text = f"{none} answers of {model} on {group} took no time: they look filled in."
+            yield Finding(FindingKind.NO_LATENCY, model, group, none, text)
+        if written is None:
+            continue
+        if silent := int((known & (written[:, j] == 0)).sum()):
+            text = f"{model} wrote nothing on {silent} queries of {group}."
+            yield Finding(FindingKind.NO_TOKENS, model, group, silent, text)
+        if read is not None:
+            yield from _constant(model, group, read[known, j], written[known, j])
+
+
+def _constant(model: str, group: str, read: FloatArray, written: FloatArray) -> Iterator[Finding]:
+    """Token counts that repeat: a pair of them, or the tokens written on most cells."""
+    known = np.isfinite(read) & np.isfinite(written) & (written > 0)
+    pairs = np.stack([read[known], written[known]], axis=1)
+    n = len(pairs)
+    if n < _LEAST_QUERIES:
+        return
+    for values, least, what in (
+        (pairs, _CONSTANT_SHARE, "tokens read and written"),
+        (pairs[:, 1:], _CONSTANT_WRITTEN_SHARE, "tokens written"),
+    ):
+        common, counts = np.unique(values, axis=0, return_counts=True)
+        at = int(counts.argmax())
+        if counts[at] >= max(least * n, _LEAST_QUERIES / 2) and common[at, -1] > _SHORT_ANSWER:
+            tokens = " and ".join(f"{value:g}" for value in common[at])
+            text = (
+                f"{counts[at]} of {n} answers of {model} on {group} have the same number of {what} "
+                f"({tokens}): they look filled in or estimated."
+            )
+            yield Finding(FindingKind.CONSTANT_TOKENS, model, group, int(counts[at]), text)
+            return
+
+
+def _length(
+    models: Sequence[str], group: str, quality: FloatArray, written: FloatArray
+) -> Iterator[Finding]:
+    """Models that fail where their own answer is long, on queries that others solve as before."""
+    known = np.isfinite(quality)
+    for j, model in enumerate(models):
+        others = np.delete(quality, j, axis=1)
+        rows = known[:, j] & np.isfinite(written[:, j]) & np.isfinite(others).any(axis=1)
+        if rows.sum() < 2 * _LEAST_LONG or np.ptp(written[rows, j]) <= 0:
+            continue
+        own, length = quality[rows, j], written[rows, j]
+        usual = known_means(others[rows].T)
+        cuts = [_cut(own, usual, length, float(np.quantile(length, cut))) for cut in _LENGTH_CUTS]
+        effect, p_value, at, long = max(cuts, key=lambda found: found[0])
+        behind = float(usual[long].mean() - own[long].mean())
+        if effect >= _LENGTH_EFFECT and p_value < _P_VALUE and behind >= _BEHIND:
+            text = (
+                f"{model} solves {100 * own[long].mean():.0f} % of its {long.sum()} answers on "
+                f"{group} above {at:,.0f} tokens, the others {100 * usual[long].mean():.0f} % of "
+                f"these queries; below it solves {100 * own[~long].mean():.0f} %. Long answers may "
+                "have been cut off."
+            )
+            yield Finding(FindingKind.LENGTH, model, group, int(long.sum()), text)
+
+
+def _cut(
+    own: FloatArray, usual: FloatArray, length: FloatArray, at: float
+) -> tuple[float, float, float, BoolArray]:
+    """How much more is lost above a length than the others lose there, p value, the length."""
+    long = length > at
+    if min(long.sum(), (~long).sum()) < _LEAST_LONG:
+        return 0.0, 1.0, at, long
+    gap = own - usual
+    effect = float(gap[~long].mean() - gap[long].mean())
+    error = np.sqrt(gap[long].var(ddof=1) / long.sum() + gap[~long].var(ddof=1) / (~long).sum())
+    return effect, normal_p(effect / max(float(error), 1e-12)), at, long
+
+
+#: Groups of fewer queries are not shown one by one.
+_LEAST_SHOWN: Final = 50
 #: Below this share of the lift "most of" it comes from telling groups apart, not all of it.
 _ALL_OF_IT: Final = 0.9
 
@@ -171,7 +386,7 @@ def grader_check(
     rows = [
         GroupLift(str(name), int((number == i).sum()), _group_mean(within, number == i, clusters))
         for i, name in enumerate(names)
-        if (number == i).sum() >= _LEAST_QUERIES
+        if (number == i).sum() >= _LEAST_SHOWN
     ]
     blocked = gain_from is GainFrom.GROUPS and bool(doubt) and not groups_are_traffic
     sentence = _sentence(gain_from, total, outer, inner, groups_are_traffic)

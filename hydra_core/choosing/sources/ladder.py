@@ -18,16 +18,15 @@ import numpy as np
 from hydra_core.base.intervals import Interval, normal_quantile
 from hydra_core.base.types import Band, FloatArray, IntArray, Progress
 from hydra_core.choosing.lift import Lift, recommendation, with_ends
-from hydra_core.choosing.sources.cell_findings import Finding, findings_of
-from hydra_core.choosing.sources.fitted_profiles import (
+from hydra_core.choosing.material import Outcomes, groups_at, outcomes_of_replay
+from hydra_core.choosing.sources.grader_check import Finding, GraderCheck, findings_of, grader_check
+from hydra_core.choosing.sources.lift import CrossFitted, Profiles, Ranked, cross_fit
+from hydra_core.choosing.sources.profiles import (
     LEAST_QUERIES,
     benchmark_profiles,
     fit_profiles,
+    fit_success_profiles,
 )
-from hydra_core.choosing.sources.grader_check import GraderCheck, grader_check
-from hydra_core.choosing.sources.lift import CrossFitted, Profiles, Ranked, cross_fit
-from hydra_core.choosing.sources.outcomes import Outcomes, groups_at, outcomes_of_replay
-from hydra_core.choosing.sources.success_profiles import fit_success_profiles
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.outcome_model.raw import Predicted
 from hydra_core.replay.replay import ReplayData

@@ -16,9 +16,8 @@ import numpy as np
 from hydra_core.base.types import ChoiceArray, FloatArray, IntArray, Progress
 from hydra_core.choosing.heads import grouped_parts
 from hydra_core.choosing.lift import GRID, Lift, hull_of, lift_of, lift_of_choices
-from hydra_core.choosing.sources.fitted_profiles import FittedProfiles
-from hydra_core.choosing.sources.outcomes import Outcomes
-from hydra_core.choosing.sources.success_profiles import FittedSuccess
+from hydra_core.choosing.material import Outcomes
+from hydra_core.choosing.sources.profiles import FittedProfiles, FittedSuccess
 from hydra_core.outcome_model.raw import Predicted
 from hydra_core.replay.metrics import picked
 from hydra_core.routing.matcher import choices_in_order

@@ -22,7 +22,7 @@ from hydra_core.catalog import profiles
 from hydra_core.catalog.editing.model_grid import add_model, cell_problems
 from hydra_core.catalog.profiles import mean_tokens
 from hydra_core.choosing.by_rate import Rehearsal, rehearse_profiles
-from hydra_core.choosing.sources.outcomes import outcomes_of_replay
+from hydra_core.choosing.material import outcomes_of_replay
 from hydra_core.console import cache, chosen_on, drafts, widgets
 from hydra_core.console.cache import CatalogEntry
 from hydra_core.console.drafts import Working

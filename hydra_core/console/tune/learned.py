@@ -16,8 +16,8 @@ from hydra_core.catalog.binding import require_bundle
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.choosing.by_rate import with_newcomers
 from hydra_core.choosing.learn import learn
+from hydra_core.choosing.lift import Rival, rivals
 from hydra_core.choosing.material import gather
-from hydra_core.choosing.rivals import Rival, rivals
 from hydra_core.choosing.write import audit_recorder, require_free_folder, write_outcome_model
 from hydra_core.console import (
     cache,

@@ -15,8 +15,7 @@ from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.editing.evidence_grid import edit_capabilities
 from hydra_core.catalog.editing.model_grid import model_rows
 from hydra_core.catalog.profiles import compensated_weights
-from hydra_core.choosing.policy_search import SearchedPolicy
-from hydra_core.choosing.space import Setting, with_cells
+from hydra_core.choosing.policy_search import SearchedPolicy, Setting, with_cells
 from hydra_core.console import cache, chosen_on, drafts, selectors, state, tables, widgets
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.frame import BY_HAND, COMPARE, MODELS, PUBLISH, SETS, Head, go, link

@@ -13,8 +13,13 @@ from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.base.spelling import titled, usd
 from hydra_core.base.types import Rule
-from hydra_core.choosing.policy_search import SearchedPolicy, search_policy
-from hydra_core.choosing.space import Cell, Space, cells_around
+from hydra_core.choosing.policy_search import (
+    Cell,
+    SearchedPolicy,
+    Space,
+    cells_around,
+    search_policy,
+)
 from hydra_core.console import replays, state, tables, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.access.identity import stop_button

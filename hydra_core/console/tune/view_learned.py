@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.base.spelling import signed
-from hydra_core.choosing.rivals import Rival
+from hydra_core.choosing.lift import Rival
 from hydra_core.choosing.sources.few_outcomes import FEW
 from hydra_core.console.figures.intervals import IntervalsView, Ranged, one_series, ranged
 from hydra_core.console.tune.figures import ReliabilityLine
