@@ -17,7 +17,7 @@ from hydra_core.console.cache import SetEntry, bundle, cached, evalset, sweep
 from hydra_core.console.compare.view import Kind, Paired, Side, pair, side_run
 from hydra_core.console.demo import session
 from hydra_core.console.eval_sets.figures import SpreadView, UpsetView
-from hydra_core.console.eval_sets.view_routing_help import spread_view, upset_view
+from hydra_core.console.eval_sets.view import spread_view, upset_view
 from hydra_core.console.tasks import Tasks
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.evalsets.score_files import load_scores

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from hydra_core.console.eval_sets.view_import import (
+from hydra_core.console.eval_sets.import_table import (
     model_grid,
     notations_of,
     number_columns,

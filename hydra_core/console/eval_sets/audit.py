@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -10,13 +11,14 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.base.errors import HydraError
+from hydra_core.base.spelling import titled
 from hydra_core.base.types import FloatArray, IntArray
 from hydra_core.console import cache, selectors, tables, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.cache import SetEntry
-from hydra_core.console.eval_sets import view_audit as views
 from hydra_core.console.eval_sets.rating import Question, exchange, rating_form
-from hydra_core.console.figures.intervals import intervals_figure
+from hydra_core.console.eval_sets.view import interval_text
+from hydra_core.console.figures.intervals import IntervalsView, Series, intervals_figure
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.evalsets.score_files import load_scores
@@ -24,11 +26,138 @@ from hydra_core.lab.audit.recalibrate import (
     LEAST_GAIN,
     LEAST_IN_SCRIPT,
     LEAST_RATED,
+    Recalibration,
     recalibrate,
     scripts_of,
 )
-from hydra_core.lab.audit.tables import audit, slices
-from hydra_core.store.records import Sample
+from hydra_core.lab.audit.tables import Audit, audit, on_unit_scale, slices
+from hydra_core.store.records import Rating, RatingState, Sample
+
+#: What the console calls the writing systems of `script_of`.
+SCRIPT_NAMES = {
+    "latin": "Latin",
+    "cjk": "East Asian",
+    "cyrillic": "Cyrillic",
+    "arabic": "Arabic",
+    "other": "Other",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """A sample's ratings as arrays.
+
+    Attributes:
+        ratings: (raters, n, K) on [0, 1], NaN where somebody gave none.
+        places: (n,) rows of the eval set.
+    """
+
+    query_ids: tuple[str, ...]
+    raters: tuple[str, ...]
+    ratings: FloatArray
+    places: np.ndarray
+
+
+def rated(sample: Sample, ratings: Sequence[Rating], evalset: EvalSet) -> Rated | None:
+    """The ratings as arrays; None while there are none."""
+    given = [one for one in ratings if one.state is RatingState.RATED]
+    place_of = {query: at for at, query in enumerate(evalset.query_ids)}
+    queries = [q for q in sample.query_ids if q in place_of and any(o.query_id == q for o in given)]
+    if not queries:
+        return None
+    raters = sorted({one.rater for one in given})
+    row, column = ({name: i for i, name in enumerate(names)} for names in (raters, queries))
+    values = np.full((len(raters), len(queries), len(sample.dimensions)), np.nan)
+    for one in given:
+        if one.query_id in column:
+            values[row[one.rater], column[one.query_id]] = one.scores
+    places = np.array([place_of[query] for query in queries], dtype=np.intp)
+    return Rated(tuple(queries), tuple(raters), on_unit_scale(values), places)
+
+
+def length_of(text: str) -> str:
+    """A message's length class."""
+    words = len(text.split())
+    return (
+        "short (to 15 words)" if words <= 15 else "middle" if words <= 80 else "long (81 or more)"
+    )
+
+
+def agreement_frame(found: Audit) -> pd.DataFrame:
+    """The paper's table: alpha between raters, with the predictor, with the label."""
+    return pd.DataFrame(
+        [
+            {
+                "dimension": titled(row.name),
+                "raters": interval_text(row.raters),
+                "predictor": interval_text(row.predictor),
+                "label": "–" if row.label is None else interval_text(row.label),
+            }
+            for row in found.rows
+        ]
+    )
+
+
+def error_frame(found: Audit) -> pd.DataFrame:
+    """Mean absolute error and bias on [0, 1]."""
+    return pd.DataFrame(
+        [
+            {
+                "dimension": titled(row.name),
+                "predictor_mae": row.predictor_mae,
+                "predictor_bias": interval_text(row.predictor_bias, signed=True),
+                "label_mae": row.label_mae,
+                "label_bias": None if row.label_bias is None else row.label_bias.value,
+            }
+            for row in found.rows
+        ]
+    )
+
+
+def agreement_view(found: Audit) -> IntervalsView:
+    """Alpha of every dimension, three series."""
+    rows = [row for row in found.rows if np.isfinite(row.predictor.lo)]
+    labels = [row.label for row in rows]
+    series = []
+    if len(found.raters) > 1:
+        series.append(Series.of("Raters with one another", [row.raters for row in rows], "muted"))
+    series.append(Series.of("Predictor with raters", [row.predictor for row in rows]))
+    if rows and None not in labels:
+        series.append(Series.of("Label with raters", [one for one in labels if one], "ghost"))
+    return IntervalsView(
+        tuple(titled(row.name) for row in rows), tuple(series),
+        "Krippendorff's alpha (interval), 95 % interval", format=".2f", lines=((0.0, "chance"),),
+    )  # fmt: skip
+
+
+_ERRORS = ("before", "after", "bias_before", "bias_after")
+
+
+def recalibration_frame(found: Recalibration, dimensions: Sequence[str]) -> pd.DataFrame:
+    """Error and bias before and after, on queries the curve was not fitted on."""
+    return pd.DataFrame(
+        {
+            "dimension": [titled(name) for name in dimensions],
+            **{name: getattr(found, name) for name in _ERRORS},
+        }
+    )
+
+
+def script_frame(found: Recalibration, dimensions: Sequence[str]) -> pd.DataFrame:
+    """The same by writing system, with the curve that its messages go through."""
+    return pd.DataFrame(
+        [
+            {
+                "dimension": titled(name),
+                "script": SCRIPT_NAMES[part.script],
+                "n": part.n,
+                **{error: getattr(part, error)[k] for error in _ERRORS},
+                "curve": part.curve(k),
+            }
+            for k, name in enumerate(dimensions)
+            for part in found.parts
+        ]
+    )
 
 
 def draw_sample(
@@ -148,23 +277,21 @@ def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
     result = audit(found.ratings, predictor, label, sample.dimensions, found.raters)
     with st.container(border=True):
         widgets.figure(
-            intervals_figure(views.agreement_view(result), widgets.colors()), "audit.alpha",
+            intervals_figure(agreement_view(result), widgets.colors()), "audit.alpha",
             alt="Krippendorff's alpha by dimension: raters, predictor, label",
         )  # fmt: skip
     left, right = st.columns([4.95, 5.05], gap="small")
     with left:
         st.markdown("**Agreement** (alpha, interval)")
         width, text = 112, st.column_config.TextColumn
-        tables.kept(views.agreement_frame(result), "audit.agreement",
+        tables.kept(agreement_frame(result), "audit.agreement",
                     columns={"dimension": text("Dimension", width=100),
                              "raters": text("Between raters", width=width),
                              "predictor": text("With predictor", width=width),
                              "label": text("With label", width=width)})  # fmt: skip
     with right:
         st.markdown("**Error on [0, 1]**")
-        errors = views.error_frame(result).dropna(
-            axis="columns", how="all"
-        )  # a set may have no labels
+        errors = error_frame(result).dropna(axis="columns", how="all")  # a set may have no labels
         spelling = {"label_mae": "{:.3f}".format, "label_bias": tables.change("+.3f")}
         known = {name: form for name, form in spelling.items() if name in errors}
         tables.kept(errors, "audit.errors", known,
@@ -181,7 +308,7 @@ def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
     texts = evalset.require_texts("an audit").iloc[found.places]
     parts = {
         "language": evalset.queries["language"].astype(str).iloc[found.places].tolist(),
-        "length": [views.length_of(text) for text in texts],
+        "length": [length_of(text) for text in texts],
     }
     human = np.nanmean(found.ratings, axis=0)
     with st.expander("By language and length"):
@@ -194,9 +321,9 @@ def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
                                    "label_mae": _COUNT("Label MAE", format="%.3f")})  # fmt: skip
 
 
-def _rated(sample: Sample, evalset: EvalSet, least: int, then: str) -> views.Rated | None:
+def _rated(sample: Sample, evalset: EvalSet, least: int, then: str) -> Rated | None:
     """The ratings as arrays; None after saying what is missing, `then` what is to be had for it."""
-    found = views.rated(sample, cache.store().ratings.of(sample.name), evalset)
+    found = rated(sample, cache.store().ratings.of(sample.name), evalset)
     count = 0 if found is None else len(found.query_ids)
     if count >= least:
         return found
@@ -241,13 +368,13 @@ def recalibration(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
         "bias_after": _COUNT("Bias recalibrated"),
     }
     tables.kept(
-        views.recalibration_frame(result, sample.dimensions), "audit.recalibration", biases,
+        recalibration_frame(result, sample.dimensions), "audit.recalibration", biases,
         columns={"dimension": "Dimension", **figures},
     )  # fmt: skip
     st.caption("Mean absolute error and bias on [0, 1] against the mean rating. Cross-fitted: the "
                "curve for a message was fitted without it.")  # fmt: skip
     tables.kept(
-        views.script_frame(result, sample.dimensions), "audit.scripts", biases,
+        script_frame(result, sample.dimensions), "audit.scripts", biases,
         columns={"dimension": "Dimension", "script": st.column_config.TextColumn(
                      "Writing system", help="East Asian: Chinese, Japanese, Korean"),
                  "n": _COUNT("Rated", format="localized"), **figures, "curve": "Curve"},

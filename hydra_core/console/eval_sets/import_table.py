@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import Final, cast
 
 import pandas as pd
 import streamlit as st
@@ -15,7 +15,6 @@ from hydra_core.base.currencies import CURRENCIES
 from hydra_core.base.errors import HydraError
 from hydra_core.catalog.identifiers import look_alikes, proposed_ids
 from hydra_core.console import tables, widgets
-from hydra_core.console.eval_sets import view_import as views
 from hydra_core.console.eval_sets.import_records import Runner
 from hydra_core.console.state import once
 from hydra_core.console.widgets import literal
@@ -23,8 +22,139 @@ from hydra_core.evalsets.importers import table
 from hydra_core.evalsets.importers.draft import About, ImportReport, write_draft
 from hydra_core.evalsets.importers.mapping import TableMapping, suggest_mapping
 from hydra_core.evalsets.importers.reading.bounded import TableFile
-from hydra_core.evalsets.importers.reading.notation import Notation
-from hydra_core.evalsets.importers.reading.tables import columns_of
+from hydra_core.evalsets.importers.reading.cells import BLANK, FILE, WORDS, Form, among
+from hydra_core.evalsets.importers.reading.notation import Measure, Notation, parse_notations
+from hydra_core.evalsets.importers.reading.tables import LINE, columns_of
+from hydra_core.evalsets.importers.table import measures
+
+#: How the wizard's remedies name its own fields.
+FORM: Final = Form(to_read="Written: HOW", to_rate="USD per CURRENCY", to_join="Model names: PAIR")
+#: What a column may be said to hold, by what a remedy calls it.
+WRITTEN: Final[Mapping[str, str]] = {
+    "percent": "percent: 83 is 0.83",
+    "1/5": "1/5: 5 is 1",
+    "1/10": "1/10: 10 is 1",
+    "words": "words: pass is 1, fail is 0",
+    "share": "share: 0.83 is 0.83",
+    "comma": "comma: 1,234 is 1.234",
+    "point": "point: 1,234 is 1234",
+    "cents": "cents: 5 is $0.05",
+    "1/1000": "1/1000: costs of 1,000 answers, 5 is $0.005",
+    "percent,comma": "percent,comma: 83,5 is 0.835",
+    "cents,comma": "cents,comma: 1,234 is $0.01234",
+}
+#: The grid's columns of one model, and what each is called.
+SIDES: Final[Mapping[str, str]] = {
+    "quality": "Quality",
+    "cost_usd": "Cost",
+    "input_tokens": "Input tokens",
+    "output_tokens": "Output tokens",
+    "cached_input_tokens": "Cached tokens",
+}
+#: A message has this many words, in more than this share of its column's cells.
+_WORDS, _MOST = 3, 0.5
+_HOLDS: Final[Mapping[Measure, str]] = {
+    Measure.QUALITY: "quality",
+    Measure.COST: "cost",
+    Measure.COUNT: "tokens",
+    Measure.SECONDS: "time",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """What an operator made of the grid: columns and ids by model's name; names without quality."""
+
+    mapping: TableMapping
+    ids: Mapping[str, str]
+    lacking: tuple[str, ...]
+
+
+def with_likely_text(suggested: TableMapping, heads: Sequence[pd.DataFrame]) -> TableMapping:
+    """The suggestion; where no name tells the message, that is the column of the longest texts."""
+    if "text" in suggested.fields:
+        return suggested
+    taken = {*suggested.all_columns().values(), FILE, LINE}
+    lengths: dict[str, float] = {}
+    for head in heads:
+        for column in (str(name) for name in head if name not in taken):
+            cells = head[column][~among(head[column], BLANK)]
+            if len(cells) and (cells.str.count(r"\s") >= _WORDS - 1).mean() > _MOST:
+                lengths[column] = max(lengths.get(column, 0.0), float(cells.str.len().mean()))
+    if not lengths:
+        return suggested
+    longest = max(lengths, key=lambda column: lengths[column])
+    return replace(suggested, fields={**suggested.fields, "text": longest})
+
+
+def model_grid(suggested: TableMapping) -> pd.DataFrame:
+    """One row a model: its name in the file, an id for it, and the columns of its figures."""
+    ids = proposed_ids(list(suggested.quality))
+    columns = [suggested.sides.get(side, {}) for side in SIDES]
+    rows = [[name, ids[name], *(one.get(name) for one in columns)] for name in suggested.quality]
+    return pd.DataFrame(rows, columns=["name", "id", *SIDES], dtype=object)
+
+
+def read_grid(grid: pd.DataFrame, suggested: TableMapping) -> Grid:
+    """The grid as an operator left it; what it does not show stays as suggested."""
+    sides: dict[str, dict[str, str]] = {side: {} for side in SIDES}
+    ids, lacking = {}, []
+    for row in grid.to_dict("records"):
+        model = _cell(row["id"])
+        name = _cell(row["name"]) or model or _cell(row["quality"])
+        if not _cell(row["quality"]):
+            lacking += [name] if name else []
+            continue
+        ids[name] = model or proposed_ids([name])[name]
+        for side in SIDES:
+            if column := _cell(row[side]):
+                sides[side][name] = column
+    hidden = {
+        figure: {name: column for name, column in columns.items() if name in ids}
+        for figure, columns in suggested.sides.items()
+        if figure not in SIDES
+    }
+    stated = {figure: columns for figure, columns in {**sides, **hidden}.items() if columns}
+    mapping = TableMapping(suggested.query_fields, stated)
+    return Grid(mapping, ids, tuple(lacking))
+
+
+def _cell(value: object) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def number_columns(mapping: TableMapping, heads: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """One row a column of numbers: what it holds, its first cell, how it is proposed to be read."""
+    rows = []
+    for column, measure in measures(mapping).items():
+        cells = pd.concat([head[column] for head in heads if column in head] or [pd.Series([""])])
+        filled = cells[~among(cells, BLANK)]
+        words = measure is Measure.QUALITY and among(filled, WORDS).any()
+        rows.append(
+            {
+                "column": column,
+                "holds": _HOLDS[measure],
+                "first": str(filled.iloc[0])[:40] if len(filled) else "",
+                "written": "words" if words else None,
+            }
+        )
+    return pd.DataFrame(rows, columns=["column", "holds", "first", "written"], dtype=object)
+
+
+def notations_of(table: pd.DataFrame) -> dict[str, Notation]:
+    """How columns are written, where an operator or a proposal says so."""
+    stated = [
+        f"{row['column']}={row['written']}"
+        for row in table.to_dict("records")
+        if isinstance(row["written"], str)
+    ]
+    return parse_notations(stated)
+
+
+def without_rates(currencies: Iterable[str], rates: Mapping[str, float | None]) -> list[str]:
+    """The currencies that still have no rate."""
+    return [one for one in currencies if not rates.get(one)]
+
 
 _QUERY = {
     "query_id": "Query id",
@@ -48,7 +178,7 @@ def table_source(uploads: Sequence[UploadedFile]) -> tuple[Runner, str] | None:
     try:
         heads = [table.raw_rows(file, _LOOKED_AT) for file in files]
         columns = list(dict.fromkeys(name for file in files for name in columns_of(file)))
-        suggested = views.with_likely_text(suggest_mapping(columns), heads)
+        suggested = with_likely_text(suggest_mapping(columns), heads)
         mapping, ids = _meaning(columns, suggested, stamp, several=len(files) > 1)
         ids = ids if mapping.wide else _model_ids(_names(files, mapping, stamp))
     except HydraError as error:
@@ -60,7 +190,7 @@ def table_source(uploads: Sequence[UploadedFile]) -> tuple[Runner, str] | None:
     with shown:
         _first_rows(
             [
-                table.read_rows(head, mapping, form=views.FORM, notations=notations, rates=usable)
+                table.read_rows(head, mapping, form=FORM, notations=notations, rates=usable)
                 for head in heads
             ],
             uploads[0].name,
@@ -79,7 +209,7 @@ def table_source(uploads: Sequence[UploadedFile]) -> tuple[Runner, str] | None:
         if not about.origin:
             about = replace(about, origin=", ".join(file.name for file in files))
         draft = table.read_table(
-            files, mapping, need_cost=False, need_text=not bare, form=views.FORM,
+            files, mapping, need_cost=False, need_text=not bare, form=FORM,
             notations=notations, rates=usable, ids=ids, complete=False,
         )  # fmt: skip
         write_draft(draft, out, about, force=force)
@@ -96,7 +226,7 @@ def _complete(mapping: TableMapping, rates: Mapping[str, float | None], *, bare:
         for field, label in labels.items()
         if field in _REQUIRED and field not in mapping.fields and not (bare and field == "text")
     ]
-    unrated = views.without_rates(rates, rates)
+    unrated = without_rates(rates, rates)
     if lacking:
         st.warning(f"Choose a column for: {', '.join(lacking)}.", icon=":material/view_column:")
     if unrated:
@@ -139,22 +269,22 @@ def _meaning(
     if not wide:
         return mapping, {}
     edited = st.data_editor(
-        views.model_grid(suggested),
+        model_grid(suggested),
         key=f"eval_sets.grid.{stamp}",
         hide_index=True,
         num_rows="dynamic",
         height="content" if len(suggested.quality) <= 12 else 460,
-        column_order=["id", *views.SIDES],
+        column_order=["id", *SIDES],
         placeholder="–",
         column_config={
             "id": st.column_config.TextColumn("Model id", required=True, width="medium"),
             **{
                 side: st.column_config.SelectboxColumn(label, options=list(columns))
-                for side, label in views.SIDES.items()
+                for side, label in SIDES.items()
             },
         },
     )
-    grid = views.read_grid(edited, suggested)
+    grid = read_grid(edited, suggested)
     if grid.lacking:
         left_out = ", ".join(grid.lacking)
         st.caption(literal(f"Left out, because no column holds their quality: {left_out}."))
@@ -226,7 +356,7 @@ def _notations(
     mapping: TableMapping, heads: Sequence[pd.DataFrame], stamp: str
 ) -> dict[str, Notation]:
     """How each column of numbers is written, where its cells leave that open."""
-    listed = views.number_columns(mapping, heads)
+    listed = number_columns(mapping, heads)
     if listed.empty:
         return {}
     column = st.column_config
@@ -244,12 +374,12 @@ def _notations(
                 "first": column.TextColumn("First cell"),
                 "written": column.SelectboxColumn(
                     "Written",
-                    options=list(views.WRITTEN),
-                    format_func=lambda how: views.WRITTEN[str(how)],
+                    options=list(WRITTEN),
+                    format_func=lambda how: WRITTEN[str(how)],
                 ),
             },
         )
-    return views.notations_of(edited)
+    return notations_of(edited)
 
 
 def _rates(

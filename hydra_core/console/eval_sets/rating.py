@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import streamlit as st
@@ -11,10 +12,9 @@ from hydra_core.base.errors import HydraError
 from hydra_core.base.spelling import titled
 from hydra_core.console import cache, widgets
 from hydra_core.console.access import identity
-from hydra_core.console.eval_sets.view_audit import next_query
 from hydra_core.console.widgets import literal
 from hydra_core.lab.audit.tables import from_csv, to_csv
-from hydra_core.store.records import RatingState, Sample
+from hydra_core.store.records import Rating, RatingState, Sample
 from hydra_core.store.roles import Action
 
 
@@ -31,6 +31,22 @@ class Question:
     draw: Callable[[str], None]
     scale: str
     help: Mapping[str, str] = field(default_factory=dict)
+
+
+def next_query(sample: Sample, ratings: Sequence[Rating], rater: str) -> str | None:
+    """The first query that a rater has neither rated nor skipped, then the skipped ones.
+
+    Each rater has an order of their own, the same at every visit.
+    """
+    mine = {one.query_id: one.state for one in ratings if one.rater == rater}
+
+    def turn(query: str) -> tuple[bool, bytes]:
+        digest = hashlib.sha256(f"{rater}|{sample.name}|{query}".encode()).digest()
+        return query in mine, digest
+
+    open_to = (None, RatingState.SKIPPED)
+    left = (query for query in sample.query_ids if mine.get(query) in open_to)
+    return min(left, key=turn, default=None)
 
 
 @st.fragment

@@ -16,7 +16,7 @@ from hydra_core.base.types import Catalog, IntArray
 from hydra_core.console import cache, replays, selectors, tables, widgets
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.eval_sets import make_catalog, scoring
-from hydra_core.console.eval_sets import view_routing_help as figured
+from hydra_core.console.eval_sets import view as figured
 from hydra_core.console.eval_sets.figures import spread_figure, upset_figure
 from hydra_core.console.figures.intervals import intervals_figure
 from hydra_core.console.frame import BY_HAND, COLLECT, LEARNED, Head, link
