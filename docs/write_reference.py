@@ -20,8 +20,7 @@ from typing import TypeVar
 import pandas as pd
 
 from hydra_core.base.reading.fields import SHARE, Bounds, Problems, Section
-from hydra_core.base.reading.nodes import MapNode, Node
-from hydra_core.base.reading.yaml_reader import read_yaml
+from hydra_core.base.reading.yaml_reader import MapNode, Node, read_yaml
 from hydra_core.base.types import Policy, StickyPolicy
 from hydra_core.catalog.schema import MAX_DIMENSIONS, SCHEMA, catalog_of
 from hydra_core.evalsets import format as evalset_format

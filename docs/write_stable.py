@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from docs.command_page import verbs_of
 from docs.write_reference import EXAMPLE, asked
-from hydra_core.base.build_info import VERSION
+from hydra_core.base.shipped import VERSION
 from hydra_core.cli.main import build_parser
 from hydra_core.server.wire import Form
 

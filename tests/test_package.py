@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra_core.base.build_info import VERSION
+from hydra_core.base.shipped import VERSION
 from tests.console.consoles import free_port, wait_for
 
 ROOT = Path(__file__).resolve().parents[1]

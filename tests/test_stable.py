@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from docs.write_stable import FILE, promise
-from hydra_core.base.build_info import VERSION
+from hydra_core.base.shipped import VERSION
 
 RELEASED = json.loads(FILE.read_text(encoding="utf-8"))
 

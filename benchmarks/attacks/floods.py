@@ -10,8 +10,7 @@ from pathlib import Path
 from hydra_core.base.errors import BundleError
 from hydra_core.base.shipped import CATALOGS
 from hydra_core.catalog import load_catalog
-from hydra_core.predictor.bundle import SHIPPED, load_bundle
-from hydra_core.predictor.manifest import MANIFEST
+from hydra_core.predictor.bundle import MANIFEST, SHIPPED, load_bundle
 from hydra_core.predictor.onnx_predictor import default_predictor
 from hydra_core.routing.router import Router
 from tests.hostile_messages import hostile_messages

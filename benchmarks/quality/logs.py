@@ -33,7 +33,7 @@ from hydra_core.choosing.by_rate import with_newcomers
 from hydra_core.choosing.learn import learn
 from hydra_core.choosing.lift import lift_of
 from hydra_core.choosing.material import Material
-from hydra_core.outcome_model.features import Messages
+from hydra_core.outcome_model.heads import Messages
 from hydra_core.outcome_model.model import LEAST_OUTCOMES
 from hydra_core.predictor.onnx_predictor import default_predictor
 from hydra_core.routing.matcher import choose, value_shortfall

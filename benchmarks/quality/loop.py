@@ -32,8 +32,8 @@ from hydra_core.choosing.lift import lift_of
 from hydra_core.cli.main import main as run_verb
 from hydra_core.decision_log.reading import read_log
 from hydra_core.evalsets.evalset import load_evalset
-from hydra_core.outcome_model.features import Messages
 from hydra_core.outcome_model.format import load_outcome_model
+from hydra_core.outcome_model.heads import Messages
 from hydra_core.predictor.onnx_predictor import default_predictor
 from hydra_core.predictor.signals import surface_counts
 from hydra_core.replay.significance import mean_interval

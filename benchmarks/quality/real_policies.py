@@ -14,7 +14,7 @@ from hydra_core.catalog import parse_catalog, pool, rebind
 from hydra_core.catalog.profiles import compensated_weights, to_band
 from hydra_core.choosing.heads import choose, fit
 from hydra_core.choosing.policy_search import Space, search_policy, with_cells
-from hydra_core.outcome_model.raw import Predicted
+from hydra_core.outcome_model.heads import Predicted
 from hydra_core.replay.baselines import BaselineRun
 from hydra_core.replay.metrics import picked
 from hydra_core.replay.operating_point import Aim, AimKind

@@ -9,7 +9,7 @@ import pandas as pd
 
 from hydra_core.base.types import Pool
 from hydra_core.choosing.material import Material
-from hydra_core.outcome_model.features import Messages
+from hydra_core.outcome_model.heads import Messages
 from hydra_core.replay.replay import ReplayData
 
 PRICES = 0.02 * 4.0 ** np.arange(4)

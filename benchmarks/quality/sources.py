@@ -11,8 +11,8 @@ from hydra_core.choosing.sources.few_outcomes import FEW, fit_few
 from hydra_core.choosing.sources.grader_check import findings_of
 from hydra_core.choosing.sources.ladder import Ladder, ladder_of, rank_outcomes
 from hydra_core.choosing.sources.lift import CrossFitted
+from hydra_core.outcome_model.heads import Predicted
 from hydra_core.outcome_model.model import OutcomeHeads
-from hydra_core.outcome_model.raw import Predicted
 
 
 def outcomes_of(material: Material) -> Outcomes:

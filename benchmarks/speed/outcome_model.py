@@ -20,8 +20,8 @@ from hydra_core.choosing.learn import learn
 from hydra_core.choosing.material import gather
 from hydra_core.choosing.write import write_outcome_model
 from hydra_core.evalsets.evalset import save_evalset
-from hydra_core.outcome_model.features import Messages
 from hydra_core.outcome_model.format import load_outcome_model
+from hydra_core.outcome_model.heads import Messages
 from hydra_core.predictor.signals import surface_counts
 from hydra_core.replay.frontier import frontier
 from hydra_core.routing.matcher import choose, returns_on_upgrading, value_shortfall

@@ -1,10 +1,11 @@
-"""Values as JSON can hold them."""
+"""JSON without surprises: what it cannot hold becomes null, and no key says two things."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Mapping
+from typing import Any
 
 
 def json_value(value: object) -> object:
@@ -22,3 +23,20 @@ def json_text(value: object, *, indent: int | None = 2, ascii_only: bool = False
     """One JSON document."""
     ready = json_value(value)
     return json.dumps(ready, indent=indent, ensure_ascii=ascii_only, allow_nan=False)
+
+
+class TwiceError(ValueError):
+    """An object has a key twice with different values; the message names it."""
+
+
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make the object of these pairs, as `object_pairs_hook` of `json.loads`.
+
+    Raises:
+        TwiceError: A key occurs twice with different values.
+    """
+    found = dict(pairs)
+    for key, value in pairs if len(found) < len(pairs) else ():
+        if found[key] != value:
+            raise TwiceError(f"the key {key!r} occurs twice in one object, with different values")
+    return found

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from hydra_core.base.list_price import LongPromptPrice
 from hydra_core.base.reading.fields import POSITIVE, Bounds, Section
-from hydra_core.base.reading.nodes import ListNode, MapNode, Node, ScalarNode, shown
+from hydra_core.base.reading.yaml_reader import ListNode, MapNode, Node, ScalarNode, shown
 from hydra_core.base.types import (
     Ability,
     Benchmark,

@@ -13,8 +13,7 @@ from typing import Final
 
 from hydra_core.base.errors import CatalogError, Problem
 from hydra_core.base.reading.fields import SHARE, Section, read_mapping
-from hydra_core.base.reading.nodes import ListNode, ScalarNode, shown
-from hydra_core.base.reading.yaml_reader import MAX_BYTES
+from hydra_core.base.reading.yaml_reader import MAX_BYTES, ListNode, ScalarNode, shown
 from hydra_core.base.types import Band, Catalog, ModelSpec, Policy
 from hydra_core.catalog.identifiers import id_problem, skeleton
 from hydra_core.catalog.model_fields import read_benchmarks, read_models, read_realised_costs

@@ -7,7 +7,7 @@ from typing import Final
 
 from hydra_core.base.fitted_blocks import ModelSuccess, PerDimension, SuccessBlock
 from hydra_core.base.reading.fields import POSITIVE, SHARE, Bounds, Section
-from hydra_core.base.reading.nodes import ListNode, shown
+from hydra_core.base.reading.yaml_reader import ListNode, shown
 from hydra_core.base.types import LEVEL_DIMENSION, ModelSpec
 
 _ANY: Final = Bounds(-100.0, 100.0)

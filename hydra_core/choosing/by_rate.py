@@ -32,10 +32,8 @@ from hydra_core.choosing.sources.newcomers import (
 )
 from hydra_core.choosing.sources.profiles import fit_success_profiles
 from hydra_core.evalsets.evalset import EvalSet
-from hydra_core.outcome_model.features import Messages
-from hydra_core.outcome_model.heads import Linear, log_odds
+from hydra_core.outcome_model.heads import Linear, Messages, Raw, log_odds
 from hydra_core.outcome_model.model import LEAST_OUTCOMES, Costs
-from hydra_core.outcome_model.raw import Raw
 from hydra_core.routing.matcher import cost_order, returns_on_upgrading
 
 #: Outcomes of the newcomer at which a rate is rehearsed.

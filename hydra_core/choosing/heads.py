@@ -18,8 +18,15 @@ import numpy.typing as npt
 from hydra_core.base.types import BoolArray, Float32Array, FloatArray, IntArray
 from hydra_core.choosing.material import Material, known_means
 from hydra_core.choosing.sources.newcomers import fit_newcomers
-from hydra_core.outcome_model.features import BLOCKS, Features, Messages, small_columns, unit_rows
-from hydra_core.outcome_model.heads import Forest, Linear
+from hydra_core.outcome_model.heads import (
+    BLOCKS,
+    Features,
+    Forest,
+    Linear,
+    Messages,
+    small_columns,
+    unit_rows,
+)
 from hydra_core.outcome_model.model import Costs, OutcomeHeads, Part
 
 #: Penalties tried, each times the number of queries (columns have unit spread).

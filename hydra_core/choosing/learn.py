@@ -29,8 +29,8 @@ from hydra_core.choosing.sources.few_outcomes import (
 )
 from hydra_core.choosing.sources.grader_check import GraderCheck, findings_of, grader_check
 from hydra_core.choosing.sources.newcomers import Newcomer
+from hydra_core.outcome_model.heads import Predicted, Raw
 from hydra_core.outcome_model.model import OutcomeHeads
-from hydra_core.outcome_model.raw import Predicted, Raw
 from hydra_core.replay.significance import mean_interval, standard_error
 
 #: Shares of the training queries that the learning curve is drawn at.

@@ -13,7 +13,7 @@ from hydra_core.base.intervals import Interval
 from hydra_core.base.types import ChoiceArray, FloatArray, IntArray, Progress, Rule
 from hydra_core.choosing.heads import grouped_parts
 from hydra_core.choosing.material import Material
-from hydra_core.outcome_model.raw import Predicted
+from hydra_core.outcome_model.heads import Predicted
 from hydra_core.replay.band import MIN_MOVED, CurveBand, lift_band
 from hydra_core.replay.baselines import BASELINES, RANDOM_MIX, run_baselines
 from hydra_core.replay.frontier import choices, frontier

@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import connected_components
 from hydra_core.base.errors import OutcomeModelError, Problem
 from hydra_core.base.types import FloatArray, IntArray
 from hydra_core.evalsets.evalset import EvalSet
-from hydra_core.outcome_model.features import Messages
+from hydra_core.outcome_model.heads import Messages
 from hydra_core.outcome_model.model import LEAST_OUTCOMES
 from hydra_core.replay.replay import ReplayData
 

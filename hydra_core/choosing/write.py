@@ -20,7 +20,6 @@ from hydra_core.choosing.learn import Learning
 from hydra_core.choosing.lift import ends
 from hydra_core.choosing.material import Material
 from hydra_core.evalsets.folders import replace_folder
-from hydra_core.outcome_model.features import Features
 from hydra_core.outcome_model.format import (
     FIGURES,
     HEADS,
@@ -29,9 +28,8 @@ from hydra_core.outcome_model.format import (
     SCHEMA,
     load_outcome_model,
 )
-from hydra_core.outcome_model.heads import Forest, Linear
+from hydra_core.outcome_model.heads import Features, Forest, Linear, Raw
 from hydra_core.outcome_model.model import Costs, OutcomeModel, text_digests
-from hydra_core.outcome_model.raw import Raw
 from hydra_core.store import Action, Actor, Store, require
 
 _COLLECT = 250

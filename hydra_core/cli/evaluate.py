@@ -186,8 +186,7 @@ def value_sweep(
         HydraError: Outcome model, catalog and set do not fit together.
     """
     from hydra_core.base.types import SuccessSource
-    from hydra_core.outcome_model.find import require_same_bundle
-    from hydra_core.outcome_model.format import load_outcome_model
+    from hydra_core.outcome_model.format import load_outcome_model, require_same_bundle
     from hydra_core.replay.sweep import sweep_by_value, sweep_own_value
 
     how: dict[str, Any] = {

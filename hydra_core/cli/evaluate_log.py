@@ -49,8 +49,7 @@ def _choice(
 ) -> IntArray:
     """(n,) place of the policy's model in the pool, by the rule that would serve."""
     from hydra_core.base.types import SuccessSource
-    from hydra_core.outcome_model.find import catalog_outcome_model
-    from hydra_core.outcome_model.format import load_outcome_model
+    from hydra_core.outcome_model.format import catalog_outcome_model, load_outcome_model
     from hydra_core.outcome_model.success_profiles import catalog_success_profiles
     from hydra_core.replay.predictions import input_sizes, pool_heads, predict_evalset
     from hydra_core.routing.matcher import choose, shortfall, value_shortfall

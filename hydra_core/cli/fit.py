@@ -134,7 +134,7 @@ def _compare(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) ->
     from hydra_core.choosing.sources.ladder import ladder_of_replay
     from hydra_core.cli.score import vectors_for
     from hydra_core.evalsets.score_files import messages_of
-    from hydra_core.outcome_model.raw import Predicted
+    from hydra_core.outcome_model.heads import Predicted
     from hydra_core.replay.replay import align_catalog
 
     scores = scores_for(evalset, catalog, options.bundle)

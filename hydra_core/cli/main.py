@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from hydra_core.base.build_info import VERSION, commit
 from hydra_core.base.errors import HydraError, MismatchError, ProblemsError, RoutingError
+from hydra_core.base.shipped import VERSION, commit
 from hydra_core.cli import (
     audit,
     collect,

@@ -85,7 +85,7 @@ def _check(kind: str, path: Path) -> str:
     """Load it with every check there is; one phrase about it."""
     folder = path if path.is_dir() else path.parent
     if kind == "bundle":
-        from hydra_core.predictor.opening import open_apart
+        from hydra_core.predictor.onnx_predictor import open_apart
 
         return open_apart(folder)  # opens the model and scores one message
     if kind == "eval set":
@@ -116,7 +116,7 @@ def _check_catalog(path: Path) -> str:
         summary += f", success profiles of {len(catalog.success_profiles.models)} models"
     if catalog.outcome_model is None:
         return summary
-    from hydra_core.outcome_model.find import catalog_outcome_model
+    from hydra_core.outcome_model.format import catalog_outcome_model
 
     named = catalog_outcome_model(catalog)
     return f"{summary}, outcome model {named.digest[:12]} of {len(named.models)} models"

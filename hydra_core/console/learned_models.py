@@ -17,8 +17,7 @@ from hydra_core.base.workspace import OUTCOME_MODELS
 from hydra_core.console import cache
 from hydra_core.console.cache import SetEntry, cached
 from hydra_core.console.demo import session
-from hydra_core.outcome_model.find import catalog_outcome_model
-from hydra_core.outcome_model.format import MANIFEST, load_outcome_model
+from hydra_core.outcome_model.format import MANIFEST, catalog_outcome_model, load_outcome_model
 from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.replay.compare import Replayed, replay_policy
 from hydra_core.replay.pricing import Prices

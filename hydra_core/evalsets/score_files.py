@@ -27,7 +27,7 @@ from hydra_core.base.types import FloatArray
 from hydra_core.base.whole_file import whole_file
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.evalsets.format import read_arrow
-from hydra_core.outcome_model.features import Messages
+from hydra_core.outcome_model.heads import Messages
 from hydra_core.predictor.signals import COUNTS, CountArray
 
 HalfArray = npt.NDArray[np.float16]

@@ -22,8 +22,7 @@ from hydra_core.base.whole_file import whole_file
 from hydra_core.base.workspace import OUTCOME_MODELS
 from hydra_core.catalog import CatalogDocument, compensated_weights, parse_catalog
 from hydra_core.export.foreign import comments
-from hydra_core.outcome_model.find import catalog_outcome_model
-from hydra_core.outcome_model.format import FIGURES, HEADS, LEARNED, MANIFEST
+from hydra_core.outcome_model.format import FIGURES, HEADS, LEARNED, MANIFEST, catalog_outcome_model
 
 _MOMENT: Final = (1980, 1, 1, 0, 0, 0)
 

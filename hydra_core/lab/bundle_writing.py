@@ -11,8 +11,16 @@ from ruamel.yaml import YAML
 
 from hydra_core.base.digests import file_sha256
 from hydra_core.base.whole_file import whole_file
-from hydra_core.predictor.bundle import Bundle, fingerprint_of, load_bundle
-from hydra_core.predictor.manifest import MANIFEST, SCHEMA, SIGNALS_FORM, Manifest, parse_manifest
+from hydra_core.predictor.bundle import (
+    MANIFEST,
+    SCHEMA,
+    SIGNALS_FORM,
+    Bundle,
+    Manifest,
+    fingerprint_of,
+    load_bundle,
+    parse_manifest,
+)
 
 
 def _plain(value: object) -> object:

@@ -21,8 +21,7 @@ from hydra_core.base.types import BoolArray, Catalog, FloatArray, IntArray, Mode
 from hydra_core.catalog.profiles import pool
 from hydra_core.live.costs import CostAgainst, against
 from hydra_core.live.traffic import Traffic, share
-from hydra_core.outcome_model.features import Messages
-from hydra_core.outcome_model.raw import Predicted
+from hydra_core.outcome_model.heads import Messages, Predicted
 from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.predictor.signals import surface_counts
 from hydra_core.routing.gates import gate_of

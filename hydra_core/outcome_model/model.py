@@ -19,9 +19,15 @@ import numpy.typing as npt
 
 from hydra_core.base.list_price import ListPrice, at_long_prices
 from hydra_core.base.types import Float32Array, FloatArray, IntArray
-from hydra_core.outcome_model.features import Features, Messages
-from hydra_core.outcome_model.heads import Forest, Linear, log_odds
-from hydra_core.outcome_model.raw import Predicted, Raw
+from hydra_core.outcome_model.heads import (
+    Features,
+    Forest,
+    Linear,
+    Messages,
+    Predicted,
+    Raw,
+    log_odds,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,7 +19,7 @@ from hydra_core.base.errors import MismatchError
 from hydra_core.base.fitted_blocks import SuccessBlock
 from hydra_core.base.list_price import ListPrice, at_long_prices, long_prices
 from hydra_core.base.types import Catalog, FloatArray, IntArray, Pool
-from hydra_core.outcome_model.raw import Predicted
+from hydra_core.outcome_model.heads import Predicted
 
 LOG_BOUND: Final = 30.0
 _PER_MTOK: Final = 1e-6

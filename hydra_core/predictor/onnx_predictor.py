@@ -9,16 +9,22 @@ directly: importing transformers alone costs 1.1 to 2.4 s of the 2.5 s that a co
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from pathlib import Path
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from hydra_core.base.errors import BundleError, Problem
 from hydra_core.base.types import Float32Array, FloatArray, IntArray, Progress
 from hydra_core.predictor.bundle import Bundle, load_bundle
 from hydra_core.predictor.graph import Graph, GraphRun
@@ -283,3 +289,64 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+#: What a bundle of unknown origin may take to open.
+MEMORY_BYTES: Final = 4 << 30
+SECONDS: Final = 60
+
+
+def open_apart(path: Path, *, seconds: int = SECONDS, memory_bytes: int = MEMORY_BYTES) -> str:
+    """Name and version of a bundle of unknown origin, opened in a process of its own.
+
+    Reading the file refuses what could run for ever by design; what is left can still ask for a
+    tensor of a terabyte or for hours of honest work. That ends a child, not the program that asks.
+
+    Args:
+        seconds: Of computing; twice as long by the clock.
+        memory_bytes: Of address space.
+
+    Raises:
+        BundleError: It is not valid, or goes over a limit.
+    """
+    words = [str(path), str(seconds), str(memory_bytes)]
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "hydra_core.predictor.onnx_predictor", *words],
+            capture_output=True,
+            timeout=2 * seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise _over(path, seconds, memory_bytes) from error
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError as error:
+        raise _over(path, seconds, memory_bytes) from error
+    if "problems" in answer:
+        raise BundleError(answer["source"], [Problem(*words) for words in answer["problems"]])
+    return str(answer["opened"])
+
+
+def _over(path: Path, seconds: int, memory_bytes: int) -> BundleError:
+    message = f"does not open within {seconds} s of computing and {memory_bytes >> 20:,} MiB"
+    return BundleError(str(path), [Problem("", message, "do not use it")])
+
+
+def _child(path: str, seconds: int, memory_bytes: int) -> None:
+    import resource  # not on every system
+
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    try:
+        bundle = Predictor(load_bundle(Path(path))).bundle
+        answer: dict[str, object] = {"opened": f"{bundle.name} {bundle.version}"}
+    except BundleError as error:
+        problems = [(p.place, p.message, p.remedy) for p in error.problems]
+        answer = {"source": error.source, "problems": problems}
+    sys.stdout.write(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    _child(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

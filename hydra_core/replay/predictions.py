@@ -16,9 +16,9 @@ from hydra_core.base.tokens import text_tokens
 from hydra_core.base.types import BoolArray, Catalog, FloatArray, IntArray, Pool
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.evalsets.score_files import messages_of
-from hydra_core.outcome_model.find import require_same_bundle
+from hydra_core.outcome_model.format import require_same_bundle
+from hydra_core.outcome_model.heads import Predicted, Raw
 from hydra_core.outcome_model.model import OutcomeModel, PoolHeads, text_digests
-from hydra_core.outcome_model.raw import Predicted, Raw
 from hydra_core.replay.frontier import CLOSED
 from hydra_core.replay.replay import ReplayData
 

@@ -23,9 +23,9 @@ from hydra_core.base.types import (
 from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.evalsets.score_files import messages_of
-from hydra_core.outcome_model.find import catalog_outcome_model
+from hydra_core.outcome_model.format import catalog_outcome_model
+from hydra_core.outcome_model.heads import Predicted
 from hydra_core.outcome_model.model import OutcomeModel, PoolHeads, text_digests
-from hydra_core.outcome_model.raw import Predicted
 from hydra_core.outcome_model.success_profiles import SuccessProfiles, catalog_success_profiles
 from hydra_core.replay.band import CurveBand, lift_band
 from hydra_core.replay.frontier import StepCurve, choices, read_only, shares

@@ -15,10 +15,9 @@ from hydra_core.base.intervals import normal_quantile
 from hydra_core.base.list_price import long_prices
 from hydra_core.base.spelling import signed, usd
 from hydra_core.base.types import Catalog, Float32Array, FloatArray, Pool, Rule, SuccessSource
-from hydra_core.outcome_model.features import Messages
-from hydra_core.outcome_model.find import catalog_outcome_model
+from hydra_core.outcome_model.format import catalog_outcome_model
+from hydra_core.outcome_model.heads import Messages, Predicted
 from hydra_core.outcome_model.model import OutcomeModel, PoolHeads
-from hydra_core.outcome_model.raw import Predicted
 from hydra_core.outcome_model.success_profiles import SuccessProfiles, catalog_success_profiles
 from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.predictor.signals import surface_counts

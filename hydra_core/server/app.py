@@ -20,8 +20,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from hydra_core.base.build_info import VERSION, commit
 from hydra_core.base.errors import AccessError, HydraError, Problem, ProblemsError, RoutingError
+from hydra_core.base.shipped import VERSION, commit
 from hydra_core.catalog import parse_catalog
 from hydra_core.live.canary import CANARY, MAIN
 from hydra_core.predictor.bundle import Bundle

@@ -12,7 +12,7 @@ from typing import Final, Literal
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from hydra_core.base.build_info import VERSION, commit
+from hydra_core.base.shipped import VERSION, commit
 from hydra_core.base.types import FloatArray
 from hydra_core.live.canary import CANARY, MAIN
 from hydra_core.routing.decision import Cause, Decision

@@ -22,7 +22,7 @@ from hydra_core.choosing.sources.grader_check import (
 from hydra_core.choosing.sources.ladder import Kind, fit_rung, judged_rung
 from hydra_core.choosing.sources.lift import CrossFitted, Ranked
 from hydra_core.evalsets.evalset import load_evalset
-from hydra_core.outcome_model.find import catalog_outcome_model
+from hydra_core.outcome_model.format import catalog_outcome_model
 from hydra_core.replay.sweep import sweep_by_value
 from hydra_core.routing.matcher import cost_order, returns_on_upgrading
 

@@ -10,8 +10,7 @@ from hydra_core.choosing.sources.ladder import Kind, Ladder
 from hydra_core.console import cache, replays
 from hydra_core.console.access import identity
 from hydra_core.console.tune.view_learned import headline
-from hydra_core.outcome_model.find import catalog_outcome_model
-from hydra_core.outcome_model.format import MANIFEST, load_outcome_model
+from hydra_core.outcome_model.format import MANIFEST, catalog_outcome_model, load_outcome_model
 from tests.pages.finishing import finished
 
 pytestmark = pytest.mark.slow

@@ -16,7 +16,7 @@ from hydra_core.console import replays
 from hydra_core.console.access import identity
 from hydra_core.console.view_frontier import Axes, XAxis, YAxis, frontier_view
 from hydra_core.evalsets.evalset import load_evalset
-from hydra_core.outcome_model.find import catalog_outcome_model
+from hydra_core.outcome_model.format import catalog_outcome_model
 from hydra_core.replay.evaluation import evaluate
 from hydra_core.replay.replay import catalog_scores
 from hydra_core.replay.sweep import sweep_by_value, sweep_catalog

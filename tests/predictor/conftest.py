@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hydra_core.predictor.bundle import SHIPPED, Bundle, load_bundle
-from hydra_core.predictor.manifest import Curve
+from hydra_core.predictor.bundle import SHIPPED, Bundle, Curve, load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor
 from tests.predictor.tiny_bundle import make_bundle
 

@@ -11,8 +11,7 @@ import pytest
 from hydra_core.base.errors import BundleError
 from hydra_core.base.types import DIMENSIONS, Band
 from hydra_core.lab.bundle_writing import write_manifest
-from hydra_core.predictor.bundle import Bundle, load_bundle
-from hydra_core.predictor.manifest import MANIFEST, Curve, Manifest
+from hydra_core.predictor.bundle import MANIFEST, Bundle, Curve, Manifest, load_bundle
 
 Maker = Callable[..., Bundle]
 

@@ -12,8 +12,7 @@ import pytest
 
 from hydra_core.base.errors import BundleError
 from hydra_core.lab.bundle_writing import write_manifest
-from hydra_core.predictor.bundle import SHIPPED, SHIPPED_SMALL, Bundle, load_bundle
-from hydra_core.predictor.manifest import MANIFEST, Curve
+from hydra_core.predictor.bundle import MANIFEST, SHIPPED, SHIPPED_SMALL, Bundle, Curve, load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor
 
 Maker = Callable[..., Bundle]

@@ -17,8 +17,7 @@ from onnx.numpy_helper import from_array
 
 import hydra_core.predictor.graph as graph_module
 from hydra_core.base.errors import BundleError
-from hydra_core.predictor.bundle import Bundle, load_bundle
-from hydra_core.predictor.manifest import Curve
+from hydra_core.predictor.bundle import Bundle, Curve, load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor
 from hydra_core.predictor.signals import signal_prefix
 from hydra_core.predictor.tokens import CHARS_PER_TOKEN, model_text

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from hydra_core.base.errors import BundleError
 from hydra_core.predictor.bundle import SHIPPED
 from hydra_core.predictor.graph import graph_problem
-from hydra_core.predictor.opening import open_apart
+from hydra_core.predictor.onnx_predictor import open_apart
 from tests.predictor.tiny_bundle import graph, make_bundle
 
 

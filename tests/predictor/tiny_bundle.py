@@ -12,8 +12,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 
 from hydra_core.base.types import DIMENSIONS, Band
 from hydra_core.lab.bundle_writing import write_manifest
-from hydra_core.predictor.bundle import Bundle
-from hydra_core.predictor.manifest import Manifest
+from hydra_core.predictor.bundle import Bundle, Manifest
 
 WIDTH = 8
 WORDS = ("[PAD]", "[CLS]", "[SEP]", "[UNK]", "T1", "SHORT", "CODE", "fix", "bug", "write", "poem")

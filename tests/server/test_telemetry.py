@@ -3,7 +3,7 @@
 import json
 import logging
 
-from hydra_core.base.build_info import VERSION, commit
+from hydra_core.base.shipped import VERSION, commit
 from hydra_core.server.run import EXTRA, JsonFormatter
 from tests.server.conftest import CATALOG, asked, wait_for
 

@@ -12,8 +12,14 @@ from enum import StrEnum
 from typing import Final, Self, TypeVar
 
 from hydra_core.base.errors import Problem, ProblemsError
-from hydra_core.base.reading.nodes import ListNode, MapNode, Node, ScalarNode, shown
-from hydra_core.base.reading.yaml_reader import read_yaml
+from hydra_core.base.reading.yaml_reader import (
+    ListNode,
+    MapNode,
+    Node,
+    ScalarNode,
+    read_yaml,
+    shown,
+)
 
 _MAX_PROBLEMS: Final = 200
 _MAX_SUGGESTIONS: Final = 40

@@ -13,8 +13,15 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from hydra_core.base.errors import CatalogError, Problem
-from hydra_core.base.reading.nodes import ListNode, MapNode, Node, Scalar, ScalarNode, plain
-from hydra_core.base.reading.yaml_reader import read_yaml
+from hydra_core.base.reading.yaml_reader import (
+    ListNode,
+    MapNode,
+    Node,
+    Scalar,
+    ScalarNode,
+    plain,
+    read_yaml,
+)
 from hydra_core.catalog.editing.render import Value, block, entry, flow
 
 

@@ -18,7 +18,7 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from hydra_core.base.errors import CatalogError, Problem
-from hydra_core.base.reading.json_keys import TwiceError, unique_keys
+from hydra_core.base.json_values import TwiceError, unique_keys
 from hydra_core.catalog.prices.price_table import price_table
 from hydra_core.catalog.prices.quotes import (
     PriceList,

@@ -18,7 +18,7 @@ from typing import Final
 from hydra_core.base.errors import CatalogError, Problem
 from hydra_core.base.list_price import ListPrice
 from hydra_core.base.reading.fields import POSITIVE, Section, read_mapping
-from hydra_core.base.reading.nodes import MapNode, ScalarNode, shown
+from hydra_core.base.reading.yaml_reader import MapNode, ScalarNode, shown
 from hydra_core.catalog.identifiers import id_problem, plain_name
 from hydra_core.catalog.prices.lists import read_prices
 from hydra_core.catalog.prices.quotes import PriceQuote

@@ -21,8 +21,7 @@ from hydra_core.base.types import Float32Array, FloatArray
 from hydra_core.choosing.heads import fit_features, grouped_parts, grow, joined, ridge_path, targets
 from hydra_core.choosing.material import Material, known_means
 from hydra_core.choosing.sources.newcomers import fit_newcomers
-from hydra_core.outcome_model.features import BLOCKS, Features
-from hydra_core.outcome_model.heads import Linear
+from hydra_core.outcome_model.heads import BLOCKS, Features, Linear
 from hydra_core.outcome_model.model import Costs, OutcomeHeads, Part
 
 #: From so many queries on, the learner is chosen by inner folds.

@@ -28,7 +28,7 @@ from hydra_core.choosing.sources.profiles import (
     fit_success_profiles,
 )
 from hydra_core.evalsets.evalset import EvalSet
-from hydra_core.outcome_model.raw import Predicted
+from hydra_core.outcome_model.heads import Predicted
 from hydra_core.replay.replay import ReplayData
 from hydra_core.replay.significance import mean_interval
 from hydra_core.routing.matcher import cost_order, returns_on_upgrading

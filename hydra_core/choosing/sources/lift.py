@@ -18,7 +18,7 @@ from hydra_core.choosing.heads import grouped_parts
 from hydra_core.choosing.lift import GRID, Lift, hull_of, lift_of, lift_of_choices
 from hydra_core.choosing.material import Outcomes
 from hydra_core.choosing.sources.profiles import FittedProfiles, FittedSuccess
-from hydra_core.outcome_model.raw import Predicted
+from hydra_core.outcome_model.heads import Predicted
 from hydra_core.replay.metrics import picked
 from hydra_core.routing.matcher import choices_in_order
 

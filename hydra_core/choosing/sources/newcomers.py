@@ -17,8 +17,7 @@ from scipy.optimize import brentq
 from hydra_core.base.intervals import normal_quantile
 from hydra_core.base.types import Float32Array, FloatArray
 from hydra_core.choosing.material import Material
-from hydra_core.outcome_model.features import Messages
-from hydra_core.outcome_model.heads import Linear, log_odds
+from hydra_core.outcome_model.heads import Linear, Messages, log_odds
 from hydra_core.outcome_model.model import Costs, OutcomeHeads
 
 #: Precision of the prior on the shift where a rate is known: worth about 100 outcomes at p = .5.

@@ -38,7 +38,7 @@ from hydra_core.console.view_result import Tile
 from hydra_core.console.widgets import literal
 from hydra_core.export import provenance as release_facts
 from hydra_core.export.release import with_policy
-from hydra_core.outcome_model.find import catalog_outcome_model
+from hydra_core.outcome_model.format import catalog_outcome_model
 from hydra_core.replay.compare import what_if
 from hydra_core.store.merge import Choice, MergeResult, Path, three_way
 from hydra_core.store.records import NewerRevisionError

@@ -29,8 +29,8 @@ from hydra_core.console.frame import PUBLISH, link
 from hydra_core.console.tasks import Task
 from hydra_core.console.tune import view_learned
 from hydra_core.console.widgets import colors, figure, literal
+from hydra_core.outcome_model.heads import Predicted
 from hydra_core.outcome_model.model import OutcomeModel
-from hydra_core.outcome_model.raw import Predicted
 
 _FINDINGS = 5
 _WIDTHS = (2.3, 1.9, 3.2, 2.3, 1.7)

@@ -19,9 +19,8 @@ from hydra_core.base.errors import BundleError, Problem
 from hydra_core.base.types import Band, FloatArray, IntArray
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.lab.bundle_writing import write_manifest
-from hydra_core.predictor.bundle import Bundle, load_bundle
+from hydra_core.predictor.bundle import Bundle, Curve, load_bundle
 from hydra_core.predictor.languages import SCRIPTS, script_of
-from hydra_core.predictor.manifest import Curve
 from hydra_core.predictor.score_bands import band_ends
 from hydra_core.replay.significance import mean_interval
 

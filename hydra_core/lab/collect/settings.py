@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hydra_core.base.reading.fields import POSITIVE, SHARE, Bounds, Section
-from hydra_core.base.reading.nodes import ScalarNode
+from hydra_core.base.reading.yaml_reader import ScalarNode
 from hydra_core.lab.collect.graders import Grader, Kind
 from hydra_core.lab.labeling.config import (
     JsonMode,

@@ -13,7 +13,7 @@ from hydra_core.base.digests import text_sha256
 from hydra_core.base.errors import LabelError
 from hydra_core.base.list_price import ListPrice
 from hydra_core.base.reading.fields import POSITIVE, SHARE, Bounds, Section, read_mapping
-from hydra_core.base.reading.nodes import ScalarNode
+from hydra_core.base.reading.yaml_reader import ScalarNode
 
 SCHEMA: Final = "hydra.label/v1"
 #: A commented configuration to start from.

@@ -18,7 +18,7 @@ from hydra_core.base.intervals import Interval
 from hydra_core.base.tokens import text_tokens
 from hydra_core.base.types import BoolArray, FloatArray, IntArray, Pool
 from hydra_core.lab.robustness.attack import ANOTHER_WORDING, Attacked, Read
-from hydra_core.outcome_model.features import Messages
+from hydra_core.outcome_model.heads import Messages
 from hydra_core.predictor.languages import GROUPS, group_of
 from hydra_core.predictor.signals import surface_counts
 from hydra_core.replay.significance import wilson

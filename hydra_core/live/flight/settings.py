@@ -9,7 +9,7 @@ from typing import Final
 
 from hydra_core.base.errors import FlightError
 from hydra_core.base.reading.fields import Bounds, Section, read_mapping
-from hydra_core.base.reading.nodes import MapNode, ScalarNode
+from hydra_core.base.reading.yaml_reader import MapNode, ScalarNode
 
 SCHEMA: Final = "hydra.flight/v1"
 #: Denominator that counts a unit's rows (its requests).

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from hydra_core.base.errors import Problem, ProblemsError
 from hydra_core.base.reading.fields import Bounds, Section, read_mapping
-from hydra_core.base.reading.nodes import MapNode, ScalarNode, plain, shown
+from hydra_core.base.reading.yaml_reader import MapNode, ScalarNode, plain, shown
 from hydra_core.catalog.schema import read_catalog_text
 from hydra_core.server.wire import Form
 

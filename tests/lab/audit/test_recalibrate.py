@@ -15,8 +15,7 @@ from hydra_core.evalsets.score_files import load_scores
 from hydra_core.evalsets.suspects import Suspects, answer
 from hydra_core.lab.audit.recalibrate import apply_curve, fit_curve, recalibrate
 from hydra_core.lab.audit.tables import to_csv
-from hydra_core.predictor.bundle import load_bundle
-from hydra_core.predictor.manifest import Curve
+from hydra_core.predictor.bundle import Curve, load_bundle
 
 DEMO = Path("sample_data/console_demo")
 SIZES = {"latin": 200, "cjk": 120, "cyrillic": 120, "other": 20}

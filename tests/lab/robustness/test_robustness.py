@@ -24,7 +24,7 @@ from hydra_core.lab.robustness.attack import (
 )
 from hydra_core.lab.robustness.findings import PoolRoutes, RoutedAttacks
 from hydra_core.lab.robustness.probe import own_suffixes, suffix_lines
-from hydra_core.outcome_model.raw import Predicted
+from hydra_core.outcome_model.heads import Predicted
 from hydra_core.predictor.onnx_predictor import Prediction
 
 POOL = Pool(

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
 from hydra_core.base.errors import EvalSetError
-from hydra_core.base.reading.json_keys import TwiceError, unique_keys
+from hydra_core.base.json_values import TwiceError, unique_keys
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile, open_plain
 
 #: Bytes one JSON document may hold after decompression.

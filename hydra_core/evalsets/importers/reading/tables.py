@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 from pandas.api.extensions import ExtensionArray
 
 from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.json_values import TwiceError
 from hydra_core.base.reading.csv_rows import MAX_CELL, BrokenRow, csv_rows
-from hydra_core.base.reading.json_keys import TwiceError
 from hydra_core.evalsets.format import read_arrow
 from hydra_core.evalsets.importers.reading.bounded import (
     MAX_BYTES,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hydra_core.base.types import Float32Array
-from hydra_core.predictor.manifest import Curve
+from hydra_core.predictor.bundle import Curve
 
 # Knots lie closer where the curve bends.
 _KNOTS = np.concatenate([np.linspace(0.0, 0.3, 31), np.linspace(0.34, 1.0, 34)])

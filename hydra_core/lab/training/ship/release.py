@@ -24,9 +24,8 @@ from hydra_core.lab.training.ship.probe import parallel_report, pool_on
 from hydra_core.lab.training.ship.quantize import Variant, variant_of
 from hydra_core.lab.training.texts.dataset import Message, Splits
 from hydra_core.lab.training.texts.encode import columns, token_ids
-from hydra_core.predictor.bundle import Bundle
+from hydra_core.predictor.bundle import Bundle, Manifest
 from hydra_core.predictor.languages import group_of
-from hydra_core.predictor.manifest import Manifest
 from hydra_core.predictor.onnx_predictor import Predictor as Runtime
 from hydra_core.predictor.score_bands import score_bands
 
