@@ -11,8 +11,8 @@ import argparse
 
 import numpy as np
 
+from hydra_core.live.flight.analysis import plan, power
 from hydra_core.live.flight.effects import Effect, Moments, Reading, compare, moments
-from hydra_core.live.flight.planning import plan, power
 
 LOOKS = 50
 UNITS = 10_000

@@ -78,7 +78,7 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> None:
-    from hydra_core.live.logged_set import is_log
+    from hydra_core.live.off_policy import is_log
     from hydra_core.replay.evaluation import evaluate, evaluation_document
 
     catalog = open_catalog(options.catalog)

@@ -21,7 +21,7 @@ from hydra_core.cli.workspace import existing
 if TYPE_CHECKING:
     from hydra_core.base.types import Catalog, FloatArray, IntArray, Pool
     from hydra_core.evalsets.evalset import EvalSet
-    from hydra_core.live.logged_set import LoggedEvaluation
+    from hydra_core.live.off_policy import LoggedEvaluation
 
 
 def evaluate_log(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) -> None:
@@ -31,7 +31,7 @@ def evaluate_log(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet
         HydraError: Catalog and set do not fit together.
     """
     from hydra_core.catalog.profiles import pool
-    from hydra_core.live.logged_set import evaluate_logged
+    from hydra_core.live.off_policy import evaluate_logged
 
     scores = scores_for(evalset, catalog, options.bundle)
     routable = pool(catalog, today=date.today())

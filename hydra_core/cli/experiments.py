@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from hydra_core.decision_log.canaries import CanaryOrder
     from hydra_core.live.flight.analysis import FlightReport, MetricResult, TeamParts
     from hydra_core.live.flight.effects import Reading
-    from hydra_core.live.flight.settings import Flight
-    from hydra_core.live.flight.table import Rows
+    from hydra_core.live.flight.files import Flight, Rows
     from hydra_core.live.off_policy import LoggedValue
     from hydra_core.live.shadow import Predict, Shadow
     from hydra_core.predictor.onnx_predictor import Prediction
@@ -252,8 +251,7 @@ def _text(replay: Shadow, value: LoggedValue | None, why: str) -> str:
 def _flight(options: argparse.Namespace) -> None:
     from hydra_core.live.flight.analysis import analyse, by_team
     from hydra_core.live.flight.effects import Reading
-    from hydra_core.live.flight.settings import load_flight
-    from hydra_core.live.flight.table import read_rows
+    from hydra_core.live.flight.files import load_flight, read_rows
 
     flight = load_flight(existing(options.flight))
     rows = read_rows(existing(options.table or options.flight.parent / flight.table), flight)
@@ -271,7 +269,7 @@ def _flight(options: argparse.Namespace) -> None:
 
 
 def _plan(options: argparse.Namespace, flight: Flight, rows: Rows, reading: Reading) -> None:
-    from hydra_core.live.flight.planning import plans
+    from hydra_core.live.flight.analysis import plans
 
     needs = plans(
         rows, flight, options.plan, units_per_day=options.per_day, reading=reading,

@@ -121,8 +121,7 @@ def _cost_of_trying_all(settings: Settings) -> str:
     from pathlib import Path
 
     from hydra_core.decision_log.reading import read_log
-    from hydra_core.live.costs import cost_of_trying_all
-    from hydra_core.live.traffic import traffic_of
+    from hydra_core.live.traffic import cost_of_trying_all, traffic_of
     from hydra_core.server.live import source_of
 
     share, most = settings.explore_all, settings.explore_budget_usd

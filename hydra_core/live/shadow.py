@@ -19,8 +19,7 @@ from hydra_core.base.errors import MismatchError, Problem, ProblemsError
 from hydra_core.base.intervals import Interval
 from hydra_core.base.types import BoolArray, Catalog, FloatArray, IntArray, ModelSpec, Pool, Rule
 from hydra_core.catalog.profiles import pool
-from hydra_core.live.costs import CostAgainst, against
-from hydra_core.live.traffic import Traffic, share
+from hydra_core.live.traffic import CostAgainst, Traffic, against, share
 from hydra_core.outcome_model.heads import Messages, Predicted
 from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.predictor.signals import surface_counts

@@ -21,7 +21,7 @@ from hydra_core.base.errors import HydraError
 from hydra_core.base.types import WhenSpent
 from hydra_core.decision_log.alert_events import Events
 from hydra_core.decision_log.reading import read_log
-from hydra_core.live.promise_watch import COLUMNS, promise_status
+from hydra_core.live.drift import COLUMNS, promise_status
 from hydra_core.live.traffic import traffic_of
 from hydra_core.server.access.team_budgets import period_of
 from hydra_core.server.deciding import Decider

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from hydra_core.evalsets.evalset import load_evalset, save_evalset
-from hydra_core.live.logged_set import evaluate_logged, is_log
+from hydra_core.live.off_policy import evaluate_logged, is_log
 from tests.routing.conftest import make_catalog
 
 IDS = ("cheap", "mid", "strong")

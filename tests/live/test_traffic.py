@@ -7,9 +7,18 @@ import pytest
 
 from hydra_core.console.home.page import day
 from hydra_core.console.live.view_traffic import notes
-from hydra_core.live.costs import against, cost_of_trying_all, ends, tokens_usd
 from hydra_core.live.regions import regions
-from hydra_core.live.traffic import Uncounted, feedback, share, timeline, uncounted
+from hydra_core.live.traffic import (
+    Uncounted,
+    against,
+    cost_of_trying_all,
+    ends,
+    feedback,
+    share,
+    timeline,
+    tokens_usd,
+    uncounted,
+)
 from tests.live.logs import AT, DAY, decision, levels, traffic
 from tests.routing.conftest import make_catalog, spec
 

@@ -19,10 +19,9 @@ from hydra_core.console.frame import Head
 from hydra_core.console.live import cache as live_cache
 from hydra_core.console.live import view_flight as views
 from hydra_core.console.widgets import literal, metric_row
-from hydra_core.live.flight.analysis import LEAST_UNITS, Alarm, FlightReport, all_metrics
+from hydra_core.live.flight.analysis import LEAST_UNITS, Alarm, FlightReport, all_metrics, plans
 from hydra_core.live.flight.effects import Reading
-from hydra_core.live.flight.folders import FlightFolder, save_flight
-from hydra_core.live.flight.planning import plans
+from hydra_core.live.flight.files import FlightFolder, save_flight
 from hydra_core.store.roles import Action
 
 _SUFFIXES = ["csv", "tsv", "jsonl", "ndjson", "parquet", "gz", "zip"]

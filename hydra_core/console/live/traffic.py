@@ -24,8 +24,7 @@ from hydra_core.console.live.cache import LogKey
 from hydra_core.console.numbers import per_resolved_text
 from hydra_core.console.widgets import literal, metric_row
 from hydra_core.live.canary import CANARY
-from hydra_core.live.costs import against, ends
-from hydra_core.live.traffic import Traffic, calibration, cost_per_resolved, feedback
+from hydra_core.live.traffic import Traffic, against, calibration, cost_per_resolved, ends, feedback
 
 _WINDOWS = {"Last hour": 3600, "Last day": 86_400, "Last 7 days": 7 * 86_400, "All": 0}
 _HOW = """\

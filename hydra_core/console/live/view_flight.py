@@ -10,9 +10,8 @@ import pandas as pd
 
 from hydra_core.base.spelling import signed
 from hydra_core.console.figures.intervals import EffectByDayView, IntervalsView, one_series
-from hydra_core.live.flight.analysis import Alarm, FlightReport, MetricResult, TeamParts
+from hydra_core.live.flight.analysis import Alarm, FlightReport, MetricPlan, MetricResult, TeamParts
 from hydra_core.live.flight.effects import Effect, Reading
-from hydra_core.live.flight.planning import MetricPlan
 from hydra_core.replay.significance_table import p_text
 
 

@@ -14,13 +14,13 @@ from hydra_core.base.types import Catalog
 from hydra_core.console.figures.intervals import IntervalsView, one_series, ranged
 from hydra_core.console.figures.shares import TimelineView, TrafficView
 from hydra_core.console.numbers import percent
-from hydra_core.live.costs import CostAgainst
 from hydra_core.live.drift import CHANGED, STEADY, BandShares, Burst, Drift
 from hydra_core.live.off_policy import LoggedValue
 from hydra_core.live.regions import LEAST_KNOWN, Region
 from hydra_core.live.shadow import Shadow
 from hydra_core.live.traffic import (
     Calibration,
+    CostAgainst,
     Rated,
     Traffic,
     cost_per_resolved,

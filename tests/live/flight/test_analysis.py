@@ -10,11 +10,9 @@ import pytest
 
 from hydra_core.base.errors import FlightError
 from hydra_core.cli.main import main
-from hydra_core.live.flight.analysis import analyse, looks
+from hydra_core.live.flight.analysis import analyse, looks, plans
 from hydra_core.live.flight.effects import Reading
-from hydra_core.live.flight.planning import plans
-from hydra_core.live.flight.settings import load_flight, parse_flight
-from hydra_core.live.flight.table import by_unit, read_rows
+from hydra_core.live.flight.files import by_unit, load_flight, parse_flight, read_rows
 from sample_data.paper_flight import EFFECTS
 
 SAMPLE = Path(__file__).parents[3] / "sample_data" / "paper_flight" / "flight.yaml"

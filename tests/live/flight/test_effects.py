@@ -7,7 +7,7 @@ from scipy import stats
 from statsmodels.stats.power import NormalIndPower
 from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
 
-from hydra_core.live.flight.analysis import Alarm, sample_ratio
+from hydra_core.live.flight.analysis import Alarm, plan, power, sample_ratio
 from hydra_core.live.flight.effects import (
     Reading,
     always_valid_multiplier,
@@ -15,7 +15,6 @@ from hydra_core.live.flight.effects import (
     compare,
     moments,
 )
-from hydra_core.live.flight.planning import plan, power
 
 
 @pytest.fixture(scope="module")

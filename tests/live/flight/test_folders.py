@@ -7,7 +7,7 @@ import pytest
 
 from hydra_core.base.errors import AccessError, FlightError
 from hydra_core.base.shipped import SAMPLE_DATA
-from hydra_core.live.flight.folders import list_flights, save_flight
+from hydra_core.live.flight.files import list_flights, save_flight
 from hydra_core.store import Actor, Role, Store, open_store
 from sample_data.paper_flight import users
 

@@ -10,8 +10,7 @@ import pytest
 from hydra_core.cli.main import main
 from hydra_core.live.flight.analysis import analyse, by_team
 from hydra_core.live.flight.effects import Reading
-from hydra_core.live.flight.settings import parse_flight
-from hydra_core.live.flight.table import read_rows
+from hydra_core.live.flight.files import parse_flight, read_rows
 
 SETTINGS = """
 schema: hydra.flight/v1
