@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import compress
 from typing import Final
 
 import numpy as np
@@ -24,7 +25,7 @@ from hydra_core.catalog.profiles import pool
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.evalsets.rules import PROPENSITY
 from hydra_core.live.shadow import predicted, replayable, routes
-from hydra_core.live.traffic import Traffic
+from hydra_core.live.traffic import Traffic, tokens_usd
 from hydra_core.replay.significance import mean_interval, rate_interval, ratio_interval
 
 #: Below this effective sample size no value is given.
@@ -408,7 +409,9 @@ def evaluate_logged(
         served=_shares(names),
         chosen=_shares(wanted),
         agreement=rate_interval(same, clusters),
-        billed_usd=mean_interval(cost[billed]) if billed.any() else None,
+        billed_usd=mean_interval(cost[billed], evalset.clusters_at(rows[billed]))
+        if billed.any()
+        else None,
         cost_change=_cost_change(evalset, catalog, rows, served, names, wanted),
         live=mean_interval(quality, clusters).clipped(*SHARE),
         value=value,
@@ -432,20 +435,19 @@ def _cost_change(
     read, written = (evalset.extras.get(name) for name in ("input_tokens", "output_tokens"))
     if read is None or written is None:
         return None
-    prices = {
-        one.id: np.array([one.input_usd_per_mtok, one.output_usd_per_mtok])
-        for one in catalog.models
-    }
+    cached = evalset.extras.get("cached_input_tokens")
     inward, outward = read[rows, served], written[rows, served]
+    warm = np.zeros(rows.size) if cached is None else cached[rows, served]
+    prices = {one.id: one.price for one in catalog.models}
     usable = np.isfinite(inward + outward) & np.array([name in prices for name in names])
     if not usable.any():
         return None
-    tokens, at = 1e-6 * np.column_stack([inward, outward])[usable], np.flatnonzero(usable).tolist()
+    tokens = inward[usable], outward[usable], warm[usable]
     before, after = (
-        (tokens * np.stack([prices[models[i]] for i in at])).sum(axis=1)
+        tokens_usd(*tokens, [prices[name] for name in compress(models, usable)])
         for models in (names, wanted)
     )
-    return ratio_interval(after, before).scaled(1.0, -1.0)
+    return ratio_interval(after, before, evalset.clusters_at(rows[usable])).scaled(1.0, -1.0)
 
 
 def _value(

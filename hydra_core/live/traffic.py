@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from itertools import compress
 from typing import Final
 
 import numpy as np
@@ -15,7 +16,7 @@ import pandas as pd
 
 from hydra_core.base.intervals import Interval
 from hydra_core.base.list_price import ListPrice
-from hydra_core.base.types import BoolArray, Catalog, FloatArray, IntArray, ModelSpec
+from hydra_core.base.types import BoolArray, Catalog, FloatArray, IntArray
 from hydra_core.catalog.profiles import pool
 from hydra_core.decision_log.reading import DecisionLog
 from hydra_core.replay.significance import (
@@ -280,22 +281,27 @@ def ends(catalog: Catalog, today: date) -> tuple[str, str]:
     return routable.ids[int(routable.cost.argmin())], routable.ids[int(routable.cost.argmax())]
 
 
-def tokens_usd(traffic: Traffic, specs: Sequence[ModelSpec]) -> FloatArray:
-    """(n,) cost of each decision's tokens on the model given for it, USD.
+def tokens_usd(
+    read: FloatArray, written: FloatArray, cached: FloatArray, prices: Sequence[ListPrice]
+) -> FloatArray:
+    """(n,) cost of requests' tokens, USD, each at its own price.
 
     What was read from the served model's prompt cache is billed at the cached price on any model.
     """
-    read, written = (
-        traffic.rows[name].to_numpy(dtype=np.float64) for name in ("input_tokens", "output_tokens")
-    )
-    cached = traffic.rows["cached_tokens"].fillna(0).to_numpy(dtype=np.float64)
-    cost = np.empty(len(specs))
+    cost = np.empty(len(prices))
     rows: dict[ListPrice, list[int]] = {}
-    for row, spec in enumerate(specs):
-        rows.setdefault(spec.price, []).append(row)
+    for row, price in enumerate(prices):
+        rows.setdefault(price, []).append(row)
     for price, at in rows.items():
         cost[at] = price.usd(read[at], written[at], cached[at])
     return cost
+
+
+def _bill(traffic: Traffic, catalog: Catalog, models: Sequence[str]) -> FloatArray:
+    """(n,) cost of each decision's tokens on the model given for it, USD."""
+    names = ("input_tokens", "output_tokens", "cached_tokens")
+    read, written, cached = (traffic.rows[n].fillna(0).to_numpy(dtype=np.float64) for n in names)
+    return tokens_usd(read, written, cached, [catalog.model(name).price for name in models])
 
 
 def against(
@@ -321,13 +327,13 @@ def against(
     usable = np.asarray(traffic.rows[columns].notna().all(axis=1), dtype=bool) & np.array(both)
     if not usable.any():
         return None
-    some, rows = traffic.take(usable), np.flatnonzero(usable).tolist()
-
-    def bill(names: Sequence[str]) -> FloatArray:
-        return tokens_usd(some, [catalog.model(names[i]) for i in rows])
-
-    mine = bill(ours)
-    theirs = some.rows["cost_usd"].to_numpy(np.float64) if others is None else bill(others)
+    some = traffic.take(usable)
+    mine = _bill(some, catalog, list(compress(ours, usable)))
+    theirs = (
+        some.rows["cost_usd"].to_numpy(np.float64)
+        if others is None
+        else _bill(some, catalog, list(compress(others, usable)))
+    )
     change = ratio_interval(mine, theirs, some.clusters).scaled(1.0, -1.0)
     return CostAgainst(baseline, float(mine.sum()), float(theirs.sum()), change, len(some))
 
@@ -340,6 +346,6 @@ def cost_of_trying_all(traffic: Traffic, catalog: Catalog, today: date) -> float
     if not known.any():
         return None
     some = traffic.take(known)
-    served = tokens_usd(some, [catalog.model(name) for name in some.models])
-    each = [tokens_usd(some, [catalog.model(name)] * len(some)) for name in ids]
+    served = _bill(some, catalog, list(some.models))
+    each = [_bill(some, catalog, [name] * len(some)) for name in ids]
     return float((np.mean(each, axis=0) - served).sum())

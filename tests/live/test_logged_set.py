@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hydra_core.base.list_price import LongPromptPrice
 from hydra_core.evalsets.evalset import load_evalset, save_evalset
 from hydra_core.live.off_policy import evaluate_logged, is_log
-from tests.routing.conftest import make_catalog
+from tests.routing.conftest import make_catalog, spec
 
 IDS = ("cheap", "mid", "strong")
 SUCCESS = np.array([0.4, 0.6, 0.8])
@@ -49,6 +50,46 @@ def test_another_policy_has_its_mix_its_cost_and_its_quality(tmp_path):
     per = [m.input_usd_per_mtok + m.output_usd_per_mtok for m in catalog.models]
     served = sum(found.served[name] * per[i] for i, name in enumerate(IDS))
     assert found.cost_change.value == pytest.approx(per[2] / served - 1)
+
+
+def test_dependent_queries_count_as_one_in_every_interval(tmp_path):
+    evalset, need = logged_set(tmp_path / "set", 200)
+    twice = {name: np.concatenate([values] * 2) for name, values in evalset.extras.items()}
+    queries = pd.concat([evalset.queries.assign(cluster=np.arange(200))] * 2, ignore_index=True)
+    queries["query_id"] = [f"q{i}" for i in range(400)]
+    doubled = replace(
+        evalset,
+        queries=queries,
+        quality=np.concatenate([evalset.quality] * 2),
+        cost_usd=np.concatenate([evalset.cost_usd] * 2),
+        extras=twice,
+    )
+    args = make_catalog(), IDS
+    one = evaluate_logged(evalset, *args, np.full(200, 2), need)
+    both = evaluate_logged(doubled, *args, np.full(400, 2), np.concatenate([need] * 2))
+    for name in ("billed_usd", "cost_change", "live"):
+        narrow, wide = getattr(one, name), getattr(both, name)
+        assert wide.value == pytest.approx(narrow.value)
+        assert wide.hi - wide.lo == pytest.approx(narrow.hi - narrow.lo, rel=0.02), name
+
+
+def test_the_cost_of_a_policy_is_at_the_whole_price_list(tmp_path):
+    """Cached input and long prompts have prices of their own."""
+    evalset, need = logged_set(tmp_path / "set", 200)
+    evalset = replace(
+        evalset,
+        extras={**evalset.extras, "cached_input_tokens": 0.8 * evalset.extras["input_tokens"]},
+    )
+    long = (LongPromptPrice(999, 8.0, 8.0),)
+    catalog = make_catalog(
+        spec("cheap", 1, 0.2),
+        spec("mid", 3, 0.5, cached_input_usd_per_mtok=0.3),
+        spec("strong", 9, 0.9, long_prompts=long),
+    )
+    found = evaluate_logged(evalset, catalog, IDS, np.full(200, 2), need)
+    per = {"cheap": 2.0, "mid": 0.2 * 3 + 0.8 * 0.3 + 3, "strong": 16.0}
+    served = sum(share * per[name] for name, share in found.served.items())
+    assert found.cost_change.value == pytest.approx(per["strong"] / served - 1)
 
 
 def test_without_exploration_or_propensities_no_quality_is_printed(tmp_path):

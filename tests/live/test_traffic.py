@@ -94,8 +94,12 @@ def test_cost_against_one_model_is_the_same_tokens_at_its_prices(tmp_path):
 def test_trying_every_model_costs_the_mean_of_all_prices_less_what_was_served(tmp_path):
     catalog = make_catalog()
     some = traffic(tmp_path, [decision(0, 0.1), decision(1, 0.4), decision(2, input_tokens=None)])
-    prices = [tokens_usd(some.take(np.array([True, False, False])), [one])[0]
-              for one in catalog.models]  # fmt: skip
+    tokens = (
+        some.rows[name].iloc[:1].to_numpy(float)
+        for name in ("input_tokens", "output_tokens", "cached_tokens")
+    )
+    read, written, cached = map(np.nan_to_num, tokens)
+    prices = [tokens_usd(read, written, cached, [one.price])[0] for one in catalog.models]
     expected = 2 * np.mean(prices) - prices[0] - prices[1]
     assert cost_of_trying_all(some, catalog, DAY) == pytest.approx(expected)
     assert cost_of_trying_all(traffic(tmp_path / "none", [decision(0, input_tokens=None)]),

@@ -333,7 +333,7 @@ def _days(
         return np.zeros(len(frame), dtype=int), ("the end",)
     cells = frame[flight.day]
     found = pd.to_numeric(cells, errors="coerce")
-    if found.isna().any():
+    if not np.isfinite(found).all():
         moments = pd.to_datetime(cells, errors="coerce", utc=True, format="ISO8601")
         _check(problems, frame, moments.isna(), f"{flight.day} is no day", "YYYY-MM-DD or a number")
         if problems:

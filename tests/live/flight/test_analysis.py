@@ -101,6 +101,7 @@ def test_three_arms_are_each_compared_with_the_first():
         ("user,arm,day,usd\na,old,2026-01-01,x\n", "usd is not a number"),
         ("user,arm,day,usd\na,older,2026-01-01,1\n", "arm is none of old, new"),
         ("user,arm,day,usd\na,old,someday,1\n", "day is no day"),
+        ("user,arm,day,usd\na,old,inf,1\nb,new,inf,1\n", "day is no day"),
         ("user,arm,usd\na,old,1\n", "column 'day': is missing"),
         ("user,arm,day,usd\na,old,1,1\na,new,1,1\n", "1 units are in more than one arm"),
     ],
