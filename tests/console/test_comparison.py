@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hydra_core.console.compare.queries import MOST_TRIAGED, Filters, Which, receipts, selected
 from hydra_core.console.compare.view import (
     Kind,
     Measure,
@@ -14,16 +15,9 @@ from hydra_core.console.compare.view import (
     pair,
     routed_run,
     sentence,
-    totals,
-)
-from hydra_core.console.compare.view_tables import (
-    MOST_TRIAGED,
-    Filters,
-    Which,
-    receipts,
-    selected,
     slice_names,
     slices,
+    totals,
 )
 from tests.pages.conftest import workspace  # noqa: F401 (a fixture)
 from tests.pages.pairs import paper_pair, paper_sweep

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from hydra_core.console.compare.figure_deltas import DeltasView, deltas_figure
+from hydra_core.console.compare.figure_deltas import deltas_figure
 from hydra_core.console.eval_sets.figures import (
     SpreadView,
     UpsetView,
@@ -20,11 +21,11 @@ ROWS = np.array([1.0, -2.0])
 
 def deltas(**changes):
     values = {
-        "names": ("<b>fr</b>", "de"), "n": np.array([40.0, 3.0]), "small": (False, True),
+        "name": ("<b>fr</b>", "de"), "n": np.array([40.0, 3.0]), "small": (False, True),
         "quality": ROWS, "quality_lo": ROWS - 0.5, "quality_hi": ROWS + 0.5,
         "savings": ROWS, "savings_lo": ROWS - 5, "savings_hi": ROWS + 5,
     }  # fmt: skip
-    return DeltasView(**{**values, **changes})
+    return pd.DataFrame({**values, **changes})
 
 
 @pytest.mark.parametrize("colors", [LIGHT, DARK])

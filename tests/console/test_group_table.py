@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hydra_core.console import cache
-from hydra_core.console.compare.view_tables import group_table
+from hydra_core.console.compare.view import group_table
 from hydra_core.replay.evaluation import evaluate
 
 

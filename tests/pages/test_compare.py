@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hydra_core.console import cache, replays
-from hydra_core.console.compare.view_tables import Which
+from hydra_core.console.compare.queries import Which
 from hydra_core.console.widgets import literal
 
 PAGE = "pages/decide/compare.py"
@@ -110,8 +110,8 @@ def test_a_note_is_kept_and_found_by_the_filter(page, open_page):
 
 
 def test_the_flipped_queries_are_those_that_changed_model(page):
+    from hydra_core.console.compare.queries import whole_table
     from hydra_core.console.compare.view import Kind, Side
-    from hydra_core.console.compare.view_tables import whole_table
     from tests.pages.pairs import paper_pair, paper_sweep
 
     both, _ = paper_pair()

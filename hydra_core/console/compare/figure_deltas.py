@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from hydra_core.base.types import FloatArray
@@ -20,44 +20,28 @@ from hydra_core.console.figures.theme import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class DeltasView:
-    """l rows in drawing order: B minus A with 95 % bounds.
+def deltas_figure(frame: pd.DataFrame, colors: Palette) -> go.Figure:
+    """A row per slice in drawing order; a line at no difference; what is sure of its sign is full.
 
-    Attributes:
-        small: True where `n` queries are too few to say much.
-        quality: Percentage points.
-        savings: Percent of A's cost; NaN where A costs nothing.
+    Args:
+        frame: Columns name, n, small (too few queries to say much), and B minus A with 95 % bounds:
+            quality in points, savings in percent of A's cost, NaN where A costs nothing.
     """
-
-    names: tuple[str, ...]
-    n: FloatArray
-    small: tuple[bool, ...]
-    quality: FloatArray
-    quality_lo: FloatArray
-    quality_hi: FloatArray
-    savings: FloatArray
-    savings_lo: FloatArray
-    savings_hi: FloatArray
-
-
-def deltas_figure(view: DeltasView, colors: Palette) -> go.Figure:
-    """One row per slice; a line at no difference; what is sure of its sign is drawn full."""
-    layout = base_layout(colors, height=92 + 28 * len(view.names))
-    longest = max(map(len, view.names), default=0)
+    layout = base_layout(colors, height=92 + 28 * len(frame))
+    longest = max(map(len, frame["name"]), default=0)
     layout["margin"] = {"l": min(7 * (longest + 9) + 16, 260), "r": 16, "t": 34, "b": 40}
     names = [
-        f"{plain(name)}  <i>n {n:,.0f}</i>" for name, n in zip(view.names, view.n, strict=True)
+        f"{plain(name)}  <i>n {n:,.0f}</i>"
+        for name, n in zip(frame["name"], frame["n"], strict=True)
     ]
     layout["yaxis"] |= named_rows(names, colors)
     parts = (
-        ("x", [0.0, 0.48], "Quality, B minus A", " pp",
-         (view.quality, view.quality_lo, view.quality_hi)),
-        ("x2", [0.52, 1.0], "Cost saved by B", " %",
-         (view.savings, view.savings_lo, view.savings_hi)),
-    )  # fmt: skip
+        ("x", [0.0, 0.48], "Quality, B minus A", " pp", "quality"),
+        ("x2", [0.52, 1.0], "Cost saved by B", " %", "savings"),
+    )
     traces, notes, shapes = [], [], []
-    for axis, domain, title, unit, values in parts:
+    for axis, domain, title, unit, column in parts:
+        values = [frame[column + end].to_numpy(float) for end in ("", "_lo", "_hi")]
         name = "xaxis" + axis[1:]
         layout[name] = {
             **layout["xaxis"], "domain": domain, "anchor": "y", "ticksuffix": unit,
@@ -70,19 +54,15 @@ def deltas_figure(view: DeltasView, colors: Palette) -> go.Figure:
         ))  # fmt: skip
         zero = straight((0, 0), (0, 1), colors.muted, 1.5, xref=axis, yref="paper", layer="below")
         shapes.append(zero)
-        traces += _rows(view, values, axis, unit, colors)
+        traces += _rows(frame, values, axis, unit, colors)
     return go.Figure({"data": traces, "layout": {**layout, "annotations": notes, "shapes": shapes}})
 
 
 def _rows(
-    view: DeltasView,
-    values: tuple[FloatArray, FloatArray, FloatArray],
-    axis: str,
-    unit: str,
-    colors: Palette,
+    frame: pd.DataFrame, values: list[FloatArray], axis: str, unit: str, colors: Palette
 ) -> list[dict[str, Any]]:
     middle, low, high = values
-    place = np.arange(len(view.names))
+    place = np.arange(len(frame))
     tints = [
         colors.muted if not (a > 0 or b < 0) else colors.accent if a > 0 else colors.warn
         for a, b in zip(low, high, strict=True)
@@ -98,12 +78,12 @@ def _rows(
         "type": "scatter", "mode": "markers", "xaxis": axis, "x": middle, "y": place,
         "marker": {
             "size": 10, "color": tints,
-            "symbol": ["circle-open" if small else "circle" for small in view.small],
+            "symbol": ["circle-open" if small else "circle" for small in frame["small"]],
             "line": {"width": 2, "color": tints},
         },
         "customdata": [
             [plain(name), float(a), float(b)]
-            for name, a, b in zip(view.names, low, high, strict=True)
+            for name, a, b in zip(frame["name"], low, high, strict=True)
         ],
         "hovertemplate": "<b>%{customdata[0]}</b><br>%{x:+.1f}" + unit
         + " [%{customdata[1]:+.1f}, %{customdata[2]:+.1f}]<extra></extra>",

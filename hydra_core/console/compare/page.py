@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -18,25 +19,31 @@ from hydra_core.console import cache, frame, replays, selectors, state, tables, 
 from hydra_core.console import reports as reporting
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.compare import queries as compare_queries
-from hydra_core.console.compare import significance as compare_significance
 from hydra_core.console.compare import state as compare_state
 from hydra_core.console.compare import view
 from hydra_core.console.compare.figure_deltas import deltas_figure
-from hydra_core.console.compare.view_tables import Sides, Which, grouping, slices
 from hydra_core.console.eval_sets import make_catalog
 from hydra_core.console.figures.frontier import frontier_figure
 from hydra_core.console.figures.heat import heat_figure
 from hydra_core.console.numbers import per_resolved_text
 from hydra_core.console.state import bound
+from hydra_core.console.tasks import Task
 from hydra_core.console.widgets import literal
-from hydra_core.replay.baselines import Checker
-from hydra_core.replay.significance_table import p_text
+from hydra_core.replay import significance_table as report
+from hydra_core.replay.baselines import MODEL_COUPLED, BaselineRun, Checker, run_baselines
+from hydra_core.replay.compare import constant_run
+from hydra_core.replay.metrics import costliest
+from hydra_core.replay.significance_table import (
+    Entry,
+    SignificanceTable,
+    significance_table,
+)
 from hydra_core.replay.sweep import Sweep
 
 _VIEWS = ("Who moved", "Cost and quality", "Languages and groups", "Queries", "Significance")
 #: The choices that a link may make.
 _FIXED = {
-    "view": _VIEWS, "colour": tuple(view.Measure), "list": tuple(Which),
+    "view": _VIEWS, "colour": tuple(view.Measure), "list": tuple(compare_queries.Which),
     "notes": tuple(compare_queries.NOTED),
 }  # fmt: skip
 
@@ -48,7 +55,7 @@ def compare(entry: SetEntry, catalog: Catalog) -> None:
         options = compare_state.offered(entry, catalog, own)
         a, b = compare_state.sides(options, own)
         cards = choose(options, a, b)
-        learned = compare_significance.fitted(own, (a, b))
+        learned = fitted(own, (a, b))
         if learned is None:
             return
         both_sides = (
@@ -66,7 +73,7 @@ def compare(entry: SetEntry, catalog: Catalog) -> None:
             card.caption(literal(view.cascade_text(side, sweep)))
     compare_state.keep_link(entry, state.get().catalog, a, b)
     if views(own, both, both_sides) == "Significance":
-        compare_significance.significance(entry, own, options, (a, b))
+        significance(entry, own, options, (a, b))
     compare_state.write()
 
 
@@ -85,7 +92,7 @@ def choose(
     return cards
 
 
-def views(own: Sweep, both: view.Paired, both_sides: Sides) -> str:
+def views(own: Sweep, both: view.Paired, both_sides: view.Sides) -> str:
     """The answer, then the view that is asked for, which is returned."""
     b = both_sides[1][0]
     answer(both)
@@ -201,7 +208,7 @@ def answer(both: view.Paired) -> None:
         ("Overpaid queries", *_points(found.misroute),
          f"Share of queries that a cheaper model than the chosen one resolved, B minus A. {below}"),
         ("Resolved by one only", f"{only_b:,} : {only_a:,}",
-         f"McNemar p {p_text(found.mcnemar.p_value)}",
+         f"McNemar p {report.p_text(found.mcnemar.p_value)}",
          f"{only_b:,} queries only B resolves, {only_a:,} only A. The p value says how likely "
          "so uneven a split is if both were equally good."),
     ])  # fmt: skip
@@ -267,11 +274,11 @@ def flips(both: view.Paired) -> None:
 
 def by_slice(both: view.Paired, sweep: Sweep) -> None:
     """Differences by language or group: figure, then numbers."""
-    by = widgets.switch("By", grouping(sweep.evalset), "compare.by", str.capitalize)
-    frame = slices(both, sweep.evalset, by)
+    by = widgets.switch("By", view.grouping(sweep.evalset), "compare.by", str.capitalize)
+    frame = view.slices(both, sweep.evalset, by)
     shown = frame.head(_MOST_SLICES)
     widgets.figure(
-        deltas_figure(view.deltas_view(shown), widgets.colors()),
+        deltas_figure(shown, widgets.colors()),
         "compare.deltas",
         alt=f"Difference in quality and cost by {by}, with 95 % intervals",
     )
@@ -299,7 +306,7 @@ def _slice_table(frame: pd.DataFrame) -> None:
     }
     note = frame["small"].map({True: "small sample", False: ""})
     tables.kept(
-        frame.assign(**bounds, note=note, p=frame["p"].map(p_text)),
+        frame.assign(**bounds, note=note, p=frame["p"].map(report.p_text)),
         "compare.slices",
         {"quality": tables.change(unit=" pp"), "savings": tables.change(unit=" %")},
         rows=frame,
@@ -316,6 +323,146 @@ def _slice_table(frame: pd.DataFrame) -> None:
             **({"note": ""} if note.any() else {}),
         },
     )
+
+
+_MOST = 30
+#: Larger sets take too long to fit while somebody waits; the command line has no such limit.
+MOST_QUERIES = 20_000
+
+
+def significance(
+    entry: SetEntry, own: Sweep, options: Mapping[str, view.Side], now: tuple[view.Side, view.Side]
+) -> None:
+    """Pick policies, at first both sides of the page; see each of them and every pair."""
+    sides = _picked(own, options, now)
+    if not sides:
+        st.caption("Pick at least one policy.")
+        return
+    learned = fitted(own, sides)
+    if learned is None:
+        return
+    pairs = tuple((side, compare_state.sweep_of(entry, side, own)) for side in sides)
+    table = _table(pairs, own, learned)
+    _standings(table)
+    if len(table.standings) > 1:
+        st.markdown("**Row minus column, quality in pp** (* corrected p below 0.05)")
+        st.dataframe(report.matrix(table), height="content")
+        tables.offer_downloads(report.pair_frame(table), "compare.pairs")
+    st.caption(literal(" ".join(table.methods)))
+    st.download_button(
+        "Both tables with their methods, LaTeX", lambda: report.latex(table).encode(),
+        f"{entry.info.name} significance.tex", "text/x-tex", icon=":material/download:",
+        key="compare.significance", on_click="ignore",
+    )  # fmt: skip
+
+
+def _picked(
+    own: Sweep, options: Mapping[str, view.Side], now: tuple[view.Side, view.Side]
+) -> list[view.Side]:
+    """The chosen policies; a side of the page keeps the setting that it has there."""
+    key = compare_state.POLICIES
+    first = dict.fromkeys((now[1].id, now[0].id, f"always:{costliest(own.data)}"))
+    st.session_state[key] = [one for one in st.session_state.get(key, first) if one in options]
+    ids = st.multiselect(
+        "Policies", list(options), format_func=lambda name: options[name].label, key=key,
+        max_selections=_MOST, persist_state="session", wrap=True,
+        help="Routers, pins, constants, imported policies and learned routers. Those that follow "
+        "a cost spend what the first one does.",
+    )  # fmt: skip
+    here = {side.id: side for side in now}
+    return [here.get(name, options[name]) for name in ids]
+
+
+@cache.cached(12, "Resampling the queries 10,000 times")
+def _table(
+    sides: tuple[tuple[view.Side, Sweep], ...], own: Sweep, _learned: Mapping[str, BaselineRun]
+) -> SignificanceTable:
+    entries: list[Entry] = []
+    spend = None
+    for side, sweep in sides:
+        run = view.side_run(side, sweep, spend, _learned)
+        spend = float(run.cost_usd.mean()) if spend is None else spend
+        entries.append(Entry(run, _chosen(side, sweep)))
+    strong = constant_run(own.data, costliest(own.data))
+    rng = np.random.default_rng(0)
+    return significance_table(entries, strong, own.evalset.clusters, rng=rng)
+
+
+def _chosen(side: view.Side, sweep: Sweep) -> str:
+    """How the policy came about."""
+    if side.kind is view.Kind.ROUTER:
+        return report.chosen_text(sweep.selection(side.knob or 0.0))
+    words = {
+        view.Kind.LEARNED: "cross-fitted",
+        view.Kind.IMPORTED: "imported",
+        view.Kind.ORACLE: "in hindsight",
+        view.Kind.CASCADE: "simulated",
+    }
+    return words.get(side.kind, "constant")
+
+
+def _standings(table: SignificanceTable) -> None:
+    column = st.column_config
+    frame = report.standing_frame(table)
+    shown = frame.assign(
+        **{f"{name}_range": tables.ranges(frame, name) for name in ("resolved", "qr", "cs")},
+        split=[f"{one.only_it} : {one.only_strong}" for one in table.standings],
+        p=[report.p_text(one.p_value) for one in table.standings],
+    )
+    tables.kept(
+        shown,
+        "compare.policies",
+        rows=frame,
+        columns={
+            "policy": column.TextColumn("Policy", width=185),
+            "chosen": column.TextColumn("Chosen", width=75),
+            "resolved": column.NumberColumn("Resolved", format="%.1f %%", width=62),
+            "resolved_range": column.TextColumn("95 %", width=84),
+            "qr": column.NumberColumn("QR", format="%.1f %%", width=62),
+            "qr_range": column.TextColumn("95 % ", width=84),
+            "cs": column.NumberColumn("CS", format="%.1f %%", width=62),
+            "cs_range": column.TextColumn("95 %  ", width=84),
+            "cost": column.NumberColumn("Cost", format=tables.dollars(frame["cost"]), width=72),
+            "split": column.TextColumn("It : strong", width=72),
+            "p": column.TextColumn("p", width=58),
+        },
+    )
+
+
+def fitted(sweep: Sweep, sides: Sequence[view.Side]) -> dict[str, BaselineRun] | None:
+    """The learned routers among the sides; None while one is not there, after saying why."""
+    found: dict[str, BaselineRun] = {}
+    for name in {side.model for side in sides if side.kind is view.Kind.LEARNED}:
+        if len(sweep.data.rows) > MOST_QUERIES:
+            st.info(
+                f"Learned routers are fitted here on at most {MOST_QUERIES:,} queries; this set "
+                f"has {len(sweep.data.rows):,}."
+            )
+            return None
+        task = _fit(sweep, name)
+        if task.running:
+            widgets.waiting(task, f"Fitting {name}, cross-fitted")
+            return None
+        if not isinstance(task.result, BaselineRun):
+            st.error(literal(task.error or f"{name} could not be fitted"), icon=":material/error:")
+            return None
+        found[name] = task.result
+    if found:
+        st.caption(
+            f":material/info: {', '.join(sorted(found))}: cross-fitted, none routes a query it "
+            f"learned from; {MODEL_COUPLED}."
+        )
+    return found
+
+
+def _fit(sweep: Sweep, name: str) -> Task:
+    key = ("baseline", name, cache.sweep_key(sweep))
+
+    def work(task: Task) -> BaselineRun:
+        texts = sweep.evalset.require_texts(name).iloc[sweep.data.rows].tolist()
+        return run_baselines(sweep.data, texts, names=(name,), progress=task.progress)[0]
+
+    return replays.tasks().get(key) or replays.tasks().start(key, work)
 
 
 def show() -> None:

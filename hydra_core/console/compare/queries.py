@@ -1,9 +1,11 @@
-"""The lists of queries on the Compare page: filters, pages, receipts, notes."""
+"""The lists of queries on the Compare page: what each holds, filters, pages, receipts, notes."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -12,26 +14,210 @@ import streamlit as st
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.spelling import signed_usd, titled
-from hydra_core.base.types import IntArray, Rule
+from hydra_core.base.types import FloatArray, IntArray, Rule
 from hydra_core.console import cache, tables, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.compare import state
-from hydra_core.console.compare import view_tables as views
-from hydra_core.console.compare.view import Paired
+from hydra_core.console.compare.view import Paired, Side, Sides, slice_names
 from hydra_core.console.frame import MESSAGE, go
 from hydra_core.console.inspect import state as inspect_state
 from hydra_core.console.numbers import points
 from hydra_core.console.widgets import literal
+from hydra_core.replay.compare import PolicyRun
+from hydra_core.replay.sweep import Sweep
 from hydra_core.store.records import Note
 from hydra_core.store.roles import Action
 
+#: How many losses and wastes are listed.
+MOST_TRIAGED = 50
+_LISTED_CHARS = 160
+_EVEN = 1e-12
+
+
+class Which(StrEnum):
+    """Which queries are listed.
+
+    LOSSES: B's quality is lower; the largest loss first, among equals where B costs most more.
+    WASTES: B costs more and is no better; the largest extra cost first.
+    """
+
+    FLIPPED = "Flipped"
+    LOSSES = "Dearest losses"
+    WASTES = "Largest wastes"
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Empty fields let everything through.
+
+    Attributes:
+        noted: True: only with a note; False: only without; None: all.
+    """
+
+    language: str = ""
+    before: str = ""
+    after: str = ""
+    noted: bool | None = None
+
+    @property
+    def count(self) -> int:
+        """How many are set."""
+        return sum(one not in ("", None) for one in astuple(self))
+
+
+def selected(
+    both: Paired,
+    which: Which,
+    filters: Filters,
+    languages: np.typing.NDArray[np.str_],
+    noted: frozenset[int],
+) -> IntArray:
+    """Positions among the common queries as listed; `noted` are rows of the set with a note."""
+    found = both.found
+    before, after = both.a.models, both.b.models
+    quality, cost = found.delta_quality, found.delta_cost
+    keep = {
+        Which.FLIPPED: before != after,
+        Which.LOSSES: quality < -_EVEN,
+        Which.WASTES: (cost > _EVEN) & (quality <= _EVEN),
+    }[which]
+    for wanted, given in (
+        (filters.language, languages[found.rows]),
+        (filters.before, before),
+        (filters.after, after),
+    ):
+        if wanted:
+            keep = keep & (given == wanted)
+    if filters.noted is not None:
+        known = np.isin(found.rows, np.fromiter(noted, dtype=np.intp, count=len(noted)))
+        keep = keep & (known == filters.noted)
+    at = np.flatnonzero(keep)
+    if which is Which.FLIPPED:
+        return at
+    first = (quality[at],) if which is Which.LOSSES else ()
+    return at[np.lexsort((-cost[at], *first))][:MOST_TRIAGED]
+
+
+def query_page(both: Paired, sides: Sides, at: IntArray, notes: dict[str, int]) -> pd.DataFrame:
+    """Common queries at some positions: what each side chose and changed, and notes by query id."""
+    frame = whole_table(both, sides, at)
+    shown = {}
+    if "text" in frame.columns:
+        text = frame["text"].str.slice(0, _LISTED_CHARS * 2).str.replace(r"\s+", " ", regex=True)
+        shown["text"] = text.str.slice(0, _LISTED_CHARS)
+    return frame.assign(
+        **shown,
+        quality_change=100 * frame["quality_change"],
+        notes=[float(notes.get(str(query), np.nan)) for query in frame["query_id"]],
+    )
+
+
+def whole_table(both: Paired, sides: Sides, at: IntArray) -> pd.DataFrame:
+    """As `query_page`, whole texts, for a download; quality in [0, 1], cost in USD.
+
+    With the query's requirements, and where a side routes by value its predicted success.
+    """
+    found, a, b = both.found, both.a.take(at), both.b.take(at)
+    evalset = sides[0][1].evalset
+    queries = evalset.queries.iloc[found.rows[at]]
+    texts = {} if evalset.texts is None else {"text": queries["text"].astype(str).to_numpy()}
+    frame = pd.DataFrame(
+        {
+            "query_id": queries["query_id"].astype(str).to_numpy(),
+            "language": queries["language"].astype(str).to_numpy(),
+            "model_a": a.models,
+            "model_b": b.models,
+            "quality_a": a.known_quality,
+            "quality_b": b.known_quality,
+            "quality_change": found.delta_quality[at],
+            "cost_usd_a": a.cost_usd,
+            "cost_usd_b": b.cost_usd,
+            "cost_change_usd": found.delta_cost[at],
+        }
+    )
+    return frame.assign(**_read_of((a, b), sides), **texts)
+
+
+def _read_of(runs: tuple[PolicyRun, PolicyRun], sides: Sides) -> dict[str, FloatArray]:
+    """What was read of the queries: requirements, and the success predicted for each choice."""
+    rows = runs[0].rows
+    data, catalog = sides[0][1].data, sides[0][1].catalog
+    needs = data.requirements[np.searchsorted(data.rows, rows)]
+    found = {f"needs_{name}": needs[:, k] for k, name in enumerate(catalog.dimensions)}
+    for letter, run, (_, sweep) in zip("ab", runs, sides, strict=True):
+        if sweep.data.predicted is None:
+            continue
+        models = {model: i for i, model in enumerate(sweep.data.pool.ids)}
+        chosen = [models.get(str(model), -1) for model in run.models]
+        success = sweep.data.predicted.success[np.searchsorted(sweep.data.rows, rows), chosen]
+        found[f"predicted_success_{letter}"] = np.where(np.array(chosen) < 0, np.nan, success)
+    return found
+
+
+def receipts(row: int, both: Paired, sides: Sides) -> pd.DataFrame:
+    """Why each side chose what it chose for one row of the set, model by model, cheapest first.
+
+    Returns:
+        model, quality, cost_usd, and per side `says_of_` (its rule's number, NaN for policies that
+        do not read the query) and `says_` (chosen, eligible, not eligible).
+    """
+    evalset = sides[0][1].evalset
+    known = dict(zip(evalset.models, range(len(evalset.models)), strict=True))
+    pools = {model for _, sweep in sides for model in sweep.data.pool.ids}
+    models = [*both.models, *sorted(pools - set(both.models))]
+    measured = evalset.mean_cost()
+    cost = {
+        model: float(mean)
+        for _, sweep in sides
+        for model, mean in zip(sweep.data.pool.ids, sweep.data.alone[1], strict=True)
+    } | measured
+    models.sort(key=lambda model: (cost[model], model))
+    frame = pd.DataFrame(
+        {
+            "model": models,
+            "quality": [
+                100 * (evalset.quality[row, known[m]] if m in known else np.nan) for m in models
+            ],
+            "cost_usd": [
+                evalset.cost_usd[row, known[m]] if m in known else cost[m] for m in models
+            ],
+        }
+    )
+    at = int(np.searchsorted(both.found.rows, row))
+    for letter, run, (side, sweep) in zip("ab", (both.a, both.b), sides, strict=True):
+        of, says = _receipt(row, models, side, sweep, str(run.models[at]))
+        frame[f"says_of_{letter}"], frame[f"says_{letter}"] = of, says
+    return frame
+
+
+def _receipt(
+    row: int, models: list[str], side: Side, sweep: Sweep, chosen: str
+) -> tuple[list[float], list[str]]:
+    """What the side's rule knows of each model for one query: a number, and a word."""
+    if side.knob is None:
+        nothing = [float("nan")] * len(models)
+        return nothing, ["chosen" if model == chosen else "" for model in models]
+    at = int(np.searchsorted(sweep.data.rows, row))
+    predicted, by_value = sweep.data.predicted, side.rule is Rule.VALUE
+    known = predicted.success if by_value and predicted is not None else sweep.terms[0]
+    values = dict(zip(sweep.data.pool.ids, known[at].tolist(), strict=True))
+    says = [
+        "chosen" if model == chosen
+        else "not in its pool" if model not in values
+        else "worth less" if by_value
+        else "eligible" if values[model] <= side.knob
+        else "not eligible"
+        for model in models
+    ]  # fmt: skip
+    return [values.get(model, float("nan")) for model in models], says
+
+
 _ROWS = 15
 _TELLS = {
-    views.Which.FLIPPED: "Queries that the two policies send to different models.",
-    views.Which.LOSSES: f"The {views.MOST_TRIAGED} queries where B loses most quality; among "
+    Which.FLIPPED: "Queries that the two policies send to different models.",
+    Which.LOSSES: f"The {MOST_TRIAGED} queries where B loses most quality; among "
     "equals those where it also spends most.",
-    views.Which.WASTES: f"The {views.MOST_TRIAGED} queries where B spends most more than A and "
-    "is no better.",
+    Which.WASTES: f"The {MOST_TRIAGED} queries where B spends most more than A and is no better.",
 }
 _FILTERS = ("compare.language", "compare.before", "compare.after", "compare.noted")
 NOTED = {"all": None, "with a note": True, "without a note": False}
@@ -39,7 +225,7 @@ _CAUSES = ("Router wrong", "Label wrong", "Model flaky", "Expected")
 
 
 @st.fragment
-def queries(both: Paired, sides: views.Sides) -> None:
+def queries(both: Paired, sides: Sides) -> None:
     """The list that is asked for, a page at a time, and the query that is picked in it."""
     evalset = sides[0][1].evalset
     try:
@@ -48,16 +234,16 @@ def queries(both: Paired, sides: views.Sides) -> None:
         widgets.problem(error)
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        which = widgets.switch("List", list(views.Which), "compare.which")
+        which = widgets.switch("List", list(Which), "compare.which")
         st.space("stretch")
-        languages = views.slice_names(evalset, "language")
+        languages = slice_names(evalset, "language")
         filters = _filters(both, languages)
         by_id = Counter(note.query_id for note in notes)
         ids = evalset.queries["query_id"]
         noted = frozenset(np.flatnonzero(ids.isin(list(by_id))).tolist()) if by_id else frozenset()
-        at = views.selected(both, which, filters, languages, noted)
+        at = selected(both, which, filters, languages, noted)
         tables.offer_downloads(
-            lambda: views.whole_table(both, sides, at), "compare", disabled=not at.size
+            lambda: whole_table(both, sides, at), "compare", disabled=not at.size
         )
     st.caption(f"{_TELLS[which]} {at.size:,} found.")
     if not at.size:
@@ -73,17 +259,17 @@ def queries(both: Paired, sides: views.Sides) -> None:
         _detail(row, both, sides, [n for n in notes if n.query_id == str(ids.iloc[row])])
 
 
-def _nothing(which: views.Which, filters: views.Filters) -> str:
+def _nothing(which: Which, filters: Filters) -> str:
     if filters.count:
         return "No query passes the filters. Take some back."
     return {
-        views.Which.FLIPPED: "Both policies send every query to the same model.",
-        views.Which.LOSSES: "B loses quality on no query.",
-        views.Which.WASTES: "B spends nothing more than A without a gain.",
+        Which.FLIPPED: "Both policies send every query to the same model.",
+        Which.LOSSES: "B loses quality on no query.",
+        Which.WASTES: "B spends nothing more than A without a gain.",
     }[which]
 
 
-def _filters(both: Paired, languages: np.typing.NDArray[np.str_]) -> views.Filters:
+def _filters(both: Paired, languages: np.typing.NDArray[np.str_]) -> Filters:
     count = sum(bool(st.session_state.get(key)) for key in _FILTERS[:3])
     count += st.session_state.get(_FILTERS[3], "all") != "all"
     known = (
@@ -112,11 +298,11 @@ def _filters(both: Paired, languages: np.typing.NDArray[np.str_]) -> views.Filte
                 dict.fromkeys(_FILTERS[:3], "") | {_FILTERS[3]: "all"}
             ),
         )  # fmt: skip
-    return views.Filters(language or "", before or "", after or "", NOTED[noted or "all"])
+    return Filters(language or "", before or "", after or "", NOTED[noted or "all"])
 
 
 def _table(
-    both: Paired, sides: views.Sides, at: IntArray, notes: dict[str, int], version: str
+    both: Paired, sides: Sides, at: IntArray, notes: dict[str, int], version: str
 ) -> int | None:
     """One page of the list; the row number in the eval set of the picked query."""
     pages = -(-at.size // _ROWS)
@@ -125,7 +311,7 @@ def _table(
     page = min(int(st.session_state.get(key, first)), pages)
     st.session_state[state.PAGE] = page
     part = at[(page - 1) * _ROWS : page * _ROWS]
-    frame = views.query_page(both, sides, part, notes)
+    frame = query_page(both, sides, part, notes)
     read = [name for name in frame.columns if name.startswith(("needs_", "predicted_"))]
     named = "text" if "text" in frame.columns else "query_id"
     column = st.column_config
@@ -169,7 +355,7 @@ def _read_column(name: str) -> Any:  # noqa: ANN401 (Streamlit's own type)
     return number(label, format="%.2f", width=width, help=text)
 
 
-def _detail(row: int, both: Paired, sides: views.Sides, notes: Sequence[Note]) -> None:
+def _detail(row: int, both: Paired, sides: Sides, notes: Sequence[Note]) -> None:
     """One query: its text and notes, and both receipts."""
     evalset = sides[0][1].evalset
     query = evalset.queries.iloc[row]
@@ -193,7 +379,7 @@ def _detail(row: int, both: Paired, sides: views.Sides, notes: Sequence[Note]) -
         _written(notes)
         _write(evalset.digest, str(query["query_id"]))
     with right:
-        _receipts(views.receipts(row, both, sides), sides)
+        _receipts(receipts(row, both, sides), sides)
 
 
 _TEXT_CHARS = 8_000
@@ -204,7 +390,7 @@ _HOW = {
 }
 
 
-def _receipts(frame: pd.DataFrame, sides: views.Sides) -> None:
+def _receipts(frame: pd.DataFrame, sides: Sides) -> None:
     column = st.column_config
     shown: dict[str, Any] = {
         "model": column.TextColumn("Model", width=118),

@@ -5,22 +5,23 @@ No streamlit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
 import pandas as pd
 
-from hydra_core.base.intervals import COST, SHARE, Interval
+from hydra_core.base.intervals import COST, DIFFERENCE, SHARE, Interval
 from hydra_core.base.spelling import signed, signed_usd, usd
 from hydra_core.base.types import IntArray, Rule
-from hydra_core.console.compare.figure_deltas import DeltasView
 from hydra_core.console.figures.frontier import FrontierView, Spot
 from hydra_core.console.figures.heat import HeatView
 from hydra_core.console.figures.theme import plain
 from hydra_core.console.numbers import knob_text, points
 from hydra_core.console.view_frontier import Axes, XAxis, YAxis, frontier_view
+from hydra_core.evalsets.evalset import EvalSet
+from hydra_core.predictor.languages import group_of, language_name
 from hydra_core.replay.baselines import BaselineRun, Checker, cascade
 from hydra_core.replay.compare import (
     Comparison,
@@ -30,9 +31,17 @@ from hydra_core.replay.compare import (
     constant_run,
     policy_run,
 )
+from hydra_core.replay.evaluation import Evaluation
 from hydra_core.replay.imported_policies import imported_choice
 from hydra_core.replay.matched_cost import matched_cost_mix
-from hydra_core.replay.significance import mean_interval, per_resolved
+from hydra_core.replay.metrics import SMALL
+from hydra_core.replay.significance import (
+    holm,
+    mcnemar,
+    mean_interval,
+    per_resolved,
+    saving_interval,
+)
 from hydra_core.replay.sweep import Sweep
 
 
@@ -79,6 +88,10 @@ class Side:
         )
 
 
+#: Both policies, each with what it was replayed on.
+Sides = tuple[tuple[Side, Sweep], tuple[Side, Sweep]]
+
+
 @dataclass(frozen=True, slots=True)
 class Totals:
     """One policy on the common queries: means with 95 % intervals; QR is a fraction."""
@@ -110,10 +123,10 @@ def routed_run(name: str, sweep: Sweep, knob: float) -> PolicyRun:
     return policy_run(name, sweep.data, sweep.route(knob))
 
 
-def mix_run(sweep: Sweep, mean_cost_usd: float, seed: int = 0) -> PolicyRun:
+def mix_run(sweep: Sweep, mean_cost_usd: float) -> PolicyRun:
     """Constants mixed at random to spend this much: which query goes where is drawn once."""
     mix = matched_cost_mix(sweep.hull, mean_cost_usd)
-    drawn = np.random.default_rng(seed).random(len(sweep.data.rows)) < mix.strong_share
+    drawn = np.random.default_rng(0).random(len(sweep.data.rows)) < mix.strong_share
     choice = np.where(drawn, mix.strong.index, mix.cheap.index)
     return policy_run(f"random mixture ({mix})", sweep.data, choice)
 
@@ -190,9 +203,7 @@ def cascade_text(side: Side, sweep: Sweep) -> str:
     return f"{found.cheap} first; {twice:.1f} % go on to {found.strong}; {late}. Simulated."
 
 
-def on_curve(
-    own: Sweep, both: Paired, sides: tuple[tuple[Side, Sweep], tuple[Side, Sweep]]
-) -> FrontierView:
+def on_curve(own: Sweep, both: Paired, sides: Sides) -> FrontierView:
     """Both sides, cost against quality in percent, on the curve of B, else A, else the page."""
     routers = [(sweep, side.knob) for side, sweep in reversed(sides) if side.knob is not None]
     sweep, knob = routers[0] if routers else (own, own.own_knob)
@@ -310,11 +321,78 @@ def _cell_hover(row: str, column: str, cell: FlipCell | None, kept: int) -> str:
     )
 
 
-def deltas_view(frame: pd.DataFrame) -> DeltasView:
-    """The figure of `comparison.slices`: its first rows are the largest."""
-    columns = ("n", "quality", "quality_lo", "quality_hi", "savings", "savings_lo", "savings_hi")
-    return DeltasView(
-        names=tuple(frame["name"]),
-        small=tuple(frame["small"].tolist()),
-        **{name: frame[name].to_numpy(np.float64) for name in columns},
+def group_table(evaluation: Evaluation) -> pd.DataFrame:
+    """One row per language group: n, QR and savings in percent, and QR and savings minus English.
+
+    Every figure with its 95 % bounds as `_lo` and `_hi`; NaN differences for English itself.
+    """
+    apart = {one.group: one for one in evaluation.spreads}
+    unknown = Interval.none(np.nan, "not in both")
+    rows = []
+    for one in evaluation.groups:
+        to = apart.get(one.name)
+        rows.append(
+            {"group": one.name, "n": one.n, "small": one.small}
+            | one.qr.scaled(100.0).columns("qr")
+            | one.cs.scaled(100.0).columns("cs")
+            | (to.qr if to else unknown).scaled(100.0).columns("qr_english")
+            | (to.cs if to else unknown).scaled(100.0).columns("cs_english")
+        )
+    return pd.DataFrame(rows)
+
+
+def slices(both: Paired, evalset: EvalSet, by: str) -> pd.DataFrame:
+    """Deltas of B against A by language or group, the largest first.
+
+    Args:
+        by: `language`, `language group`, or a column of the set's queries such as `group`.
+
+    Returns:
+        One row per value: name, n, quality and savings with bounds in percent points and percent,
+        flipped in percent, p (McNemar, Holm-corrected over the rows), small.
+    """
+    names = slice_names(evalset, by)[both.found.rows]
+    values, which, counts = np.unique(names, return_inverse=True, return_counts=True)
+    made = [
+        _slice(both, str(values[i]), np.flatnonzero(which == i))
+        for i in np.lexsort((values, -counts))
+    ]
+    frame = pd.DataFrame(made)
+    return frame.assign(p=list(holm(frame["p"].tolist())))
+
+
+def slice_names(evalset: EvalSet, by: str) -> np.typing.NDArray[np.str_]:
+    """(rows of the eval set,) the slice each query belongs to."""
+    name = {"language group": group_of, "language": language_name}.get(by)
+    if name is not None:
+        codes = evalset.queries["language"].astype(str)
+        return codes.map({code: name(code) for code in codes.unique()}).to_numpy(str)
+    return evalset.queries[by].fillna("(none)").astype(str).to_numpy(str)
+
+
+def _slice(both: Paired, name: str, inside: IntArray) -> dict[str, object]:
+    clusters = None if both.clusters is None else both.clusters[inside]
+    if clusters is not None:
+        clusters = np.unique(clusters, return_inverse=True)[1]
+    units = len(inside) if clusters is None else int(np.unique(clusters).size)
+    a, b = both.a.take(inside), both.b.take(inside)
+    least, most = (
+        mean_interval(values[inside], clusters) for values in (both.found.least, both.found.most)
     )
+    quality = least.spanning(most).clipped(*DIFFERENCE).scaled(100.0)
+    saved = saving_interval(b.cost_usd, a.cost_usd, clusters).scaled(100.0)
+    return {
+        "name": name,
+        "n": len(inside),
+        **quality.columns("quality"),
+        **saved.columns("savings"),
+        "flipped": 100 * float((a.models != b.models).mean()),
+        "p": mcnemar(b.quality, a.quality).p_value,
+        "small": units < SMALL,
+    }
+
+
+def grouping(evalset: EvalSet) -> Sequence[str]:
+    """What deltas can be shown by."""
+    known = [name for name in ("group",) if name in evalset.queries.columns]
+    return ("language", "language group", *known)

@@ -17,7 +17,7 @@ from hydra_core.console import cache, selectors, state, tables, widgets
 from hydra_core.console import view_frontier as frontier
 from hydra_core.console.access import identity
 from hydra_core.console.cache import SetEntry
-from hydra_core.console.compare.view_tables import group_table
+from hydra_core.console.compare.view import group_table
 from hydra_core.console.figures.shares import shares_figure
 from hydra_core.console.numbers import SYMBOLS, knob_text
 from hydra_core.console.state import Pin
