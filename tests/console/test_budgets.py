@@ -7,7 +7,7 @@ import pytest
 from hydra_core.base.shipped import CATALOGS, SAMPLE_DATA
 from hydra_core.base.types import Team, TeamBudget
 from hydra_core.catalog import load_catalog, parse_catalog
-from hydra_core.console.catalog.view import with_field
+from hydra_core.console.catalog.policy import with_field
 from hydra_core.console.tune.details import budget_frame, budget_text
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.replay.replay import catalog_scores

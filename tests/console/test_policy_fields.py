@@ -7,7 +7,7 @@ from hydra_core.base.shipped import CATALOGS
 from hydra_core.base.types import CostBasis, Defences, StickyMode
 from hydra_core.catalog.schema import parse_catalog
 from hydra_core.console import cache, learned_models
-from hydra_core.console.catalog.view import (
+from hydra_core.console.catalog.policy import (
     alone,
     conversation_note,
     defences_text,

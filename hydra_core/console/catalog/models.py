@@ -295,3 +295,14 @@ def capability_map(catalog: Catalog) -> None:
         "Coloured over each dimension's band, from its low to its high end. ✎ set by hand. "
         "Evidence and bands are under Profiles."
     )
+
+
+def pool_table(catalog: Catalog) -> pd.DataFrame:
+    """One row per model, cheapest first: status, prices in USD per Mtok, capabilities."""
+    ratio = catalog.policy.price_ratio
+    rows = [
+        (model.id, model.status.value, blended_price(model, ratio), *values)
+        for model, values in zip(catalog.models, capabilities(catalog), strict=True)
+    ]
+    frame = pd.DataFrame(rows, columns=["model", "status", "price", *catalog.dimensions])
+    return frame.sort_values("price", ignore_index=True, kind="stable")

@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from hydra_core.base.types import Catalog
 from hydra_core.console import cache, drafts, frame, selectors, widgets
 from hydra_core.console.cache import CatalogEntry, SetEntry
-from hydra_core.console.catalog import add_model, profiles_page
+from hydra_core.console.catalog import add_model, profiles
 from hydra_core.console.catalog import dialogs as catalog_dialogs
 from hydra_core.console.catalog import models as models_view
 from hydra_core.console.catalog import policy as catalog_policy
@@ -166,7 +166,7 @@ def _what_if(entry: CatalogEntry, working: Working, view: str) -> None:
 
 PARTS = {
     "models": _part("Models", _models, ("Edit", "Cards", "Capabilities"), "catalog.view"),
-    "profiles": _part("Profiles", profiles_page.show, profiles_page.VIEWS, "profiles.view"),
+    "profiles": _part("Profiles", profiles.show, profiles.VIEWS, "profiles.view"),
     "policy": _part("Policy", _policy),
     "what-if": _part("What-if", _what_if),
 }

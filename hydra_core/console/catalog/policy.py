@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ from hydra_core.base.errors import HydraError
 from hydra_core.base.types import (
     Catalog,
     CostBasis,
+    FloatArray,
     Period,
     Policy,
     Rule,
@@ -23,16 +24,31 @@ from hydra_core.base.types import (
     WhenSpent,
 )
 from hydra_core.catalog.diff import team_text
+from hydra_core.catalog.editing.document import CatalogDocument, Data
 from hydra_core.catalog.editing.render import Value
 from hydra_core.console import cache, drafts, learned_models, selectors
 from hydra_core.console.cache import CatalogEntry, SetEntry
-from hydra_core.console.catalog import view
 from hydra_core.console.catalog import what_if as what_if_view
 from hydra_core.console.drafts import Working
 from hydra_core.console.inspect.view_conversation import MODE_MEANINGS, MODES
 from hydra_core.console.widgets import literal
+from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.replay.compare import what_if
 
+#: The score caps of the defences, one a dimension.
+CAPS: Final = "defences.score_caps"
+#: Whether agents' stalls raise anything.
+STALL: Final = "stall.after"
+_ROUTES: Final = (
+    "require",
+    "second_usd",
+    "rule",
+    "tau",
+    "value_usd",
+    "success_from",
+    "cost_basis",
+    "price_ratio",
+)
 _THEN: Final = {WhenSpent.REFUSE: "Refuse (429)", WhenSpent.CHEAPEST: "Cheapest model goes on"}
 _NEW: Final = "A new team"
 
@@ -120,7 +136,7 @@ _REQUIRE = _Setting(
     "a model's tags are in the table of models.", empty="none",
 )  # fmt: skip
 _STALL = _Setting(
-    view.STALL, "Failed tool results in a row",
+    STALL, "Failed tool results in a row",
     "From so many tool results in a row that report failure, or calls that are the same, an "
     "agent's request counts as harder; after twice as many, twice as much harder.",
     step=1.0, least=2.0, empty="off",
@@ -134,10 +150,113 @@ _STALL_FACTOR = _Setting(
 )  # fmt: skip
 
 
+def decides_routes(name: str) -> bool:
+    """Whether a field decides routes of single queries, so that a replay shows its effect."""
+    return name in _ROUTES or name.startswith(f"{CAPS}.")
+
+
+def value_of(policy: Policy, name: str) -> object:
+    """The value of `tau`, `sticky.mode` and so on; None for what is not there."""
+    found: object = policy
+    for step in name.split("."):
+        found = found.get(step) if isinstance(found, Mapping) else getattr(found, step, None)
+    return found
+
+
+def defences_text(policy: Policy) -> str:
+    """The defences that are switched on, in a few words."""
+    caps = [f"{name.replace('_', ' ')} {cap:g}" for name, cap in policy.defences.score_caps.items()]
+    lines = [f"scores count up to {', '.join(caps)}"] if caps else []
+    if policy.defences.budget_usd is not None:
+        lines.append(f"${policy.defences.budget_usd:g} a conversation")
+    return "; ".join(lines) or "none"
+
+
+def alone(before: Catalog, after: Catalog, name: str) -> Catalog:
+    """`before` with this one field of its policy as `after` has it."""
+    head, _, tail = name.partition(".")
+    given = getattr(after.policy, head)
+    if name.startswith(f"{CAPS}."):
+        dimension, caps = tail.partition(".")[2], dict(before.policy.defences.score_caps)
+        caps.pop(dimension, None)
+        if dimension in given.score_caps:
+            caps[dimension] = given.score_caps[dimension]
+        given = replace(before.policy.defences, score_caps=caps)
+    changed = replace(before, policy=replace(before.policy, **{head: given}))
+    if head in ("rule", "value_usd", "success_from"):  # needs what it predicts with
+        policy = replace(changed.policy, success_from=after.policy.success_from)
+        return replace(
+            changed, policy=policy, outcome_model=after.outcome_model,
+            success_profiles=after.success_profiles,
+        )  # fmt: skip
+    return changed
+
+
+def with_field(text: str, name: str, value: Value) -> str:
+    """The catalog text with one field of its policy written; None takes it out.
+
+    Raises:
+        CatalogError: It cannot be written there.
+    """
+    document = CatalogDocument.parse(text)
+    steps = ["policy", *name.split(".")]
+    if value is None:
+        steps = steps[:2] if name == STALL else steps  # without it the section means nothing
+        if _at(document.data(), steps) is not None:
+            document.remove(*steps)
+        return document.text()
+    # Sections that are not there yet are written around the value.
+    while len(steps) > 2 and not isinstance(_at(document.data(), steps[:-1]), dict):
+        value = {steps.pop(): value}
+    document.set(*steps, value)
+    return document.text()
+
+
+def _at(data: Data, steps: Sequence[str]) -> Data:
+    for step in steps:
+        data = data.get(step) if isinstance(data, dict) else None
+    return data
+
+
+def conversation_note(name: str, policy: Policy, evalset: EvalSet, requirements: FloatArray) -> str:
+    """What a field on conversations or health would act on; replays route every query alone.
+
+    Args:
+        name: One of the fields that decide no route of a single query.
+        policy: The policy worked on.
+        evalset: The set in use.
+        requirements: (n, K) of its queries.
+    """
+    if name == "health_floor":
+        return "Eval sets carry no health, so no route here changes."
+    if name == "defences.budget_usd":
+        return (
+            "Eval sets carry no spending, so no route here changes. A request says spent_usd; from "
+            "the budget on only the cheapest model is left."
+        )
+    if name.startswith("stall."):
+        return "Eval sets carry no tool results, so no route here changes."
+    if name == "sticky.ttl_s":
+        return "Eval sets carry no times, so no route here changes."
+    if name == "sticky.threshold":
+        below = float((requirements.max(axis=1) < policy.sticky.threshold).mean())
+        return f"{100 * below:.0f} % of the queries ask for less than this on every dimension."
+    later = 0
+    if "conversation_id" in evalset.queries.columns:
+        known = evalset.queries["conversation_id"].dropna()
+        later = len(known) - known.nunique()
+    if not later:
+        return "No query of this set continues a conversation, so no route here changes."
+    return (
+        f"{later:,} of {evalset.n:,} queries continue a conversation: what the mode is about. "
+        "A replay routes each by itself; play one on the page Conversation."
+    )
+
+
 def _cap(dimension: str) -> _Setting:
     named = dimension.replace("_", " ")
     return _Setting(
-        f"{view.CAPS}.{dimension}", f"Cap on {named}",
+        f"{CAPS}.{dimension}", f"Cap on {named}",
         f"Scores of {named} count up to here under the shortfall rule, whatever a message claims. "
         "Inspect, Robustness shows what it keeps out.", step=0.05, most=1.0, empty="no cap",
     )  # fmt: skip
@@ -163,7 +282,7 @@ def policy(entry: CatalogEntry, working: Working) -> None:
         for setting in _settings(catalog):
             row(setting)
     with st.expander("Defences", icon=":material/shield:", key="catalog.defences"):
-        st.caption(f"Switched on: {literal(view.defences_text(catalog.policy))}.")
+        st.caption(f"Switched on: {literal(defences_text(catalog.policy))}.")
         for setting in (*map(_cap, catalog.dimensions), _BUDGET):
             row(setting)
     with st.expander("Teams", icon=":material/groups:", key="catalog.teams"):
@@ -202,7 +321,7 @@ def _stall(now: Policy) -> tuple[_Setting, ...]:
 def _control(entry: CatalogEntry, working: Working, catalog: Catalog, setting: _Setting) -> None:
     version = working.draft.version if working.draft else 0
     key = f"catalog.policy.{setting.name}.{drafts.generation()}.{version}"
-    now: Any = view.value_of(catalog.policy, setting.name)
+    now: Any = value_of(catalog.policy, setting.name)
     given: dict[str, Any] = {
         "key": key, "help": setting.text, "disabled": not drafts.may_edit(),
         "on_change": _edited, "args": (entry, key, setting.name),
@@ -239,13 +358,13 @@ def _edited(entry: CatalogEntry, key: str, name: str) -> None:
         plain = [word.strip() for word in value.split(",") if word.strip()] or None
     elif value is not None:
         plain = float(value)
-    drafts.edit(entry, lambda text: view.with_field(text, name, plain))
+    drafts.edit(entry, lambda text: with_field(text, name, plain))
 
 
 def _effect(setting: _Setting, working: Working, catalog: Catalog, chosen: SetEntry | None) -> str:
     """What this setting alone does on the set, in one sentence."""
     assert working.published is not None
-    was, now = (view.value_of(c.policy, setting.name) for c in (working.published, catalog))
+    was, now = (value_of(c.policy, setting.name) for c in (working.published, catalog))
     if isinstance(was, frozenset):
         shown = ", ".join(sorted(was)) or setting.empty
     elif isinstance(was, StrEnum):
@@ -253,7 +372,7 @@ def _effect(setting: _Setting, working: Working, catalog: Catalog, chosen: SetEn
     else:
         shown = setting.empty if was is None else f"{was:.6g}"
     before = f"Published: {literal(shown)}. "
-    if was == now and view.decides_routes(setting.name):
+    if was == now and decides_routes(setting.name):
         learn = setting is _RULE and catalog.success_source is None
         return "As published." + (" Tune, Learned offers the value rule." if learn else "")
     before = "As published. " if was == now else before
@@ -261,11 +380,11 @@ def _effect(setting: _Setting, working: Working, catalog: Catalog, chosen: SetEn
         return before + "No eval set fits this catalog, so its effect cannot be shown."
     try:
         replayed = learned_models.replayed(chosen, working.published)
-        if not view.decides_routes(setting.name):
+        if not decides_routes(setting.name):
             evalset = cache.evalset(chosen)
             needs = replayed.data.requirements
-            return before + view.conversation_note(setting.name, catalog.policy, evalset, needs)
-        changed = view.alone(working.published, catalog, setting.name)
+            return before + conversation_note(setting.name, catalog.policy, evalset, needs)
+        changed = alone(working.published, catalog, setting.name)
         found = what_if(replayed, learned_models.replayed(chosen, changed))
     except (HydraError, ValueError) as error:
         return before + literal(str(error))
@@ -321,7 +440,7 @@ def _form(entry: CatalogEntry, catalog: Catalog, name: str) -> None:
         )
         saved = st.form_submit_button("Save team", disabled=not drafts.may_edit())
     if name:
-        removed = drafts.editing(entry, lambda text: view.with_field(text, f"teams.{name}", None))
+        removed = drafts.editing(entry, lambda text: with_field(text, f"teams.{name}", None))
         st.button(
             "Remove team", icon=":material/delete:", disabled=not drafts.may_edit(),
             on_click=removed,
@@ -337,5 +456,5 @@ def _form(entry: CatalogEntry, catalog: Catalog, name: str) -> None:
         }  # fmt: skip
     written: Value = {field: value for field, value in known.items() if value is not None}
     if said.strip():
-        drafts.edit(entry, lambda text: view.with_field(text, f"teams.{said.strip()}", written))
+        drafts.edit(entry, lambda text: with_field(text, f"teams.{said.strip()}", written))
         st.rerun()

@@ -1,91 +1,44 @@
-"""The Profiles page's editors: evidence, capabilities, bands and weights."""
+"""Catalog, Profiles: Algorithm 1 step by step, edited in tables, and what it does to routing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
+from hydra_core.base.errors import HydraError
 from hydra_core.base.spelling import titled
-from hydra_core.base.types import Catalog
+from hydra_core.base.types import Band, Catalog, FloatArray
+from hydra_core.catalog.binding import rebind
 from hydra_core.catalog.editing import evidence_grid as grid
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.profiles import capabilities, compensated_weights, contributions
-from hydra_core.console import cache, drafts, tables, widgets
-from hydra_core.console.cache import CatalogEntry
+from hydra_core.console import (
+    cache,
+    chosen_on,
+    drafts,
+    learned_models,
+    replays,
+    selectors,
+    tables,
+    widgets,
+)
+from hydra_core.console.cache import CatalogEntry, SetEntry
+from hydra_core.console.catalog import models as models_view
+from hydra_core.console.catalog import what_if as what_if_view
+from hydra_core.console.catalog.dialogs import add_benchmark, add_dimension
 from hydra_core.console.drafts import Working
 from hydra_core.console.figures.shares import ContributionsView, contributions_figure
 from hydra_core.console.frame import LEARNED, POLICY, link
 from hydra_core.console.widgets import literal
+from hydra_core.predictor.score_bands import score_bands
+from hydra_core.replay.sensitivity import Cell, Effect, Reach, Steps, reach
 
-
-@st.dialog("Add a benchmark", width="large")
-def add_benchmark_dialog(entry: CatalogEntry, working: Working) -> None:
-    """Name, importance, what it exercises, and every model's rate on it."""
-    catalog = working.catalog
-    if catalog is None:
-        st.warning("Correct the problems of the draft first.")
-        return
-    left, right = st.columns([3, 1])
-    name = left.text_input("Benchmark id", placeholder="terminal_bench").strip()
-    importance = right.number_input("Importance α", min_value=0.0, value=0.1, step=0.05)
-    st.caption("How much it exercises each dimension, 0 to 1 (ω)")
-    weights = {
-        dimension: place.number_input(titled(dimension), 0.0, 1.0, 0.0, 0.05, format="%.3f")
-        for place, dimension in zip(
-            st.columns(len(catalog.dimensions)), catalog.dimensions, strict=True
-        )
-    }
-    st.caption("Each model's resolution rate on it, 0 to 1. A missing rate is never filled in.")
-    frame = pd.DataFrame({"model": [m.id for m in catalog.models], "rate": float("nan")})
-    rates = st.data_editor(
-        frame, key="profiles.new_rates", hide_index=True, disabled=["model"], height="content",
-        placeholder="–",
-        column_config={
-            "model": st.column_config.TextColumn("Model", width=240),
-            "rate": st.column_config.NumberColumn("Rate", format="%.3f", width=120),
-        },
-    )  # fmt: skip
-    scores = {
-        str(model): float(rate)
-        for model, rate in zip(rates["model"], rates["rate"], strict=True)
-        if not pd.isna(rate)
-    }
-    if st.button("Add to the draft", type="primary", icon=":material/add:", disabled=not name):
-        text = grid.add_benchmark(working.text, name, importance, weights, scores)
-        _, problems = cache.parsed(text, entry.key)
-        if problems:
-            st.error(widgets.bullets(problems, 10), title="Not added yet", icon=":material/error:")
-        elif drafts.edit(entry, lambda _: text, seen=working.text):
-            st.rerun()
-
-
-@st.dialog("Add a dimension")
-def add_dimension_dialog(entry: CatalogEntry, working: Working) -> None:
-    """Name, band and weight; evidence on it is given in the table afterwards."""
-    st.caption(
-        "A catalog's dimensions are its predictor's: without a predictor that scores the new one, "
-        "no query can be routed with it. The draft stays unfinished until benchmarks exercise it."
-    )
-    name = st.text_input("Dimension", placeholder="long_context").strip()
-    one, two, three = st.columns(3)
-    lo = one.number_input("Band, low end", 0.0, 1.0, 0.0, 0.05)
-    hi = two.number_input("Band, high end", 0.0, 1.0, 0.5, 0.05)
-    weight = three.number_input("Weight w", min_value=0.01, value=1.0, step=0.1)
-    ready = bool(name) and lo < hi
-    if st.button(
-        "Add to the draft", type="primary", icon=":material/add:", disabled=not ready
-    ) and drafts.edit(
-        entry,
-        lambda text: grid.add_dimension(text, name, lo, hi, weight),
-        seen=working.text,
-    ):
-        st.rerun()
-
-
+_NUMBER = partial(st.column_config.NumberColumn, format="%.3f")
 #: Pixels of a table in a window 1,280 pixels wide.
 _ROOM_PX = 885
 #: What is looked at where both do not fit, and the columns that wait.
@@ -121,22 +74,16 @@ def _evidence_columns(frame: pd.DataFrame) -> dict[str, Any]:
     config: dict[str, Any] = {
         "tick": column.CheckboxColumn("", width=36, pinned=True),
         "id": column.TextColumn("Benchmark", width=_wide(frame["id"], 110, 200), pinned=True),
-        "importance": column.NumberColumn(
-            "α", format="%.3f", width=60, help="Importance of the benchmark, 0 or more."
-        ),
+        "importance": _NUMBER("α", width=60, help="Importance of the benchmark, 0 or more."),
     }
     for name in frame.columns:
         kind, _, of = str(name).partition(".")
         if kind == "w":
             text = f"ω: how much the benchmark exercises {of}, 0 to 1."
-            config[name] = column.NumberColumn(
-                f"ω {of.split('_')[0]}", format="%.3f", width=104, help=text
-            )
+            config[name] = _NUMBER(f"ω {of.split('_')[0]}", width=104, help=text)
         elif kind == "s":
             text = f"Resolution rate of {of} on the benchmark, 0 to 1."
-            config[name] = column.NumberColumn(
-                of, format="%.3f", width=_wide([of], 112, 240), help=text
-            )
+            config[name] = _NUMBER(of, width=_wide([of], 112, 240), help=text)
     return config
 
 
@@ -156,7 +103,7 @@ def _wide(names: Iterable[str], least: int, most: int) -> int:
 
 def _evidence_tools(entry: CatalogEntry, working: Working, ticked: list[int]) -> None:
     may = drafts.may_edit()
-    for kind, dialog in (("benchmark", add_benchmark_dialog), ("dimension", add_dimension_dialog)):
+    for kind, dialog in (("benchmark", add_benchmark), ("dimension", add_dimension)):
         if st.button(
             f"Add {kind}", icon=":material/add:", disabled=not may, key=f"profiles.add_{kind}"
         ):
@@ -194,15 +141,13 @@ def capability_table(entry: CatalogEntry, catalog: Catalog) -> None:
     values = capabilities(catalog)
     columns: dict[str, Any] = {"model": [model.id for model in catalog.models]}
     config: dict[str, Any] = {"model": st.column_config.TextColumn("Model", width=140)}
-    number = st.column_config.NumberColumn
     for k, name in enumerate(catalog.dimensions):
-        shown = name.replace("_", " ")
         columns[name] = values[:, k]
         columns[f"raw.{name}"] = raw[:, k]
-        config[f"raw.{name}"] = number("raw", format="%.3f", width=66)
+        config[f"raw.{name}"] = _NUMBER("raw", width=66)
         band = catalog.bands[k]
         text = f"On the band {band.lo:g} to {band.hi:g}. Type to set by hand, clear to derive."
-        config[name] = number(shown.capitalize(), format="%.3f", width=125, help=text)
+        config[name] = _NUMBER(titled(name), width=125, help=text)
     columns["hand"] = [
         ", ".join(d.replace("_", " ") for d in catalog.dimensions if d in model.overrides)
         for model in catalog.models
@@ -241,7 +186,7 @@ def success_table(entry: CatalogEntry, catalog: Catalog) -> None:
     number = st.column_config.NumberColumn
     config: dict[str, Any] = {
         "model": st.column_config.TextColumn("Model", width=180, pinned=True),
-        "intercept": number("Requires nothing", format="%.3f", width=150),
+        "intercept": _NUMBER("Requires nothing", width=150),
         "input_tokens": number("Tokens read", format="%.1f", width=90),
         "output_tokens": number("Tokens written", format="%.1f", width=100),
         "cost_usd": number("Mean cost, $", format="%.5f", width=95),
@@ -249,9 +194,8 @@ def success_table(entry: CatalogEntry, catalog: Catalog) -> None:
     for dimension, knots in zip(catalog.dimensions, block.knots, strict=False):
         shown = titled(dimension)
         for i, at in enumerate(knots):
-            config[f"{dimension}@{i}"] = number(
-                f"{shown} {at:g}", format="%.3f", width=8 * len(f"{shown} {at:g}") + 45
-            )
+            label = f"{shown} {at:g}"
+            config[f"{dimension}@{i}"] = _NUMBER(label, width=8 * len(label) + 45)
     order = [name for name in frame.columns if frame[name].notna().any()]
     drafts.table(
         frame, f"profiles.success.{entry.key}", fixed=["model"], columns=config,
@@ -307,9 +251,9 @@ def scales(entry: CatalogEntry, catalog: Catalog) -> None:
             "dimension": column.TextColumn("Dimension", width=170),
             "lo": column.NumberColumn("Band, low end", format="%.4f", width=125),
             "hi": column.NumberColumn("Band, high end", format="%.4f", width=125),
-            "weight": column.NumberColumn("Stored weight w", format="%.3f", width=130),
-            "tilde": column.NumberColumn(
-                "Compensated w̃ (Eq. 4)", format="%.3f", width=170,
+            "weight": _NUMBER("Stored weight w", width=130),
+            "tilde": _NUMBER(
+                "Compensated w̃ (Eq. 4)", width=170,
                 help="A narrow band weighs more: w divided by the band's width, their sum kept.",
             ),
         },
@@ -334,3 +278,221 @@ def _edits(
         drafts.edit(entry, lambda text: change(text, cells), restart=cleared)
 
     return edited
+
+
+def from_evalset(entry: CatalogEntry, working: Working, catalog: Catalog) -> None:
+    """Bands as the set in use has them, what they would change, and the button."""
+    chosen = chosen_on.in_view(working.published or catalog)
+    if chosen is None:
+        return
+    with st.container(border=True):
+        st.markdown(
+            "**Bands from your own queries**: 5th to 95th percentile of the scores of "
+            + literal(chosen.info.name)
+        )
+        try:
+            bands, text = _preview(chosen, catalog, working.text)
+        except HydraError as error:
+            widgets.problem(error)
+            return
+        left, right = st.columns([7, 4], vertical_alignment="center")
+        left.caption(text)
+        right.button(
+            "Put into the draft", icon=":material/straighten:", key="profiles.bands",
+            on_click=drafts.editing(entry, lambda t: _rebound(t, catalog, bands), working.text),
+            width="stretch",
+            disabled=not drafts.may_edit() or bands == catalog.bands,
+            help="Writes them into the table above, where they can be edited.",
+        )  # fmt: skip
+
+
+def _preview(chosen: SetEntry, catalog: Catalog, text: str) -> tuple[tuple[Band, ...], str]:
+    """Draw both bands; the new ones, and what they do to queries that no model is eligible for."""
+    requirements = replays.requirements(chosen, catalog)
+    bands = score_bands(requirements)
+    _both_bands(catalog, requirements, bands)
+    after, _ = cache.parsed(_rebound(text, catalog, bands), "draft")
+    if after is None:
+        return bands, ""
+    least = [learned_models.replayed(chosen, one).data.shortfalls() for one in (catalog, after)]
+    before_share, share = (
+        100 * float((shortfalls.min(axis=1) > one.policy.tau).mean())
+        for shortfalls, one in zip(least, (catalog, after), strict=True)
+    )
+    by_hand = any(model.overrides for model in catalog.models)
+    kept = " Capabilities set by hand keep their place on the score band." * by_hand
+    return bands, literal(
+        f"Queries that no model is eligible for at τ {catalog.policy.tau:g}, so that the nearest "
+        f"gets them: {before_share:.0f} % now, {share:.0f} % then. Tune τ anew afterwards.{kept}"
+    )
+
+
+def _both_bands(catalog: Catalog, requirements: FloatArray, proposed: Sequence[Band]) -> None:
+    """A row a dimension: both bands, and the share of scored queries below and above each."""
+    scored = requirements[np.isfinite(requirements).all(axis=1)]
+    rows: dict[str, Sequence[object]] = {"dimension": [titled(one) for one in catalog.dimensions]}
+    for when, bands in (("now", catalog.bands), ("then", proposed)):
+        lo, hi = ([getattr(band, end) for band in bands] for end in ("lo", "hi"))
+        rows[f"{when}_band"] = [f"{band.lo:.3f} to {band.hi:.3f}" for band in bands]
+        rows[f"{when}_below"] = 100 * (scored < lo).mean(axis=0)
+        rows[f"{when}_above"] = 100 * (scored > hi).mean(axis=0)
+    column = st.column_config
+    share = {
+        f"{when}_{side}": column.NumberColumn(f"{side} it{blank}", format="%.0f %%", width=85)
+        for when, blank in (("now", ""), ("then", " "))
+        for side in ("below", "above")
+    }
+    tables.kept(
+        pd.DataFrame(rows), "profiles.bands",
+        column_config={
+            "dimension": column.TextColumn("Dimension", width=150),
+            "now_band": column.TextColumn("Band now", width=120),
+            "then_band": column.TextColumn("From this set", width=120),
+            **share,
+        },
+    )  # fmt: skip
+
+
+def _rebound(text: str, catalog: Catalog, bands: tuple[Band, ...]) -> str:
+    """The text on other bands; capabilities set by hand keep their place on them."""
+    predictor = catalog.predictor, catalog.predictor_fingerprint
+    return rebind(text, *predictor, bands, keep_places=True)
+
+
+_STEPS = Steps()
+
+
+def show_sensitivity(catalog: Catalog) -> None:
+    """Reach of every model, then every number by how many queries it moves."""
+    place, _ = st.columns([4, 7])
+    chosen = selectors.choose_evalset(place, catalog)
+    if chosen is None:
+        widgets.no_evalset()
+        return
+    try:
+        found = learned_models.replayed(chosen, catalog)
+        effects = replays.sensitivity(chosen, catalog)
+    except HydraError as error:
+        widgets.problem(error)
+        return
+    tau = catalog.policy.tau
+    left, right = st.columns([4, 7], gap="medium")
+    with left:
+        st.subheader("Who gets traffic", anchor=False)
+        shares = reach(found.data.requirements, found.data.pool, tau)
+        _reach(shares, tau, chosen)
+    with right:
+        st.subheader("Which numbers move routing", anchor=False)
+        _effects(effects, found.metrics.n, catalog)
+
+
+def _reach(found: tuple[Reach, ...], tau: float, chosen: SetEntry) -> None:
+    column = st.column_config
+    rows = [(one.model, 100 * one.share, 100 * one.at_some_tau) for one in found]
+    frame = pd.DataFrame(rows, columns=["model", "share", "some"])
+    tables.kept(
+        frame, "profiles.reach",
+        column_config={
+            "model": column.TextColumn("Cheapest first", width=125),
+            "share": column.ProgressColumn(
+                f"Traffic at τ {tau:g}", format="%.1f %%", min_value=0, max_value=100, width=115
+            ),
+            "some": column.NumberColumn(
+                "At some τ", format="%.1f %%", width=72,
+                help="Share of queries that some τ would send to this model.",
+            ),
+        },
+    )  # fmt: skip
+    for one in found:
+        name = f"**{literal(one.model)}**"
+        if one.model not in chosen.info.models:
+            st.markdown(
+                f":material/new_releases: {name} has no outcomes in this eval set: its traffic "
+                "is known, what it would resolve and cost is not."
+            )
+        if one.dominated_by:
+            st.markdown(
+                f":material/block: {name} can never be chosen: {literal(one.dominated_by)} ranks "
+                "before it and is at least as capable on every dimension."
+            )
+        elif one.at_some_tau == 0:
+            st.markdown(f":material/block: {name} is chosen at no τ on this eval set.")
+        elif one.share == 0:
+            st.markdown(f":material/remove_circle: {name} carries no traffic at this τ.")
+    widgets.synthetic_badge(chosen.info.synthetic)
+
+
+def _effects(effects: tuple[Effect, ...], n: int, catalog: Catalog) -> None:
+    moving = [effect for effect in effects if effect.flips]
+    if not moving:
+        by_hand = all(set(catalog.dimensions) <= set(m.overrides) for m in catalog.models)
+        why = " All capabilities are set by hand, so no evidence counts." if by_hand else ""
+        st.caption(f"No single nudge changes the model of any query.{why}")
+        return
+    column = st.column_config
+    rows = [
+        (_name(one), f"{one.before:.3f} → {one.after:.3f}", 100 * one.flips / n,
+         100 * one.delta_quality, one.delta_cost_usd)
+        for one in moving
+    ]  # fmt: skip
+    frame = pd.DataFrame(rows, columns=["number", "nudge", "flips", "quality", "cost"])
+    tables.kept(
+        frame, "profiles.sensitivity",
+        {"quality": tables.change("+.2f"), "cost": tables.change("+.5f")},
+        height=420,
+        column_config={
+            "number": column.TextColumn("Number", width=195),
+            "nudge": column.TextColumn("Nudged", width=105),
+            "flips": column.ProgressColumn(
+                "Queries moved", format="%.1f %%", min_value=0, width=105,
+                max_value=max(float(frame["flips"].max()), 1.0),
+            ),
+            "quality": column.NumberColumn("Δ quality", width=80),
+            "cost": column.NumberColumn("Δ cost, $", width=76),
+        },
+    )  # fmt: skip
+    quiet = len(effects) - len(moving)
+    st.caption(
+        f"Each alone: rates ±{_STEPS.score:g}, α ±{100 * _STEPS.importance:g} %, ω "
+        f"±{_STEPS.weight:g}; the direction that moves more. Δ quality in pp. "
+        f"{quiet} of {len(effects)} numbers move no query."
+    )
+
+
+def _name(effect: Effect) -> str:
+    if effect.cell is Cell.IMPORTANCE:
+        return f"α of {effect.benchmark}"
+    if effect.cell is Cell.WEIGHT:
+        return f"ω of {effect.benchmark} on {effect.of.replace('_', ' ')}"
+    return f"{effect.of} on {effect.benchmark}"
+
+
+VIEWS = ("Evidence", "Capabilities", "Success profiles", "Score bands, weights", "Sensitivity")
+
+
+def show(entry: CatalogEntry, working: Working, view: str) -> None:
+    """One view of the profiles."""
+    if view == "Evidence":
+        evidence(entry, working)
+    models_view.problems(working)
+    catalog = working.catalog
+    if catalog is None:
+        if view != "Evidence":
+            st.caption("Undo the last edit, or correct it here or under Models.")
+        return
+    if view == "Sensitivity":
+        show_sensitivity(catalog)
+        return
+    tables_of = {
+        "Success profiles": success_table,
+        "Capabilities": capability_table,
+        "Score bands, weights": scales,
+    }
+    if view in tables_of:
+        tables_of[view](entry, catalog)
+    what_if_view.draft_effect(working, knob=True)
+    if view == "Capabilities":
+        with st.container(border=True):
+            contribution_plot(catalog)
+    elif view == "Score bands, weights":
+        from_evalset(entry, working, catalog)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -10,10 +12,10 @@ from streamlit.delta_generator import DeltaGenerator
 from hydra_core.base.errors import HydraError
 from hydra_core.base.intervals import Interval
 from hydra_core.base.spelling import signed, signed_usd, usd
-from hydra_core.base.types import Catalog, Rule
+from hydra_core.base.types import Catalog, FloatArray, IntArray, Rule
+from hydra_core.catalog.profiles import capabilities
 from hydra_core.console import learned_models, selectors, tables, widgets
 from hydra_core.console.cache import SetEntry, cached
-from hydra_core.console.catalog.view import moved_by_pool, paired_steps
 from hydra_core.console.components.live_knob import Bar, LiveKnob, live_knob
 from hydra_core.console.drafts import Working
 from hydra_core.console.figures.heat import HeatView, heat_figure
@@ -24,9 +26,12 @@ from hydra_core.console.view_result import Measure, Tile
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.replay.compare import Comparison, WhatIf, what_if
-from hydra_core.replay.sweep import Sweep
+from hydra_core.replay.frontier import StepCurve
+from hydra_core.replay.sweep import Sweep, turning_points
 
 _MOST_QUERIES = 500
+#: Of either curve; two pixels each on the page.
+_STEPS = 128
 _QUALITIES = (Measure.QUALITY, Measure.QR)
 
 
@@ -228,6 +233,77 @@ def _queries(found: WhatIf, evalset: EvalSet) -> None:
     )
     if moved.sum() > _MOST_QUERIES:
         st.caption(f"Those with the largest change of quality, {_MOST_QUERIES} of {moved.sum():,}.")
+
+
+def moved_by_pool(before: Catalog, after: Catalog) -> tuple[str, ...]:
+    """Models whose capabilities moved though nothing of their own was edited.
+
+    Capabilities are relative: the weakest counting model of the pool gets a band's low end, the
+    strongest its high end, so a model that joins or leaves moves the others.
+    """
+    if (before.benchmarks, before.bands) != (after.benchmarks, after.bands):
+        return ()
+    old = {m.id: (m, row) for m, row in zip(before.models, capabilities(before), strict=True)}
+    moved = []
+    for model, now in zip(after.models, capabilities(after), strict=True):
+        if model.id not in old:
+            continue
+        was, then = old[model.id]
+        same = (was.scores, was.overrides) == (model.scores, model.overrides)
+        if same and not np.allclose(then, now, atol=5e-4, equal_nan=True):
+            moved.append(model.id)
+    return tuple(moved)
+
+
+def paired_steps(found: WhatIf, before: Sweep, after: Sweep) -> pd.DataFrame:
+    """The exact figures of both catalogs at common settings of one knob, before a hand moves it.
+
+    Args:
+        found: The comparison that is shown at rest: its models and its common queries.
+        before, after: Both catalogs for every setting, under the same rule.
+
+    Returns:
+        A row a step: `knob`; for each measure of a what-if its value afterwards, in percent but
+        for the cost in USD, and in `<measure>_change` what it is more than before, on the common
+        queries; `before_0`, ... and `after_0`, ... with the traffic of each of `found.shares`.
+    """
+    settings = (turning_points(sweep.curve, _STEPS) for sweep in (before, after))
+    knobs = np.asarray(sorted(set().union(*settings)))
+    a, b = (_on(sweep, found.comparison.rows) for sweep in (before, after))
+    best = _best(a, b)
+    was, now, whole = (_figures(sweep.curve, knobs) for sweep in (a, b, after))
+    columns = {measure.value: values for measure, values in whole.items()}
+    columns |= {f"{one.value}_change": values - was[one] for one, values in now.items()}
+    quality, change = now[Measure.QUALITY], columns[f"{Measure.QUALITY.value}_change"]
+    columns |= {Measure.QR.value: quality / best, f"{Measure.QR.value}_change": change / best}
+    for name, sweep in (("before", before), ("after", after)):
+        traffic = dict(zip(sweep.models, sweep.traffic(knobs).T, strict=True))
+        for i, model in enumerate(found.shares):
+            columns[f"{name}_{i}"] = traffic.get(model, np.zeros(knobs.size))
+    narrow = {name: values.astype(np.float32) for name, values in columns.items()}
+    return pd.DataFrame({"knob": knobs} | narrow)
+
+
+def _on(sweep: Sweep, rows: IntArray) -> Sweep:
+    """The sweep of these rows of the eval set alone."""
+    if sweep.data.rows.size == rows.size:
+        return sweep
+    return replace(sweep, data=sweep.data.take(np.searchsorted(sweep.data.rows, rows)))
+
+
+def _best(a: Sweep, b: Sweep) -> float:
+    """Mean quality of the best model of either pool, query by query, as QR is measured here."""
+    each: list[FloatArray] = [sweep.data.quality.max(axis=1) for sweep in (a, b)]
+    return float(np.maximum(*each).mean()) or 1.0
+
+
+def _figures(curve: StepCurve, knobs: FloatArray) -> dict[Measure, FloatArray]:
+    rows = np.asarray([curve.row(float(knob)) for knob in knobs], dtype=np.intp)
+    return {
+        Measure.QUALITY: 100 * curve.quality[rows],
+        Measure.COST: curve.mean_cost_usd[rows],
+        Measure.MISROUTE: 100 * curve.misroute[rows],
+    }
 
 
 _KEYS = {Rule.SHORTFALL: "what_if.tau", Rule.VALUE: "what_if.value_usd"}

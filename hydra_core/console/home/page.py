@@ -32,7 +32,7 @@ from hydra_core.console import (
     widgets,
 )
 from hydra_core.console.cache import CatalogEntry, SetEntry
-from hydra_core.console.catalog.view import pool_table
+from hydra_core.console.catalog.models import pool_table
 from hydra_core.console.demo import panel, session
 from hydra_core.console.figures.frontier import frontier_figure
 from hydra_core.console.figures.theme import Palette, palette
