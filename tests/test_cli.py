@@ -18,10 +18,11 @@ import pytest
 import yaml
 
 from hydra_core.base.types import DIMENSIONS
-from hydra_core.catalog import load_catalog
+from hydra_core.catalog import load_catalog, pool
 from hydra_core.cli.main import main
-from hydra_core.evalsets.evalset import load_evalset
+from hydra_core.evalsets.evalset import load_evalset, save_evalset
 from hydra_core.evalsets.score_files import save_scores
+from hydra_core.routing.matcher import choose, shortfall
 from hydra_core.store import open_store
 from tests.evalsets.importers.test_swebench import BOARD, PROBLEMS, SHARED
 from tests.evalsets.sets import saved
@@ -536,3 +537,48 @@ def test_a_set_that_the_workspace_links_to_is_told_to_its_audit_trail(
     assert run("score", linked, "--bundle", world / "bundle")[0] == 0
     with closing(open_store(tmp_path / "workspace")) as store:
         assert [entry.subject for entry in store.audit()] == ["eval set linked"]
+
+
+@pytest.fixture(scope="module")
+def log(world):
+    """40 queries of every level of requirement, each with the outcome of one model."""
+    models, n = ("gpt-5", "gpt-5-mini", "gpt-5.2"), 40
+    served = np.eye(3, dtype=bool)[np.arange(n) % 3]
+    quality, cost = np.where(served, 1.0, np.nan), np.where(served, 0.1, np.nan)
+    queries = pd.DataFrame({"query_id": [f"q{i}" for i in range(n)], "language": "en"})
+    made = save_evalset(
+        world / "log", name="log", queries=queries, models=models, quality=quality, cost_usd=cost
+    )
+    fingerprint = load_catalog(world / "pool.yaml").predictor_fingerprint
+    save_scores(made, fingerprint, DIMENSIONS, np.linspace(0, 1, n)[:, None] * np.ones(4))
+    return world / "log"
+
+
+def test_evaluate_on_a_log_takes_tau_and_weights_from_the_line(run, world, log):
+    common = (log, "--catalog", world / "pool.yaml")
+    catalog, scores = load_catalog(world / "pool.yaml"), np.linspace(0, 1, 40)[:, None] * np.ones(4)
+    for tau, weights in ((0.1, (1, 1, 1, 1)), (0.3, (1, 1, 1, 1)), (0.3, (0.1, 9, 0.1, 0.1))):
+        models = pool(catalog, today=date.today(), weights=weights)
+        lacking = shortfall(models.capped(scores), models.capabilities, models.weights)
+        chosen = np.array(models.ids)[choose(lacking, models.cost, tau)].tolist()
+        given = ",".join(map(str, weights))
+        found = evaluate_json(run, *common, "--tau", tau, "--weights", given)
+        assert found["chosen"] == {name: chosen.count(name) / 40 for name in sorted(set(chosen))}
+    assert found["chosen"] != evaluate_json(run, *common, "--tau", tau)["chosen"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--tau", "nan"], "--tau: must be a number >= 0, got nan"),
+        (["--weights", "1,2"], "weights"),
+        (["--value", "0.02"], "--value: has no effect under the shortfall rule"),
+        (["--outcome-model", "none", "--tau", "0.1"], "--tau: has no effect under the value rule"),
+        (["--outcome-model", "none"], "--value: is missing, and the catalog has none"),
+        (["--outcome-model", "none", "--value", "nan"], "--value: must be a number > 0, got nan"),
+    ],
+)
+def test_evaluate_on_a_log_refuses_what_it_would_not_follow(run, world, log, arguments, message):
+    code, out, err = run("evaluate", log, "--catalog", world / "pool.yaml", *arguments)
+    assert (code, out) == (2, "")
+    assert message in err

@@ -8,17 +8,28 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hydra_core.base.errors import CatalogError, EvalSetError, Problem
+from hydra_core.base.errors import CatalogError, EvalSetError
 from hydra_core.base.spelling import usd
-from hydra_core.cli.evaluate_log import evaluate_log
 from hydra_core.cli.options import Verbs, verb
-from hydra_core.cli.output import percent, print_json, progress_bar, say, show, table
+from hydra_core.cli.output import (
+    mix_table,
+    percent,
+    percent_range,
+    print_json,
+    progress_bar,
+    quality_lines,
+    say,
+    show,
+    table,
+    value_and_ends,
+)
 from hydra_core.cli.score import scores_for, vectors_for
 from hydra_core.cli.workspace import OUTCOME_MODEL, existing, open_catalog, open_evalset
 
 if TYPE_CHECKING:
-    from hydra_core.base.types import Catalog, Selection
+    from hydra_core.base.types import Catalog, FloatArray, IntArray, Pool, Selection
     from hydra_core.evalsets.evalset import EvalSet
+    from hydra_core.live.off_policy import LoggedEvaluation
     from hydra_core.replay.baselines import BaselineRun
     from hydra_core.replay.evaluation import Evaluation
     from hydra_core.replay.metrics import PolicyMetrics
@@ -83,11 +94,15 @@ def _evaluate(options: argparse.Namespace) -> None:
 
     catalog = open_catalog(options.catalog)
     evalset = open_evalset(options.evalset)
+    by_value = _by_value(options, catalog)
     if options.table is None and is_log(evalset, [model.id for model in catalog.models]):
-        evaluate_log(options, catalog, evalset)
+        _evaluate_log(options, catalog, evalset, by_value=by_value)
         return
-    by_value = _value_sweep(options, catalog, evalset)
-    sweep, knob = by_value or shortfall_sweep(options, catalog, evalset, options.weights)
+    if by_value:
+        sweep = value_sweep(options, catalog, evalset, cross_fitted=options.cross_fitted)
+        knob = _checked_value(sweep.own_knob if options.value is None else options.value)
+    else:
+        sweep, knob = shortfall_sweep(options, catalog, evalset, options.weights)
     baseline = _baseline(options.baseline, sweep.data)
     evaluation = evaluate(sweep, knob, baseline, selection=selection(options))
     if options.table is not None:
@@ -128,7 +143,7 @@ def checked_tau(given: float | None, catalog: Catalog) -> float:
     """
     tau = catalog.policy.tau if given is None else given
     if not (math.isfinite(tau) and tau >= 0):
-        raise CatalogError("--tau", [Problem("", f"must be a number >= 0, got {tau:g}")])
+        raise CatalogError.of("--tau", f"must be a number >= 0, got {tau:g}")
     return tau
 
 
@@ -140,37 +155,48 @@ def _weights(text: str | None, catalog: Catalog) -> tuple[float, ...] | None:
         return tuple(float(part) for part in text.split(","))
     except ValueError as error:
         remedy = f"one number for each of {', '.join(catalog.dimensions)}, such as 1,1,0.5,1"
-        raise CatalogError(
-            "--weights", [Problem("", f"{text!r} is not a list of numbers", remedy)]
-        ) from error
+        raise CatalogError.of("--weights", f"{text!r} is not a list of numbers", remedy) from error
 
 
 def _baseline(name: str | None, data: ReplayData) -> str | None:
     if name is None or name in data.pool.ids:
         return name
     message = f"{name!r} is not among the replayed models"
-    raise EvalSetError("--baseline", [Problem("", message, f"one of {', '.join(data.pool.ids)}")])
+    raise EvalSetError.of("--baseline", message, f"one of {', '.join(data.pool.ids)}")
 
 
-def _value_sweep(
-    options: argparse.Namespace, catalog: Catalog, evalset: EvalSet
-) -> tuple[Sweep, float] | None:
-    """The set under the value rule, and V; None for the shortfall rule.
+def _by_value(options: argparse.Namespace, catalog: Catalog) -> bool:
+    """Whether the value rule applies: with an outcome model, or as the catalog's and without a tau.
 
-    The value rule applies where an outcome model is given, or where the catalog routes by it and
-    no tau is given.
+    Raises:
+        CatalogError: A knob of the other rule is given.
     """
     by_catalog = catalog.policy.rule.value == "value" and options.tau is None
     by_value = options.outcome_model is not None or by_catalog
-    _require_knobs_of(options, by_value=by_value)
+    foreign = {"--tau": options.tau, "--weights": options.weights}
+    remedy = "leave it out, or evaluate without --outcome-model and by --tau"
     if not by_value:
-        return None
-    sweep = value_sweep(options, catalog, evalset, cross_fitted=options.cross_fitted)
-    value = sweep.own_knob if options.value is None else options.value
-    if not (math.isfinite(value) and value > 0):
-        problem = Problem("", f"must be a number > 0, got {value:g}", "in USD, such as 0.02")
-        raise CatalogError("--value", [problem])
-    return sweep, value
+        foreign = {"--value": options.value, "--cross-fitted": options.cross_fitted or None}
+        remedy = "give --outcome-model, or leave it out"
+    rule = "value" if by_value else "shortfall"
+    for name, given in foreign.items():
+        if given is not None:
+            raise CatalogError.of(name, f"has no effect under the {rule} rule", remedy)
+    return by_value
+
+
+def _checked_value(value: float | None) -> float:
+    """V, a number > 0.
+
+    Raises:
+        CatalogError: It is none.
+    """
+    if value is not None and math.isfinite(value) and value > 0:
+        return value
+    fault = "is missing, and the catalog has none"
+    if value is not None:
+        fault = f"must be a number > 0, got {value:g}"
+    raise CatalogError.of("--value", fault, "in USD, such as 0.02")
 
 
 def value_sweep(
@@ -189,23 +215,17 @@ def value_sweep(
     from hydra_core.outcome_model.format import load_outcome_model, require_same_bundle
     from hydra_core.replay.sweep import sweep_by_value, sweep_own_value
 
-    how: dict[str, Any] = {
-        "cross_fitted": cross_fitted,
-        "today": date.today(),
-        "prices": _costs(options),
-    }
-    sweep: Sweep
+    how: dict[str, Any] = {"today": date.today(), "prices": _costs(options)}
+    how["cross_fitted"] = cross_fitted
     if options.outcome_model is not None:
         model = load_outcome_model(existing(options.outcome_model))
         require_same_bundle(catalog, model)
         vectors_for(evalset, catalog, options.bundle)
-        sweep = sweep_by_value(evalset, catalog, model, **how)
-    else:
-        by_profiles = catalog.success_source is SuccessSource.SUCCESS_PROFILES
-        make = scores_for if by_profiles else vectors_for
-        make(evalset, catalog, options.bundle)
-        sweep = sweep_own_value(evalset, catalog, **how)
-    return noted(sweep)
+        return noted(sweep_by_value(evalset, catalog, model, **how))
+    by_profiles = catalog.success_source is SuccessSource.SUCCESS_PROFILES
+    make = scores_for if by_profiles else vectors_for
+    make(evalset, catalog, options.bundle)
+    return noted(sweep_own_value(evalset, catalog, **how))
 
 
 def _costs(options: argparse.Namespace) -> Prices:
@@ -219,19 +239,6 @@ def noted(sweep: Sweep) -> Sweep:
     for note in sweep.data.notes:
         say(f"note: {note}")
     return sweep
-
-
-def _require_knobs_of(options: argparse.Namespace, *, by_value: bool) -> None:
-    foreign = {"--tau": options.tau, "--weights": options.weights}
-    remedy = "leave it out, or evaluate without --outcome-model and by --tau"
-    if not by_value:
-        foreign = {"--value": options.value, "--cross-fitted": options.cross_fitted or None}
-        remedy = "give --outcome-model, or leave it out"
-    rule = "value" if by_value else "shortfall"
-    for name, given in foreign.items():
-        if given is not None:
-            problem = Problem("", f"has no effect under the {rule} rule", remedy)
-            raise CatalogError(name, [problem])
 
 
 def _text(evaluation: Evaluation) -> str:
@@ -321,7 +328,9 @@ def _print_table(options: argparse.Namespace, evaluation: Evaluation) -> None:
     """Print the significance table, or write it to a file."""
     from hydra_core.replay.significance_table import common_table, significance_document
 
-    _require_known(options.table)
+    if options.table != "-" and Path(options.table).suffix not in (".csv", ".tex"):
+        remedy = "name a file that ends in .csv or .tex, or none for the terminal"
+        raise CatalogError.of("--table", f"{options.table!r} is neither CSV nor LaTeX", remedy)
     made = common_table(
         evaluation.sweep,
         [evaluation.knob, *_points(options.points)],
@@ -335,12 +344,6 @@ def _print_table(options: argparse.Namespace, evaluation: Evaluation) -> None:
         show(options, significance_document(made), _table_text(made))
 
 
-def _require_known(target: str) -> None:
-    if target != "-" and Path(target).suffix not in (".csv", ".tex"):
-        remedy = "name a file that ends in .csv or .tex, or none for the terminal"
-        raise CatalogError("--table", [Problem("", f"{target!r} is neither CSV nor LaTeX", remedy)])
-
-
 def _points(text: str | None) -> list[float]:
     try:
         points = [float(part) for part in text.split(",")] if text else []
@@ -348,9 +351,7 @@ def _points(text: str | None) -> list[float]:
         points = [math.nan]
     if not all(math.isfinite(point) and point >= 0 for point in points):
         remedy = "write numbers with commas, such as 0.1,0.2"
-        raise CatalogError(
-            "--points", [Problem("", f"{text!r} is not a list of numbers >= 0", remedy)]
-        )
+        raise CatalogError.of("--points", f"{text!r} is not a list of numbers >= 0", remedy)
     return points
 
 
@@ -400,3 +401,98 @@ def _table_text(made: SignificanceTable) -> str:
             *made.methods,
         ]
     )
+
+
+def _evaluate_log(
+    options: argparse.Namespace, catalog: Catalog, evalset: EvalSet, *, by_value: bool
+) -> None:
+    """Print mix, agreement, costs and, where the log can say, quality."""
+    from hydra_core.catalog.profiles import pool
+    from hydra_core.live.off_policy import evaluate_logged
+    from hydra_core.routing.matcher import choose, shortfall
+
+    scores = scores_for(evalset, catalog, options.bundle)
+    routable = pool(catalog, today=date.today(), weights=_weights(options.weights, catalog))
+    if by_value:
+        choice = _choice_by_value(options, catalog, routable, evalset, scores)
+    else:
+        tau = checked_tau(options.tau, catalog)
+        need = routable.capped(scores)
+        lacking = shortfall(need, routable.capabilities, routable.weights)
+        choice = choose(lacking, routable.cost, tau)
+    found = evaluate_logged(evalset, catalog, routable.ids, choice, scores)
+    show(options, _log_document(found), _log_text(found, catalog, evalset))
+
+
+def _choice_by_value(
+    options: argparse.Namespace,
+    catalog: Catalog,
+    routable: Pool,
+    evalset: EvalSet,
+    scores: FloatArray,
+) -> IntArray:
+    """(n,) place in the pool of the model that the value rule chooses.
+
+    Raises:
+        CatalogError: Neither options nor catalog say V.
+    """
+    from hydra_core.base.types import SuccessSource
+    from hydra_core.outcome_model.format import catalog_outcome_model, load_outcome_model
+    from hydra_core.outcome_model.success_profiles import catalog_success_profiles
+    from hydra_core.replay.predictions import input_sizes, pool_heads, predict_evalset
+    from hydra_core.routing.matcher import choose, value_shortfall
+
+    value = _checked_value(catalog.policy.value_usd if options.value is None else options.value)
+    given = options.outcome_model
+    if given is None and catalog.success_source is SuccessSource.SUCCESS_PROFILES:
+        profiles = catalog_success_profiles(catalog, routable)
+        said = profiles.predict(routable.capped(scores), sizes=input_sizes(evalset))
+    else:
+        model = load_outcome_model(existing(given)) if given else catalog_outcome_model(catalog)
+        vectors_for(evalset, catalog, options.bundle)
+        heads = pool_heads(model, catalog, routable)
+        said = predict_evalset(evalset, model, heads, cross_fitted=True)
+    return choose(value_shortfall(said.success, said.cost_usd, value), said.cost_usd, 0.0)
+
+
+def _log_document(found: LoggedEvaluation) -> dict[str, Any]:
+    value = found.value
+    estimates = {} if value is None else value.estimates
+    return {
+        "schema": "hydra.logged_evaluation/v1",
+        "n": found.n,
+        "served": found.served,
+        "chosen": found.chosen,
+        "agreement": value_and_ends(found.agreement),
+        "billed_usd": value_and_ends(found.billed_usd),
+        "cost_change": value_and_ends(found.cost_change),
+        "live_quality": value_and_ends(found.live),
+        "quality": {name: value_and_ends(one) for name, one in estimates.items()},
+        "unsupported": None if value is None else value.unsupported,
+        "effective": None if value is None else value.effective,
+        "no_quality_because": found.why or None,
+    }
+
+
+def _log_text(found: LoggedEvaluation, catalog: Catalog, evalset: EvalSet) -> str:
+    lines = [
+        f"{evalset.name}: {found.n:,} queries with the outcome of one model; not replayed",
+        "",
+        mix_table(["served", catalog.name], [found.served, found.chosen]),
+        "",
+        f"agreement: {percent_range(found.agreement)}",
+    ]
+    if found.billed_usd is not None:
+        lines.append(f"billed: {usd(found.billed_usd.value)} per query")
+    if found.cost_change is not None:
+        change = f"{100 * found.cost_change.value:+.1f} %"
+        lines.append(f"cost against what was served, both at the catalog's prices: {change}")
+    lines.append(f"quality, as served: {percent_range(found.live)}")
+    if found.value is None:
+        return "\n".join([*lines, f"quality: not estimated, {found.why}"])
+    lines += quality_lines(found.value)
+    if found.value.unsupported:
+        share = percent(found.value.unsupported)
+        lines.append(f"  {share} would go to models that the log could not have served there")
+    size = f"{found.value.n:,} queries are worth {found.value.effective:,.0f}"
+    return "\n".join([*lines, f"  {size} (effective sample size)"])

@@ -139,9 +139,7 @@ def _table(options: argparse.Namespace) -> None:
     files = [existing(path) for path in options.files]
     mapping = parse_map(options.map)
     if not 0 < options.quality_scale < float("inf"):
-        raise EvalSetError(
-            "--quality-scale", [Problem("", f"must be > 0, got {options.quality_scale:g}")]
-        )
+        raise EvalSetError.of("--quality-scale", f"must be > 0, got {options.quality_scale:g}")
     need_out(options)
     with reading(files):
         draft = _read_table(options, files, mapping)
@@ -229,8 +227,12 @@ def _renames(texts: list[str]) -> dict[str, str]:
     for text in texts:
         for model, name in pairs([text], place="--rename").items():
             if ids.setdefault(name, model) != model:
-                problem = Problem(repr(name), f"is renamed {ids[name]} and {model}", "choose one")
-                raise EvalSetError("--rename", [problem])
+                raise EvalSetError.of(
+                    "--rename",
+                    f"is renamed {ids[name]} and {model}",
+                    "choose one",
+                    place=repr(name),
+                )
     return ids
 
 
@@ -242,7 +244,7 @@ def need_out(options: argparse.Namespace) -> None:
         return
     if options.out is None:
         remedy = "give a name or a new folder; --dry-run only reports"
-        raise EvalSetError("--out", [Problem("", "is missing", remedy)])
+        raise EvalSetError.of("--out", "is missing", remedy)
     require_free(options.out, force=options.force)
 
 

@@ -111,8 +111,9 @@ def _score(options: argparse.Namespace) -> None:
 
     parts = parts_of(existing(options.parts))
     if options.out.resolve() == options.parts.resolve():
-        problem = Problem("--out", "is the folder that is read", "choose another one")
-        raise ProblemsError("score-parts", [problem])
+        raise ProblemsError.of(
+            "score-parts", "is the folder that is read", "choose another one", place="--out"
+        )
     bundle = str(existing(options.bundle)) if options.bundle else ""
     todo = tasks(parts, options.out, ".parquet")
     with progress_bar("parts") as step:

@@ -18,44 +18,42 @@ from typing import Final
 from hydra_core.base.errors import HydraError, MismatchError, ProblemsError, RoutingError
 from hydra_core.base.shipped import VERSION, commit
 from hydra_core.cli import (
-    audit,
+    catalogs,
     collect,
-    console,
     evaluate,
     experiments,
-    fit,
-    import_benchmarks,
-    import_logs,
+    import_records,
     import_tables,
-    init,
+    label,
     large_sets,
     learn,
+    predictor,
     promise,
     releases,
     report,
     route,
     score,
     serve,
-    validate,
 )
-from hydra_core.cli.lab import label, predictor, probe
 from hydra_core.cli.options import EXIT_CODES, Grammar, verb
 from hydra_core.cli.output import CannotRunError, say, show
 from hydra_core.cli.workspace import require_account
 
-#: In the order of --help: a group of verbs ('' for none), its help, and the modules that hold them.
+#: In the order of --help: a group of verbs ('' for none), its help, and what adds them.
 _VERBS: Final = (
-    ("", "", (console,)),
+    ("", "", (serve.add_console,)),
     (
         "import",
         "make an eval set of other files",
-        (import_tables, import_benchmarks, import_logs),
+        (import_tables.add_verbs, import_records.add_verbs),
     ),
-    ("", "", (collect, score, init, evaluate, fit, learn, promise)),
-    ("report", "write an evaluation, portability or ablation report", (report,)),
-    ("", "", (releases, route, validate, serve, experiments, large_sets)),
-    ("audit", "check the record of who changed what", (audit,)),
-    ("lab", "make and check predictors", (label, predictor, probe)),
+    ("", "", (collect.add_verbs, score.add_verbs, catalogs.add_init, evaluate.add_verbs)),
+    ("", "", (learn.add_verbs, promise.add_verbs)),
+    ("report", "write an evaluation, portability or ablation report", (report.add_verbs,)),
+    ("", "", (releases.add_verbs, route.add_verbs, catalogs.add_verbs, serve.add_verbs)),
+    ("", "", (experiments.add_verbs, large_sets.add_verbs)),
+    ("audit", "check the record of who changed what", (releases.add_audit,)),
+    ("lab", "make and check predictors", (label.add_verbs, predictor.add_verbs)),
 )
 _VERSION = """say which version runs
 Says which version runs, the commit it was built from, and the version of Python.
@@ -78,14 +76,14 @@ def build_parser() -> Grammar:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verbs = parser.add_subparsers(metavar="VERB", required=True)
-    for group, short, modules in _VERBS:
+    for group, short, adding in _VERBS:
         holder = verbs
         if group:
             holder = verbs.add_parser(group, help=short).add_subparsers(
                 metavar="WHAT", required=True
             )
-        for module in modules:
-            module.add_verbs(holder)
+        for add in adding:
+            add(holder)
     verb(verbs, "version", _version, _VERSION)
     return parser
 

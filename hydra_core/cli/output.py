@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from hydra_core.base.errors import HydraError, Problem, ProblemsError
+from hydra_core.base.errors import HydraError, ProblemsError
 from hydra_core.base.json_values import json_text
 
 if TYPE_CHECKING:
@@ -77,12 +77,13 @@ def utf8_stdin() -> str:
     """
     raw = stdin().read(_STDIN_BYTES + 1)
     if len(raw) > _STDIN_BYTES:
-        raise ProblemsError("standard input", [Problem("", "holds more than 64 MiB, the limit")])
+        raise ProblemsError.of("standard input", "holds more than 64 MiB, the limit")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        problem = Problem(f"byte {error.start}", "is not UTF-8 text")
-        raise ProblemsError("standard input", [problem]) from error
+        raise ProblemsError.of(
+            "standard input", "is not UTF-8 text", place=f"byte {error.start}"
+        ) from error
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import math
 from datetime import date
 from typing import TYPE_CHECKING
 
-from hydra_core.base.errors import CatalogError, MismatchError, Problem
+from hydra_core.base.errors import CatalogError, MismatchError
 from hydra_core.cli.options import Verbs, verb
 from hydra_core.cli.output import say, show
 from hydra_core.cli.score import scores_for
@@ -82,8 +82,9 @@ def _check(options: argparse.Namespace) -> None:
         return
     require_account("MAKE_CATALOG")
     if options.outcome_model is not None:
-        problem = Problem("--out", "needs a catalog that names its outcome model", _TAKE)
-        raise CatalogError(str(options.out), [problem])
+        raise CatalogError.of(
+            str(options.out), "needs a catalog that names its outcome model", _TAKE, place="--out"
+        )
     require_new_catalog(options.out, force=options.force)
 
 

@@ -1,4 +1,4 @@
-"""Verbs that publish a catalog, look back and roll back, without a browser; backup and restore."""
+"""Verbs on the store, without a browser: publish, look back, roll back, back up, audit."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hydra_core.base.types import Catalog
     from hydra_core.store import Store
     from hydra_core.store.records import Revision
+
 
 _PUBLISH = """publish a catalog
 Makes a catalog file the next revision of a name in the workspace's store (or the database of
@@ -136,7 +137,7 @@ def _metrics(options: argparse.Namespace, path: Path) -> dict[str, Any]:
     from hydra_core.catalog import load_catalog
     from hydra_core.cli.score import vectors_for
     from hydra_core.evalsets.folders import list_evalsets
-    from hydra_core.export.provenance import measured
+    from hydra_core.export.release import measured
     from hydra_core.replay.compare import replay_policy
     from hydra_core.replay.replay import catalog_scores
     from hydra_core.replay.sweep import Sweep, sweep_catalog, sweep_own_value
@@ -232,8 +233,7 @@ def _rollback(options: argparse.Namespace) -> None:
 def _export(options: argparse.Namespace) -> None:
     from hydra_core.catalog.schema import parse_catalog
     from hydra_core.export.litellm import litellm_config
-    from hydra_core.export.provenance import provenance
-    from hydra_core.export.release import release_text, write_release
+    from hydra_core.export.release import provenance, release_text, write_release
     from hydra_core.export.vllm_semantic_router import vllm_semantic_router_config
 
     _, revision = _newest(options.name)
@@ -302,3 +302,37 @@ def _restore(options: argparse.Namespace) -> None:
     names = ", ".join(published) or "nothing"
     text = f"{target}: {found.entries} audit records, whole; published: {names}"
     show(options, document, text)
+
+
+_VERIFY = """name the first record that was changed or is missing
+Reads the whole audit trail of the workspace's store (or of HYDRA_DATABASE_URL). Every record holds
+the digest of the one before. If a record was changed or is missing, the first such record is named
+and the exit code is 2. Whoever can write the database can also rewrite the whole trail: keep the
+printed digest somewhere else, and pass it next time with --kept.
+
+examples:
+  hydra-router audit verify
+  hydra-router audit verify --kept 4c1f...
+"""
+
+
+def add_audit(verbs: Verbs) -> None:
+    """Add audit verify."""
+    parser = verb(verbs, "verify", _verify, _VERIFY)
+    parser.option("--kept", "DIGEST", "a digest you noted earlier", default="")
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from hydra_core.store import open_store
+
+    store = open_store()
+    trail, where = store.check_audit(options.kept), store.where
+    store.close()
+    if options.json:
+        facts = {"entries": trail.entries, "head": trail.head, "fault": trail.fault or None}
+        print_json({"whole": not trail.fault, **facts})
+    elif trail.fault:
+        say(f"{where}: {trail.fault}; the {trail.entries} records before it are unchanged")
+    else:
+        print(f"{where}: {trail.entries} records, unchanged; the newest has digest\n{trail.head}")
+    return 2 if trail.fault else 0

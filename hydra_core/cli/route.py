@@ -80,7 +80,7 @@ def _route(options: argparse.Namespace) -> int:
     if options.text is not None and (options.stream or options.messages):
         only = "--stream" if options.stream else "--messages"
         stray = f"is given beside {only}, which reads standard input"
-        raise ProblemsError("route", [Problem("TEXT", stray, f"leave out TEXT or {only}")])
+        raise ProblemsError.of("route", stray, f"leave out TEXT or {only}", place="TEXT")
     catalog = open_catalog(options.catalog)
     tau = checked_tau(options.tau, catalog)
     predictor = open_predictor(options.bundle)

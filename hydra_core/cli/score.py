@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.errors import EvalSetError
 from hydra_core.cli.options import Verbs, verb
 from hydra_core.cli.output import LINE_BYTES, print_json, progress_bar, say, show, stdin_lines
 from hydra_core.cli.workspace import changes, existing, open_evalset
@@ -186,7 +186,7 @@ def _messages() -> Iterator[dict[str, Any]]:
 
 def _bad(number: int, message: str) -> EvalSetError:
     remedy = 'one object a line, such as {"id": 1, "text": "Hello"}'
-    return EvalSetError("standard input", [Problem(f"line {number}", message, remedy)])
+    return EvalSetError.of("standard input", message, remedy, place=f"line {number}")
 
 
 def _score_chunk(predictor: Predictor, chunk: list[dict[str, Any]]) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from hydra_core.base import shipped, workspace
-from hydra_core.base.errors import CatalogError, Problem
+from hydra_core.base.errors import CatalogError
 from hydra_core.base.workspace import workspace_folder
 from hydra_core.cli.output import CannotRunError, say
 
@@ -265,8 +265,9 @@ def require_new_catalog(path: Path, *, force: bool) -> None:
     if not path.exists():
         return
     if not force:
-        problem = Problem("--out", "exists already; nothing was written", "add --force")
-        raise CatalogError(str(path), [problem])
+        raise CatalogError.of(
+            str(path), "exists already; nothing was written", "add --force", place="--out"
+        )
     require_account("REPLACE_CATALOG")
 
 

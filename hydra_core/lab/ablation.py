@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from hydra_core.base.errors import EvalSetError, MismatchError, Problem
+from hydra_core.base.errors import EvalSetError, MismatchError
 from hydra_core.base.types import Band, Catalog, FloatArray, IntArray, Progress, Selection
 from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.evalsets.evalset import EvalSet
@@ -182,7 +182,7 @@ def reading_ablation(
     """
     if evalset.texts is None:
         remedy = "choose a set with texts"
-        raise EvalSetError(str(evalset.path), [Problem("queries: text", "there are none", remedy)])
+        raise EvalSetError.of(str(evalset.path), "there are none", remedy, place="queries: text")
     texts, total = evalset.texts.astype(str).tolist(), evalset.n * len(ways)
     found: list[AblatedReading] = []
     limit, first, cut = 0.0, None, None

@@ -409,7 +409,7 @@ def _bytes(file: Path, limit: int) -> bytes:
 def _refused(
     source: Path | str, place: str, message: str, remedy: str = REMEDY
 ) -> OutcomeModelError:
-    return OutcomeModelError(str(source), [Problem(place, message, remedy)])
+    return OutcomeModelError.of(str(source), message, remedy, place=place)
 
 
 def catalog_outcome_model(catalog: Catalog) -> OutcomeModel:
@@ -422,7 +422,7 @@ def catalog_outcome_model(catalog: Catalog) -> OutcomeModel:
     if catalog.outcome_model is None:
         remedy = "learn one: hydra-router learn SET --catalog C.yaml --out DIR"
         message = "names no outcome model, and the value rule needs one"
-        raise OutcomeModelError(catalog.name, [Problem("outcome_model", message, remedy)])
+        raise OutcomeModelError.of(catalog.name, message, remedy, place="outcome_model")
     model = _opened(_found(catalog, catalog.outcome_model), catalog.outcome_model.sha256)
     require_same_bundle(catalog, model)
     return model
@@ -452,8 +452,9 @@ def _found(catalog: Catalog, named: OutcomeModelRef) -> Path:
             return place
     looked = ", ".join(dict.fromkeys(str(place) for place in places))
     remedy = "learn it again, or correct the path in the catalog"
-    problem = Problem("outcome_model: path", f"{named.path!r} is not there ({looked})", remedy)
-    raise OutcomeModelError(catalog.name, [problem])
+    raise OutcomeModelError.of(
+        catalog.name, f"{named.path!r} is not there ({looked})", remedy, place="outcome_model: path"
+    )
 
 
 @lru_cache(maxsize=8)

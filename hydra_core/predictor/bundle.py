@@ -203,7 +203,7 @@ def _read_yaml(text: str, source: str) -> Yaml:
     if problem:
         raise BundleError(source, [problem])
     if not isinstance(data, dict):
-        raise BundleError(source, [Problem("", f"must be a mapping with schema: {SCHEMA}")])
+        raise BundleError.of(source, f"must be a mapping with schema: {SCHEMA}")
     return {str(key): value for key, value in data.items()}
 
 
@@ -304,7 +304,7 @@ def _conversation(data: Yaml, problems: Problems) -> int:
 def _check_keys(data: Yaml, source: str, problems: Problems) -> None:
     if data.get("schema") != SCHEMA:
         found = f"must be {SCHEMA}, got {data.get('schema')!r:.80}"
-        raise BundleError(source, [Problem("schema", found, "this is not a predictor bundle")])
+        raise BundleError.of(source, found, "this is not a predictor bundle", place="schema")
     for key in _REQUIRED:
         if data.get(key) is None:
             problems.say(key, "is missing")
@@ -408,17 +408,15 @@ def _read_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise BundleError(str(path), [Problem("", f"is larger than {MAX_BYTES:,} bytes")])
+            raise BundleError.of(str(path), f"is larger than {MAX_BYTES:,} bytes")
         text = path.read_bytes().decode("utf-8")
     except FileNotFoundError as error:
         remedy = "point to the folder of a predictor bundle"
-        raise BundleError(str(path), [Problem("", "there is no such file", remedy)]) from error
+        raise BundleError.of(str(path), "there is no such file", remedy) from error
     except OSError as error:
-        problem = Problem("", f"cannot be read: {error.strerror}")
-        raise BundleError(str(path), [problem]) from error
+        raise BundleError.of(str(path), f"cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        problem = Problem("", f"is not UTF-8 text (byte {error.start})")
-        raise BundleError(str(path), [problem]) from error
+        raise BundleError.of(str(path), f"is not UTF-8 text (byte {error.start})") from error
     return parse_manifest(text, str(path))
 
 

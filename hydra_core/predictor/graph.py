@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hydra_core.base.errors import BundleError, Problem
+from hydra_core.base.errors import BundleError
 from hydra_core.base.types import Float32Array, FloatArray
 from hydra_core.predictor.bundle import Bundle
 
@@ -247,7 +247,7 @@ _NO_VECTOR = np.empty(0, dtype=np.float32)
 def foreign(bundle: Bundle, file: str, message: str) -> BundleError:
     """The error for a file that is not what the bundle says."""
     remedy = "install the bundle again, or make it with this version's training"
-    return BundleError(str(bundle.path), [Problem(file, message, remedy)])
+    return BundleError.of(str(bundle.path), message, remedy, place=file)
 
 
 def first_line(error: Exception) -> str:

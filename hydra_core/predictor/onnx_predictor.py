@@ -330,7 +330,7 @@ def open_apart(path: Path, *, seconds: int = SECONDS, memory_bytes: int = MEMORY
 
 def _over(path: Path, seconds: int, memory_bytes: int) -> BundleError:
     message = f"does not open within {seconds} s of computing and {memory_bytes >> 20:,} MiB"
-    return BundleError(str(path), [Problem("", message, "do not use it")])
+    return BundleError.of(str(path), message, "do not use it")
 
 
 def _child(path: str, seconds: int, memory_bytes: int) -> None:

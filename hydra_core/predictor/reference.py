@@ -19,7 +19,7 @@ from typing import Final
 
 import numpy as np
 
-from hydra_core.base.errors import BundleError, Problem
+from hydra_core.base.errors import BundleError
 from hydra_core.base.types import Float32Array
 from hydra_core.predictor.bundle import Bundle
 
@@ -65,8 +65,9 @@ def open_reference(bundle: Bundle) -> Reference | None:
         return _read((bundle.path / bundle.reference).read_bytes(), bundle.vectors)
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         remedy = "install the bundle again, or leave `reference` out of bundle.yaml: no flag then"
-        problem = Problem(bundle.reference, f"cannot be used: {error}", remedy)
-        raise BundleError(str(bundle.path), [problem]) from error
+        raise BundleError.of(
+            str(bundle.path), f"cannot be used: {error}", remedy, place=bundle.reference
+        ) from error
 
 
 def write_reference(path: Path, reference: Reference) -> None:

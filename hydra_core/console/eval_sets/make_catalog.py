@@ -20,7 +20,7 @@ from hydra_core.console.eval_sets import scoring
 from hydra_core.console.frame import BY_HAND, SETS, go
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.evalset import EvalSet
-from hydra_core.export.provenance import measured
+from hydra_core.export.release import measured
 from hydra_core.store.roles import Action
 
 _OPEN = "make_catalog.set"

@@ -21,7 +21,6 @@ from hydra_core.console.drafts import Working
 from hydra_core.console.releases import publish as ship_publish
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.folders import folder_name
-from hydra_core.export import provenance as release_facts
 from hydra_core.export import release
 from hydra_core.export.foreign import Export
 from hydra_core.export.litellm import litellm_config, without_provider
@@ -61,7 +60,7 @@ def _release(working: Working, name: str) -> None:
     assert catalog is not None
     measured, me = newest.metrics if newest else {}, identity.actor().name
     now = datetime.now(UTC)
-    origin = release_facts.provenance(newest, measured, author=me, note="", now=now)
+    origin = release.provenance(newest, measured, author=me, note="", now=now)
     try:
         text = release.release_text(release.portable(working.published_text), origin)
         whole: str | bytes = text
@@ -135,7 +134,7 @@ def _foreign(made: Export, name: str, run: str = "") -> None:
 
 
 def _tables(catalog: Catalog, name: str) -> None:
-    frame = release_facts.pool_export(catalog)
+    frame = release.pool_export(catalog)
     with st.container(horizontal=True):
         tables.offer_downloads(frame, "ship.models")
         st.download_button(

@@ -11,7 +11,7 @@ from hydra_core.console.access import identity
 from hydra_core.console.cache import CatalogEntry
 from hydra_core.console.drafts import Working
 from hydra_core.console.releases import publish as ship_publish
-from hydra_core.export import provenance as release_facts
+from hydra_core.export import release
 from hydra_core.store.records import Revision
 from hydra_core.store.roles import Action
 
@@ -48,7 +48,7 @@ def show(entry: CatalogEntry, working: Working) -> None:
 
 def _table(history: tuple[Revision, ...]) -> Revision:
     column = st.column_config
-    frame = release_facts.history_table(history)
+    frame = release.history_table(history)
     event = st.dataframe(
         frame,
         key=f"ship.history.{history[0].number}",  # nothing stays picked once rows have moved

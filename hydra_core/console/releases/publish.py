@@ -36,8 +36,7 @@ from hydra_core.console.releases.view import Row, Side
 from hydra_core.console.tune.view_learned import headline
 from hydra_core.console.view_result import Tile
 from hydra_core.console.widgets import literal
-from hydra_core.export import provenance as release_facts
-from hydra_core.export.release import with_policy
+from hydra_core.export import release
 from hydra_core.outcome_model.format import catalog_outcome_model
 from hydra_core.replay.compare import what_if
 from hydra_core.store.merge import Choice, MergeResult, Path, three_way
@@ -95,7 +94,7 @@ def _tuned(entry: CatalogEntry, catalog: Catalog) -> None:
         st.button(
             "Take it into the draft", icon=":material/tune:", key="ship.take_tuned",
             disabled=not drafts.may_edit(),
-            on_click=drafts.editing(entry, lambda text: with_policy(text, found)),
+            on_click=drafts.editing(entry, lambda text: release.with_policy(text, found)),
         )  # fmt: skip
 
 
@@ -122,7 +121,7 @@ def _what_changes(working: Working) -> None:
 
 def changes_list(changes: Iterable[Change]) -> None:
     """Draw changes in words, old and new side by side."""
-    frame = release_facts.change_table(tuple(changes))
+    frame = release.change_table(tuple(changes))
     if frame.empty:
         return
     column = st.column_config
@@ -256,7 +255,7 @@ def _publish(entry: CatalogEntry, working: Working, chosen: SetEntry | None) -> 
         metrics: dict[str, Any] = {}
         if chosen is not None and working.catalog is not None:
             found = learned_models.replayed(chosen, working.catalog)
-            metrics = release_facts.measured(found, chosen.info)
+            metrics = release.measured(found, chosen.info)
         text = drafts.record_looked(working, chosen)
         revision = cache.store().publish(
             entry.key, text, actor=identity.actor(), base_revision=working.base_revision,

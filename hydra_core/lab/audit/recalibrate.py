@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 
-from hydra_core.base.errors import BundleError, Problem
+from hydra_core.base.errors import BundleError
 from hydra_core.base.types import Band, FloatArray, IntArray
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.lab.bundle_writing import write_manifest
@@ -49,16 +49,14 @@ def write_recalibrated(
         BundleError: The folder is there, or a dimension is left without a band.
     """
     if folder.exists():
-        raise BundleError(str(folder), [Problem("", "is there already", "choose another folder")])
+        raise BundleError.of(str(folder), "is there already", "choose another folder")
     mapped = curves.through(scores, scripts or [""] * len(scores))
     low, high = band_ends(mapped)
     flat = [d for d, lo, hi in zip(bundle.dimensions, low, high, strict=True)
             if hi - lo < _LEAST_WIDTH]  # fmt: skip
     if flat:
         message = f"ratings do not follow the scores of {', '.join(flat)}: no score band is left"
-        raise BundleError(
-            bundle.name, [Problem("", message, "rate more, or leave them as they are")]
-        )
+        raise BundleError.of(bundle.name, message, "rate more, or leave them as they are")
     folder.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".new-"))
     try:
@@ -230,7 +228,7 @@ def recalibrate(
     if n < LEAST_RATED or count < 2:
         message = f"{n} rated queries" + (" of one task" if n >= LEAST_RATED else "")
         remedy = f"rate at least {LEAST_RATED}, of several tasks"
-        raise BundleError("recalibrate", [Problem("", f"{message} are too few", remedy)])
+        raise BundleError.of("recalibrate", f"{message} are too few", remedy)
     fold = (rng.permutation(count) % _FOLDS)[cluster]
     of = np.asarray(scripts if scripts else [""] * n, dtype=str)
     rated = {one: np.unique(cluster[of == one]).size for one in SCRIPTS}

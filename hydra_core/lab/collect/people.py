@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.base.digests import text_sha256
-from hydra_core.base.errors import LabelError, Problem
+from hydra_core.base.errors import LabelError
 from hydra_core.base.intervals import Interval
 from hydra_core.base.whole_file import whole_file
 from hydra_core.lab.audit.tables import RatingRow, alpha_interval, from_csv, on_unit_scale
@@ -94,7 +94,7 @@ def forms_of(run: Path) -> dict[str, tuple[Blind, ...]]:
             found[path.stem] = tuple(Blind(**json.loads(line)) for line in lines)
         except (OSError, ValueError, TypeError) as error:
             remedy = "remove it and what was filled in for it; the same command writes it anew"
-            raise LabelError(str(path), [Problem("", "is missing or damaged", remedy)]) from error
+            raise LabelError.of(str(path), "is missing or damaged", remedy) from error
     return found
 
 
@@ -130,15 +130,16 @@ def keep_filled(run: Path, files: Sequence[Path]) -> None:
     """
     if files and not forms_of(run):
         remedy = "run collect without --grades first: it writes what people grade"
-        raise LabelError(str(run), [Problem("", "has no form yet", remedy)])
+        raise LabelError.of(str(run), "has no form yet", remedy)
     wanted: dict[Path, Path] = {}
     for path in files:
         kept = run / FILLED / path.name
         rows = set(_filled(run, path))
         there = set(_filled(run, kept)) if kept.is_file() else set[RatingRow]()
         if kept in wanted or not there <= rows:
-            problem = Problem("", f"{kept} holds other grades", "name each file after its rater")
-            raise LabelError(str(path), [problem])
+            raise LabelError.of(
+                str(path), f"{kept} holds other grades", "name each file after its rater"
+            )
         wanted[kept] = path
     for kept, path in wanted.items():
         if kept.resolve() != path.resolve():
@@ -169,7 +170,7 @@ def read_grades(run: Path, in_console: Iterable[RatingRow]) -> Grades:
             if other != grade:
                 message = f"{rater} grades it {score:g} here and {1 + 4 * other:g} in "
                 message += places[answer, rater]
-                raise LabelError(place, [Problem(f"answer {answer}", message, "keep one of them")])
+                raise LabelError.of(place, message, "keep one of them", place=f"answer {answer}")
             places.setdefault((answer, rater), place)
     return found
 

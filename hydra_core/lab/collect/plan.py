@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.base.digests import text_sha256
-from hydra_core.base.errors import LabelError, Problem, ProblemsError
+from hydra_core.base.errors import LabelError, ProblemsError
 from hydra_core.base.tokens import most_text_tokens
 from hydra_core.base.whole_file import whole_file
 from hydra_core.decision_log.reading import read_log
@@ -261,8 +261,12 @@ def plan_of(settings: GradeSettings, models: Mapping[str, Server]) -> CollectPla
     judges = any(one.kind is Kind.JUDGE for one in settings.graders.values())
     if judges and judge is not None and judge.model in names and not settings.allow_judge_as_model:
         remedy = "take a judge of another family, or write allow_judge_as_model: true"
-        problem = Problem(JUDGE, f"{judge.model!r} is one of the models that it grades", remedy)
-        raise LabelError("grade.yaml", [problem])
+        raise LabelError.of(
+            "grade.yaml",
+            f"{judge.model!r} is one of the models that it grades",
+            remedy,
+            place=JUDGE,
+        )
     return CollectPlan(settings, models)
 
 
@@ -344,7 +348,7 @@ def sample_log(
     rows = rows.assign(text=text)[text.str.strip() != ""]
     if rows.empty:
         remedy = "start serve with --log-text, or choose another time"
-        raise LabelError(str(log), [Problem("", "no message is in this part of the log", remedy)])
+        raise LabelError.of(str(log), "no message is in this part of the log", remedy)
     rows = rows[~rows["text"].map(normalised).duplicated()]
     drawn = rows.iloc[_evenly(rows, count)]
     with whole_file(out) as target:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from hydra_core.base.errors import HydraError, LabelError, Problem
+from hydra_core.base.errors import HydraError, LabelError
 from hydra_core.lab.labeling.config import Server
 
 if TYPE_CHECKING:
@@ -136,8 +136,12 @@ class Client:
 
     def _misconfigured(self, status: int, message: str) -> LabelError:
         remedy = f"check model, base_url and ${self.server.api_key_env or 'no key'} in label.yaml"
-        problem = Problem(f"servers.{self.server.role}", f"answered {message[:300]}", remedy)
-        return LabelError(f"{self.server.base_url} ({status})", [problem])
+        return LabelError.of(
+            f"{self.server.base_url} ({status})",
+            f"answered {message[:300]}",
+            remedy,
+            place=f"servers.{self.server.role}",
+        )
 
 
 def _connect(server: Server) -> AsyncOpenAI:
@@ -145,14 +149,15 @@ def _connect(server: Server) -> AsyncOpenAI:
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
     except ImportError as error:
         remedy = "pip install 'hydra-console[label]'"
-        raise LabelError("label", [Problem("", "needs the package openai", remedy)]) from error
+        raise LabelError.of("label", "needs the package openai", remedy) from error
     key = os.environ.get(server.api_key_env, "") if server.api_key_env else "none"
     if not key:
-        problem = Problem(
-            f"servers.{server.role}.api_key_env", f"${server.api_key_env} is not set",
+        raise LabelError.of(
+            "environment",
+            f"${server.api_key_env} is not set",
             "export it, or leave api_key_env out for a server without keys",
-        )  # fmt: skip
-        raise LabelError("environment", [problem])
+            place=f"servers.{server.role}.api_key_env",
+        )
     bounded = DefaultAsyncHttpxClient(
         event_hooks={"response": [_bound]}, headers={"accept-encoding": "identity"}
     )

@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
-from hydra_core.base.errors import LabelError, Problem
+from hydra_core.base.errors import LabelError
 
 SCHEMA: Final = "hydra.ledger/v2"
 _CHAIN: Final = re.compile(rb',"chain":"([0-9a-f]{32})"\}$')
@@ -138,8 +138,9 @@ class Ledger:
             self._load(recipe)
         except BlockingIOError:
             self._file.close()
-            problem = Problem("", "another run is writing to this folder", "wait for it to end")
-            raise LabelError(str(path), [problem]) from None
+            raise LabelError.of(
+                str(path), "another run is writing to this folder", "wait for it to end"
+            ) from None
         except BaseException:
             self._file.close()
             raise
@@ -169,11 +170,12 @@ class Ledger:
         lines.take(raw[:whole])
         self._chain = lines.chain
         if lines.recipe != recipe:
-            problem = Problem(
-                "line 1", "was written with another rubric, schema, model or tier setting",
+            raise LabelError.of(
+                str(self.path),
+                "was written with another rubric, schema, model or tier setting",
                 "choose another --out, or restore label.yaml",
-            )  # fmt: skip
-            raise LabelError(str(self.path), [problem])
+                place="line 1",
+            )
 
     def _write(self, entry: Mapping[str, Any]) -> None:
         line = json.dumps(entry, separators=(",", ":")).encode("ascii")[:-1]
@@ -273,7 +275,7 @@ class _Lines:
         self.chain = found[1]
 
     def _refused(self, what: str, remedy: str = _RESTORE) -> LabelError:
-        return LabelError(str(self.path), [Problem(f"line {self.count}", what, remedy)])
+        return LabelError.of(str(self.path), what, remedy, place=f"line {self.count}")
 
     def _recipe(self, head: Mapping[str, Any]) -> str:
         if head["schema"] != SCHEMA:

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
 
-from hydra_core.base.errors import EvalSetError, LabelError, Problem
+from hydra_core.base.errors import EvalSetError, LabelError
 from hydra_core.evalsets.importers.reading.bounded import Budget
 from hydra_core.evalsets.importers.reading.issues import Issues
 from hydra_core.evalsets.importers.reading.tables import json_objects
@@ -134,7 +134,7 @@ def read_each(
             elif one is not None:
                 found[one.id] = one
     if not found:
-        raise LabelError(path.name, [Problem("", "there are no messages", "one a line")])
+        raise LabelError.of(path.name, "there are no messages", "one a line")
     return tuple(found.values())
 
 

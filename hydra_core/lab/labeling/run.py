@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic
 
-from hydra_core.base.errors import HydraError, LabelError, Problem
+from hydra_core.base.errors import HydraError, LabelError
 from hydra_core.lab.labeling.calls import Due, ItemT, Plan, idempotency_key, write_down
 from hydra_core.lab.labeling.client import Client, GivenUpError, LostError
 from hydra_core.lab.labeling.ledger import Ledger
@@ -190,4 +190,4 @@ def check_texts(messages: Sequence[ItemT], ledger: Ledger) -> None:
     if changed:
         shown = ", ".join(changed[:5]) + (", ..." if len(changed) > 5 else "")
         message = f"{len(changed)} message(s) have changed since they were labelled: {shown}"
-        raise LabelError(str(ledger.path), [Problem("", message, "give them new ids")])
+        raise LabelError.of(str(ledger.path), message, "give them new ids")

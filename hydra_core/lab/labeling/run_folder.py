@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from hydra_core.base.errors import LabelError, Problem
+from hydra_core.base.errors import LabelError
 from hydra_core.base.list_price import ListPrice
 from hydra_core.base.whole_file import whole_file
 from hydra_core.lab.labeling.calls import LabelPlan, estimate
@@ -122,9 +122,9 @@ def read_setup(folder: Path) -> Setup:
         return Setup(config, messages, str(found["source"]), str(found["settings"]), began,
                      int(found["done_before"]))  # fmt: skip
     except FileNotFoundError as error:
-        raise LabelError(str(path), [Problem("", "is not there", remedy)]) from error
+        raise LabelError.of(str(path), "is not there", remedy) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise LabelError(str(path), [Problem("", "is damaged", remedy)]) from error
+        raise LabelError.of(str(path), "is damaged", remedy) from error
 
 
 def _config(found: dict[str, Any]) -> LabelConfig:
@@ -230,6 +230,7 @@ class TrackedRun:
         self._tail.read()
         if self._tail.recipe not in ("", setup.config.recipe):
             remedy = "run the same command with --dry-run"
-            problem = Problem("", "run.json and ledger.jsonl are of different settings", remedy)
-            raise LabelError(str(self.folder), [problem])
+            raise LabelError.of(
+                str(self.folder), "run.json and ledger.jsonl are of different settings", remedy
+            )
         return setup

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from ruamel.yaml import YAML
 
-from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.errors import EvalSetError
 from hydra_core.base.types import BoolArray, Float32Array, FloatArray, IntArray
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.predictor.onnx_predictor import Prediction
@@ -138,8 +138,9 @@ def set_messages(
     """
     if evalset.texts is None:
         remedy = "choose a set with texts, or give messages of your own"
-        problem = Problem("queries: text", "this set has no texts to attack", remedy)
-        raise EvalSetError(str(evalset.path), [problem])
+        raise EvalSetError.of(
+            str(evalset.path), "this set has no texts to attack", remedy, place="queries: text"
+        )
     frame = evalset.queries
     if most is not None and most < len(frame):
         rows = np.sort(np.random.default_rng(seed).choice(len(frame), most, replace=False))

@@ -52,12 +52,12 @@ def own_suffixes(path: Path) -> Families:
     try:
         found = YAML(typ="safe", pure=True).load(text)
     except (YAMLError, ValueError) as error:
-        raise EvalSetError(path.name, [Problem("", f"is not YAML: {error}", remedy)]) from error
+        raise EvalSetError.of(path.name, f"is not YAML: {error}", remedy) from error
     good = isinstance(found, dict) and all(
         isinstance(one, dict) and isinstance(one.get("en"), str) for one in found.values()
     )
     if not good:
-        raise EvalSetError(path.name, [Problem("", "each family needs at least en", remedy)])
+        raise EvalSetError.of(path.name, "each family needs at least en", remedy)
     families = {str(name): {str(k): str(v) for k, v in one.items()} for name, one in found.items()}
     return _bounded(families, path.name)
 

@@ -17,7 +17,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer
 
-from hydra_core.base.errors import BundleError, HydraError, Problem
+from hydra_core.base.errors import BundleError, HydraError
 from hydra_core.base.types import Float32Array
 from hydra_core.lab.bundle_writing import write_manifest
 from hydra_core.lab.training.network.heads import KernelConfig, WordConfig
@@ -225,7 +225,7 @@ def add_reference(bundle: Bundle, splits: Splits) -> Bundle:
         BundleError: The bundle gives no text vectors.
     """
     if not bundle.vectors:
-        raise BundleError(str(bundle.path), [Problem("vectors", "there are none to compare with")])
+        raise BundleError.of(str(bundle.path), "there are none to compare with", place="vectors")
     predictor = Predictor(bundle)
     learned, held = sample(splits), held_out(splits)
     vectors = predictor.predict_batches(**columns(learned)).vectors

@@ -1,20 +1,26 @@
-"""The verbs lab evaluate-predictor and lab recalibrate: a bundle against labels and ratings."""
+"""The verbs of lab that check a bundle: against labels, ratings, attacks, and with less to read."""
 
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.errors import EvalSetError
 from hydra_core.cli.options import Verbs, verb
 from hydra_core.cli.output import CannotRunError, print_json, progress_bar, say, show, table
 from hydra_core.cli.score import open_predictor
-from hydra_core.cli.workspace import EVALSET, existing, open_evalset, shown
+from hydra_core.cli.workspace import CATALOG, EVALSET, existing, open_catalog, open_evalset, shown
 
 if TYPE_CHECKING:
+    from hydra_core.base.intervals import Interval
+    from hydra_core.base.types import Catalog
+    from hydra_core.lab.ablation import AblatedReading
     from hydra_core.lab.audit.recalibrate import Recalibration, ScriptPart
+    from hydra_core.lab.robustness.findings import Findings
+
 
 _PARTS = ("before", "after", "bias_before", "bias_after")
 _EVALUATE_PREDICTOR = """measure a bundle on labelled messages
@@ -46,7 +52,7 @@ examples:
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add lab evaluate-predictor and lab recalibrate."""
+    """Add lab evaluate-predictor, recalibrate, probe and ablate."""
     parser = verb(verbs, "evaluate-predictor", _evaluate, _EVALUATE_PREDICTOR)
     parser.option("labelled", "LABELLED.jsonl", type=Path)
     parser.option("--resamples", "N", "bootstrap, 0: no intervals", type=int, default=1000)
@@ -58,6 +64,7 @@ def add_verbs(verbs: Verbs) -> None:
     parser.shared("--bundle")
     parser.option("--out", "DIR", "folder of the new bundle", type=Path)
     parser.flag("--dry-run", "show before and after only")
+    _add_probe(verbs)
 
 
 def _evaluate(options: argparse.Namespace) -> None:
@@ -104,7 +111,7 @@ def _labelled(path: Path, dimensions: Sequence[str]) -> dict[str, list[Any]]:
             column.append(row.get(name))
     issues.raise_any(path.name)
     if not columns["text"]:
-        raise EvalSetError(path.name, [Problem("", "there are no messages")])
+        raise EvalSetError.of(path.name, "there are no messages")
     return columns
 
 
@@ -131,8 +138,8 @@ def _metrics_text(result: Mapping[str, Any], dimensions: Sequence[str]) -> str:
     )
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4f}"
+def _number(value: float | None, digits: int = 4) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
 
 
 def _recalibrate(options: argparse.Namespace) -> None:
@@ -206,3 +213,171 @@ def _print_errors(found: Recalibration, dimensions: Sequence[str]) -> None:
 
 def _shown(row: Recalibration | ScriptPart, k: int) -> list[str]:
     return [f"{value:+.3f}" for value in _figures(row, k).values()]
+
+
+_PROBE = """attack a router with claims of difficulty
+Appends claims of difficulty to every message of an eval set that routes to a cheap model, in its
+own language and in English. Counts how often the claim gets one of the two most expensive models
+(attack success) and what that costs. Upper case, typing errors and, where the set has several (a
+cluster), another wording of the same task must not change the model either. The catalog's rule
+decides, shortfall or value.
+
+Eight families come with HyDRA (five as in the paper); --suffixes adds your own: a text file with
+one a line, or YAML family: {en: ..., de: ...}.
+
+examples:
+  hydra-router lab probe console_demo --catalog paper_five
+  hydra-router lab probe mine --catalog mine --tau 0.05 --suffixes own.txt --json
+"""
+_ABLATE = """what each part of reading a message is worth
+Scores an eval set again with fewer tokens read, without the signal prefix, and with other predictor
+bundles. Prints how well the scores agree with labels (where the set has them) and which share of
+the oracle's quality the router keeps at its present cost. For fewer dimensions see
+`report ablation`.
+
+examples:
+  hydra-router lab ablate console_demo --catalog paper_five
+  hydra-router lab ablate mine --catalog mine --against bundles/small --json
+"""
+
+
+def _add_probe(verbs: Verbs) -> None:
+    parser = verb(verbs, "probe", _probe, _PROBE)
+    parser.shared("evalset", "--catalog", "--tau")
+    said = "value of one more resolved query, for the value rule (default: the catalog's)"
+    parser.option("--value-usd", "V", said, type=float)
+    parser.option("--suffixes", "FILE", "further suffixes", type=Path)
+    parser.shared("--bundle")
+    parser = verb(verbs, "ablate", _ablate, _ABLATE)
+    parser.shared("evalset", "--catalog", "--bundle")
+    said = "another bundle to compare with; may be given several times"
+    parser.option("--against", "B", said, type=Path, action="append", default=[])
+
+
+def _probe(options: argparse.Namespace) -> None:
+    from hydra_core.lab.robustness.attack import load_probes, other_wordings, set_messages
+    from hydra_core.lab.robustness.probe import bound_catalog, cheap_at, own_suffixes, probed
+    from hydra_core.lab.robustness.probe import routed as routes
+
+    predictor = open_predictor(options.bundle)
+    catalog = bound_catalog(existing(CATALOG.find(options.catalog)), predictor.bundle)
+    knob = _knob(options, catalog)
+    evalset = open_evalset(options.evalset)
+    texts, languages = set_messages(evalset)
+    own = own_suffixes(existing(options.suffixes)) if options.suffixes else {}
+    with progress_bar(evalset.name, unit=" messages") as step:
+        found = probed(predictor, texts, languages, {**load_probes(), **own}, step,
+                       other_wordings(evalset), cheap_at(catalog, knob))  # fmt: skip
+    routed = routes(found, catalog)
+    at, by_value = routed.at(knob), routed.valuer is not None
+    show(options, as_json(at, by_value=by_value), _text(at, by_value=by_value))
+
+
+def _knob(options: argparse.Namespace, catalog: Catalog) -> float:
+    from hydra_core.base.errors import CatalogError
+    from hydra_core.base.types import Rule
+    from hydra_core.cli.evaluate import checked_tau
+
+    by_value = catalog.policy.rule is Rule.VALUE
+    given, other = options.tau, options.value_usd
+    if (other if not by_value else given) is not None:
+        name = "--tau" if by_value else "--value-usd"
+        remedy = f"give {'--value-usd' if by_value else '--tau'}"
+        raise CatalogError.of(name, f"is not what rule '{catalog.policy.rule}' goes by", remedy)
+    if not by_value:
+        return checked_tau(given, catalog)
+    value = catalog.policy.value_usd if other is None else other
+    if value is None or not value > 0:
+        raise CatalogError.of("--value-usd", f"must be > 0 USD, got {value}")
+    return float(value)
+
+
+def as_json(found: Findings, *, by_value: bool) -> dict[str, Any]:
+    """The figures as plain values."""
+    return {
+        "value_usd" if by_value else "tau": found.knob,
+        "messages": found.n,
+        "cheap": found.cheap,
+        "attacks": [
+            {"family": row.family, "group": row.group, "n": row.n, "success": row.success.value,
+             "suffix": "localised" if row.localised else "english",
+             "interval": [row.success.lo, row.success.hi], "cost_ratio": row.cost_ratio}
+            for row in found.attacks
+        ],
+        "flips": [
+            {"change": row.change, "n": row.n, "rate": row.rate.value,
+             "interval": [row.rate.lo, row.rate.hi]}
+            for row in found.flips
+        ],
+    }  # fmt: skip
+
+
+def _share(rate: Interval) -> tuple[str, str]:
+    """A share and its interval; dashes where nothing was tried."""
+    if math.isnan(rate.value):
+        return "–", "–"
+    return f"{rate.value:.1%}", f"{rate.lo:.1%} to {rate.hi:.1%}"
+
+
+def _text(found: Findings, *, by_value: bool) -> str:
+    rows = [
+        [row.family, "own" if row.localised else "English", str(row.n), *_share(row.success),
+         f"{row.cost_ratio:.3f}" if row.n else "–"]
+        for row in found.attacks
+        if row.group == "all"
+    ]  # fmt: skip
+    flips = [[row.change, str(row.n), *_share(row.rate)] for row in found.flips]
+    knob = f"V ${found.knob:g}" if by_value else f"tau {found.knob:g}"
+    return "\n".join(
+        [
+            f"{found.n} messages at {knob}",
+            "",
+            table(["suffixes", "language", "attacked", "success", "95 %", "cost ratio"], rows),
+            "",
+            table(["change", "messages", "other model", "95 %"], flips),
+        ]
+    )
+
+
+def _ablate(options: argparse.Namespace) -> None:
+    from datetime import date
+
+    from hydra_core.lab.ablation import reading_ablation, readings
+    from hydra_core.predictor.bundle import load_bundle
+
+    bundle = open_predictor(options.bundle).bundle
+    others = [load_bundle(existing(path)) for path in options.against]
+    evalset = open_evalset(options.evalset)
+    catalog = open_catalog(options.catalog)
+    with progress_bar(evalset.name, unit=" messages") as step:
+        found = reading_ablation(
+            evalset, catalog, readings(bundle, others), today=date.today(), progress=step
+        )
+    readings_json = [_reading_json(one) for one in found]
+    document = {"evalset": evalset.name, "n": evalset.n, "readings": readings_json}
+    show(options, document, _readings_text(found))
+
+
+def _reading_json(one: AblatedReading) -> dict[str, Any]:
+    """The figures as plain values."""
+    difference = one.against_first.qr
+    return {
+        "name": one.name,
+        "pearson": one.pearson,
+        "mae": one.mae,
+        "qr": one.metrics.qr.value,
+        "mean_cost_usd": one.metrics.mean_cost_usd.value,
+        "qr_difference": difference.value,
+        "interval": [difference.lo, difference.hi],
+    }
+
+
+def _readings_text(found: tuple[AblatedReading, ...]) -> str:
+    rows = [
+        [one.name, _number(one.pearson, 3), _number(one.mae, 3),
+         f"{100 * one.metrics.qr.value:.1f} %", f"${one.metrics.mean_cost_usd.value:.4g}",
+         f"{100 * one.against_first.qr.value:+.1f} ({100 * one.against_first.qr.lo:+.1f} to "
+         f"{100 * one.against_first.qr.hi:+.1f})"]
+        for one in found
+    ]  # fmt: skip
+    return table(["reading", "Pearson", "MAE", "QR", "cost", "QR against the first, pp"], rows)
