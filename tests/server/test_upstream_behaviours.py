@@ -49,7 +49,7 @@ def ask(client, w, stream):
 
 
 def logged(folder, count):
-    """The newest of so many records of requests that were passed on."""
+    """The records of so many requests that were passed on, oldest first."""
 
     def there():  # in the bytes: tables are read once, when they are whole
         written = b"".join(path.read_bytes() for path in folder.glob("*.jsonl"))
@@ -58,7 +58,7 @@ def logged(folder, count):
 
     wait_for(there)
     rows = read_log(folder).decisions
-    return rows[rows["status"] != "decided"].iloc[-1]
+    return rows[rows["status"] != "decided"].to_dict("records")
 
 
 def levels(client):
@@ -67,10 +67,10 @@ def levels(client):
     return {row["model"]: row["health"] for row in receipt["candidates"]}
 
 
-def counted(client, name, **labels):
+def counted(metrics, name, **labels):
     text = ",".join(f'{key}="{value}"' for key, value in sorted(labels.items()))
     line = f"hydra_{name}_total{{{text}}} "
-    found = [one for one in client.get("/metrics").text.splitlines() if one.startswith(line)]
+    found = [one for one in metrics.splitlines() if one.startswith(line)]
     return float(found[0].removeprefix(line)) if found else 0.0
 
 
@@ -83,73 +83,91 @@ def text_of(answer, w, stream):
     return "".join(map(w.delta_of, found)), failed
 
 
-def check_fallback(client, folder, w, what, first, then, answer, stream):
+# A check looks at the answer and the health at once; it gives what looks at the record of the log,
+# and at the metrics after two requests.
+
+
+def check_fallback(client, w, what, first, then, answer, stream):
     """Another model answered: nothing of the first one's answer is left."""
     assert answer.status_code == 200
     assert answer.headers["x-hydra-model"] == then
     assert text_of(answer, w, stream) == (OK_TEXT, False)
-    row = logged(folder, 1)
-    assert (row["status"], row["served"], row["usage"]) == ("answered", then, "counted")
-    assert list(row["attempts"]) == [f"{first}:{what.kind}"]
-    assert counted(client, "upstream_failures", model=first, kind=what.kind) == 1
-    assert counted(client, "requests", model=then, status="answered") == 1
     assert (levels(client)[first] < 1.0) == what.ill
 
+    def afterwards(row, metrics):
+        assert (row["status"], row["served"], row["usage"]) == ("answered", then, "counted")
+        assert list(row["attempts"]) == [f"{first}:{what.kind}"]
+        assert counted(metrics, "requests", model=then, status="answered") == 1
 
-def check_nobody(client, folder, what, first, answer, asked_models):
+    return afterwards
+
+
+def check_nobody(client, what, first, answer, asked_models):
     """Every model failed so."""
     assert answer.status_code == what.last
     assert answer.json()["error"]
-    row = logged(folder, 2)
-    assert row["status"] == ("rejected" if what.kind == "too_long" else "failed")
-    kinds = [one.partition(":")[2] for one in row["attempts"]]
-    assert kinds == [what.kind] * len(asked_models)
-    assert len(kinds) == (what.asked or len(MODELS))
-    assert row["served"] == ""
-    assert counted(client, "upstream_failures", model=first, kind=what.kind) == 2
     assert (min(levels(client).values()) < 1.0) == what.ill
 
+    def afterwards(row, metrics):
+        assert row["status"] == ("rejected" if what.kind == "too_long" else "failed")
+        kinds = [one.partition(":")[2] for one in row["attempts"]]
+        assert kinds == [what.kind] * len(asked_models)
+        assert len(kinds) == (what.asked or len(MODELS))
+        assert row["served"] == ""
+        assert counted(metrics, "upstream_failures", model=first, kind=what.kind) == 2
 
-def check_broken(client, folder, w, first, answer, count):
+    return afterwards
+
+
+def check_broken(client, w, first, answer):
     """The client has the beginning and an error; nothing else was asked."""
     assert answer.status_code == 200
     assert text_of(answer, w, True) == ("All ", True)
     assert w.over not in answer.content
-    row = logged(folder, count)
-    assert (row["status"], row["served"], row["usage"]) == ("failed", first, "estimated")
-    assert list(row["attempts"]) == [f"{first}:broke_off"]
-    assert row["cost_usd"] == row["about_usd"] > 0
-    assert row["output_tokens"] >= 1
     assert levels(client)[first] < 1.0
-    assert counted(client, "requests", model=first, status="failed") == count
+
+    def afterwards(row, metrics):
+        assert (row["status"], row["served"], row["usage"]) == ("failed", first, "estimated")
+        assert list(row["attempts"]) == [f"{first}:broke_off"]
+        assert row["cost_usd"] == row["about_usd"] > 0
+        assert row["output_tokens"] >= 1
+        assert counted(metrics, "requests", model=first, status="failed") == 2
+
+    return afterwards
 
 
-def check_rejected(client, folder, what, first, answer, count):
+def check_rejected(client, what, first, answer):
     """The client is told of its own mistake, once."""
     assert answer.status_code == what.rejected
     assert answer.json()["error"]
-    row = logged(folder, count)
-    assert (row["status"], row["served"]) == ("rejected", first)
-    assert row["upstream_status"] == what.rejected
-    assert list(row["attempts"]) == []
     assert levels(client)[first] == 1.0
-    assert counted(client, "requests", model=first, status="rejected") == count
+
+    def afterwards(row, metrics):
+        assert (row["status"], row["served"]) == ("rejected", first)
+        assert row["upstream_status"] == what.rejected
+        assert list(row["attempts"]) == []
+        assert counted(metrics, "requests", model=first, status="rejected") == 2
+
+    return afterwards
 
 
-def check_answered(client, folder, w, what, first, answer, stream, count):
+def check_answered(client, w, what, first, answer, stream):
     """It is an answer, and its tokens are counted or unknown, never 0."""
     assert answer.status_code == 200
     assert answer.headers["x-hydra-model"] == first
     assert not text_of(answer, w, stream)[1]
-    row = logged(folder, count)
-    assert (row["status"], row["served"], row["usage"]) == ("answered", first, what.usage)
-    assert list(row["attempts"]) == []
-    known = what.usage == "counted"
-    assert (row["cost_usd"] > 0) == known
-    assert (row["about_usd"] > 0) != known
     assert levels(client)[first] == 1.0
-    unknown = counted(client, "usage_uncounted", model=first, kind="unknown")
-    assert unknown == (0 if known else count)
+    known = what.usage == "counted"
+
+    def afterwards(row, metrics):
+        assert (row["status"], row["served"], row["usage"]) == ("answered", first, what.usage)
+        assert list(row["attempts"]) == []
+        assert (row["cost_usd"] > 0) == known
+        assert (row["about_usd"] > 0) != known
+        unknown = counted(metrics, "usage_uncounted", model=first, kind="unknown")
+        assert unknown == (0 if known else 2)
+
+    return afterwards
 
 
 CASES = cases()
@@ -166,21 +184,26 @@ def test_an_upstream_answers_so_for_the_first_model_then_for_all(
     client, folder = service
     first = client.post("/v1/decision", json=asked()).json()["model"]
     script = what.stream if stream else what.whole
-    for count, place in ((1, f"up-{first}"), (2, "*")):
+    checks = []
+    for place in (f"up-{first}", "*"):
         upstream.scripts[place] = script
         answer = ask(client, w, stream)
         models = [one.removeprefix("up-") for one in upstream.seen]
         assert models[0] == first
         if what.broken and stream:
-            check_broken(client, folder, w, first, answer, count)
+            checks.append(check_broken(client, w, first, answer))
         elif what.rejected:
-            check_rejected(client, folder, what, first, answer, count)
+            checks.append(check_rejected(client, what, first, answer))
         elif not what.kind:
-            check_answered(client, folder, w, what, first, answer, stream, count)
-        elif count == 1:
-            check_fallback(client, folder, w, what, first, models[-1], answer, stream)
+            checks.append(check_answered(client, w, what, first, answer, stream))
+        elif not checks:
+            checks.append(check_fallback(client, w, what, first, models[-1], answer, stream))
         else:
-            check_nobody(client, folder, what, first, answer, models)
+            checks.append(check_nobody(client, what, first, answer, models))
             continue
         assert len(models) == (2 if what.kind and not (what.broken and stream) else 1)
         upstream.seen.clear()
+    rows = logged(folder, 2)
+    metrics = client.get("/metrics").text
+    for afterwards, row in zip(checks, rows, strict=True):
+        afterwards(row, metrics)
