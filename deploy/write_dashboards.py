@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from hydra_core.server.metrics import Metrics
+from hydra_core.server.telemetry import Metrics
 
 FOLDER = Path(__file__).parent
 _HEAD = "# Written by `python -m deploy.write_dashboards`: change that, not this file.\n"

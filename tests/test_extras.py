@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from hydra_core.base.errors import ExtraError
-from hydra_core.routing.sessions_redis import RedisSessions
+from hydra_core.routing.sessions import RedisSessions
 from hydra_core.store.database import open_database
 
 

@@ -19,7 +19,6 @@ PLACES = [one for one in vars(frame).values() if isinstance(one, frame.Place)]
 MODULES = sorted([*(ROOT / "hydra_core").rglob("*.py"), *PAGES, ROOT / "app.py"])
 #: Modules that something else than an import of ours begins: a command, Ray, LiteLLM, Alembic.
 ENTRIES = {
-    "hydra_core/routing/redecide.py": "documented for Python",
     "hydra_core/routing/reload.py": "documented for Python",
     "hydra_core/server/litellm_plugins.py": "LiteLLM",
     "hydra_core/server/ray_app.py": "Ray",

@@ -19,18 +19,17 @@ import psutil
 import pyarrow.parquet as pq
 
 from benchmarks.speed.router import Instant, catalog
-from hydra_core.decision_log.segments import parquet_segments
-from hydra_core.decision_log.writer import LogWriter
+from hydra_core.decision_log.writer import LogWriter, parquet_segments
 from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions
-from hydra_core.server.access.admission import Admission
+from hydra_core.server.admission import Admission
 from hydra_core.server.chat import read_chat
 from hydra_core.server.deciding import Decider, Result
 from hydra_core.server.exploration import Exploration
 from hydra_core.server.live import LiveCatalog, Published
-from hydra_core.server.metrics import Metrics
 from hydra_core.server.service import Service
-from hydra_core.server.upstream.health import Health
+from hydra_core.server.telemetry import Metrics
+from hydra_core.server.upstream.failures import Health
 
 _AT_ONCE = 64
 

@@ -33,7 +33,7 @@ from hydra_core.cli.workspace import (
 
 if TYPE_CHECKING:
     from hydra_core.base.types import Catalog
-    from hydra_core.decision_log.canaries import CanaryOrder
+    from hydra_core.decision_log.canaries_and_alerts import CanaryOrder
     from hydra_core.live.flight.analysis import FlightReport, MetricResult, TeamParts
     from hydra_core.live.flight.effects import Reading
     from hydra_core.live.flight.files import Flight, Rows
@@ -121,7 +121,7 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def _canary(options: argparse.Namespace) -> None:
-    from hydra_core.decision_log import canaries as kept
+    from hydra_core.decision_log import canaries_and_alerts as kept
     from hydra_core.live.canary import CanaryChanges
 
     if options.action != "show":
@@ -155,7 +155,7 @@ def _canary(options: argparse.Namespace) -> None:
 
 def _order(options: argparse.Namespace) -> tuple[CanaryOrder, str]:
     """The order, and the digest of its catalog."""
-    from hydra_core.decision_log.canaries import CanaryOrder
+    from hydra_core.decision_log.canaries_and_alerts import CanaryOrder
     from hydra_core.live.canary import require_order
     from hydra_core.server.live import source_of
 

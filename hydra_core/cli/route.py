@@ -140,7 +140,7 @@ def _message_query(text: str, *, messages: bool) -> Query:
 
 def _explanation(decision: Decision, catalog: Catalog) -> str:
     """What was read, every model, the model for every setting of the knob, the nearest changes."""
-    from hydra_core.routing.explain import flips, strip
+    from hydra_core.routing.flips import flips, strip
 
     valued, change = decision.valuation, [f"  {flip}" for flip in flips(decision, catalog)]
     if valued is None:

@@ -200,7 +200,7 @@ def _check_numbers(options: argparse.Namespace) -> None:
 
 
 def _token(options: argparse.Namespace) -> None:
-    from hydra_core.server.access.tokens import new_token
+    from hydra_core.server.callers import new_token
     from hydra_core.store.roles import Role
 
     token, line = new_token(options.name, Role(options.role), options.team, options.require or ())

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from hydra_core.decision_log.records import SCHEMA, Kind
-from hydra_core.decision_log.segments import LogError, lines_table, open_segments, parquet_segments
+from hydra_core.decision_log.writer import LogError, lines_table, open_segments, parquet_segments
 
 _OUTCOME: Final = ("quality", "source", "comment", "author")
 #: What is read in any case: it says what a row is, and which outcome belongs to which decision.

@@ -19,7 +19,7 @@ import pandas as pd
 from hydra_core.base.errors import HydraError, Problem, ProblemsError
 from hydra_core.base.intervals import LEVEL
 from hydra_core.base.types import BoolArray, FloatArray, IntArray
-from hydra_core.decision_log.canaries import (
+from hydra_core.decision_log.canaries_and_alerts import (
     CanaryOrder,
     CanaryRecord,
     canaries,

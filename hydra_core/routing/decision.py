@@ -39,6 +39,18 @@ class Cause(StrEnum):
         return self.value.startswith("kept")
 
 
+#: A cause in a few plain words.
+CAUSES = {
+    Cause.CHEAPEST_ELIGIBLE: "Cheapest model within τ",
+    Cause.HIGHEST_VALUE: "Worth most: predicted success against cost",
+    Cause.FAIL_OPEN: "No model is within τ: the closest one is used",
+    Cause.GATEWAY_FALLBACK: "Fallback: the models that would do are not healthy",
+    Cause.KEPT_BY_SESSION: "Kept by the conversation",
+    Cause.KEPT_BELOW_THRESHOLD: "Kept: the message asks for little",
+    Cause.KEPT_WITHIN_MARGIN: "Kept: not enough to gain by leaving its prompt cache",
+}
+
+
 class Fate(StrEnum):
     """What became of one candidate."""
 

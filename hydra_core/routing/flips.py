@@ -1,24 +1,32 @@
 """What would have decided otherwise: the strip over the knob and the nearest flips, exactly.
 
 Every boundary is computed in closed form, and the router's own kernel is tried just beyond it (by a
-relative 1e-9): between two boundaries the choice cannot change.
+relative 1e-9): between two boundaries the choice cannot change. A flip in words shows a value that
+flips as well.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
-from hydra_core.base.types import Band, FloatArray, Pool, Rule
+from hydra_core.base.spelling import signed
+from hydra_core.base.types import Band, Catalog, CostBasis, FloatArray, Pool, Rule
 from hydra_core.catalog.profiles import compensated_weights
+from hydra_core.routing import matcher
+from hydra_core.routing.decision import Decision
 from hydra_core.routing.matcher import choose, preference, returns_on_upgrading, shortfall
 
 #: Weights that the console lets an operator set: 274 or 0 is no advice.
 WEIGHT_RANGE = (0.05, 10.0)
 #: How far beyond a boundary the choice is tried, relative to it.
 BEYOND = 1e-9
+#: A shown value may go this share of the change beyond the true boundary, to be short.
+_OVERSHOOT = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +77,11 @@ class _Case:
     bands: Sequence[Band]
     tau: float
 
-    def choice(
-        self,
-        *,
-        stored: FloatArray | None = None,
-        capabilities: FloatArray | None = None,
-        cost: FloatArray | None = None,
-    ) -> tuple[int, float]:
-        """The chosen model and what it costs."""
-        weights = self.pool.weights if stored is None else compensated_weights(stored, self.bands)
-        c = self.pool.capabilities if capabilities is None else capabilities
-        s = shortfall(self.need[None, :], c, weights)
-        price = self.pool.cost if cost is None else cost
-        model = int(choose(s, price, self.tau)[0])
-        return model, float(price[model])
+    def choice(self, pool: Pool) -> tuple[int, float]:
+        """The chosen model and what it costs, with something of the pool changed."""
+        s = shortfall(self.need[None, :], pool.capabilities, pool.weights)
+        model = int(choose(s, pool.cost, self.tau)[0])
+        return model, float(pool.cost[model])
 
 
 def tau_strip(need: FloatArray, pool: Pool) -> tuple[StripPart, ...]:
@@ -134,7 +133,7 @@ def nearest_flips(
     k, m = len(case.need), len(pool.ids)
     costs = dict(zip(pool.ids, pool.cost.tolist(), strict=True))
     kinds = (
-        knob_flips(tau_strip(case.need, pool), pool.ids[case.choice()[0]], costs, tau),
+        knob_flips(tau_strip(case.need, pool), pool.ids[case.choice(pool)[0]], costs, tau),
         [flip for j in range(k) for flip in _weight_flips(case, j)],
         [flip for i in range(m) for j in range(k) for flip in _cell_flips(case, i, j)],
     )
@@ -206,26 +205,20 @@ def _cell_flips(case: _Case, i: int, j: int) -> tuple[Flip, ...]:
 
     inside = [*roots[(roots >= 0) & (roots <= 1)], case.need[j]]
     flip = Flip("capability", pool.ids[i], float(now), float(now), "", dimension=j)
-    return _first_flips(
-        flip,
-        inside,
-        lambda value: case.choice(capabilities=_changed(pool.capabilities, (i, j), value)),
-        pool.ids,
-        lo=0.0,
-        hi=1.0,
-    )
+
+    def changed(value: float) -> Pool:
+        return replace(pool, capabilities=_changed(pool.capabilities, (i, j), value))
+
+    return _first_flips(case, flip, inside, changed, hi=1.0)
 
 
 def _price_flips(case: _Case, i: int) -> tuple[Flip, ...]:
     """The nearest costs of model i (in the pool's unit) that flip the choice."""
     pool = case.pool
     roots, now = np.delete(pool.cost, i).tolist(), float(pool.cost[i])
+    flip = Flip("cost", pool.ids[i], now, now, "")
     return _first_flips(
-        Flip("cost", pool.ids[i], now, now, ""),
-        roots,
-        lambda value: case.choice(cost=_changed(pool.cost, i, value)),
-        pool.ids,
-        lo=0.0,
+        case, flip, roots, lambda value: replace(pool, cost=_changed(pool.cost, i, value))
     )
 
 
@@ -247,20 +240,16 @@ def _weight_flips(case: _Case, j: int) -> tuple[Flip, ...]:
     for a, b in zip(fixed, slope, strict=True):
         # (a + b w)(total + w) = tau (scale + w / width)
         roots += _real_roots(b, a + b * total - case.tau / widths[j], a * total - case.tau * scale)
-    for i in range(len(fixed)):
-        for other in range(i):
-            roots += _real_roots(0.0, slope[i] - slope[other], fixed[i] - fixed[other])
+    for i, other in combinations(range(len(fixed)), 2):
+        roots += _real_roots(0.0, slope[i] - slope[other], fixed[i] - fixed[other])
 
-    lo, hi = WEIGHT_RANGE
+    def changed(value: float) -> Pool:
+        weights = compensated_weights(_changed(case.stored, j, value), case.bands)
+        return replace(case.pool, weights=weights)
+
     now = float(case.stored[j])
-    return _first_flips(
-        Flip("weight", "", now, now, "", dimension=j),
-        [root for root in roots if root > 0],
-        lambda value: case.choice(stored=_changed(case.stored, j, value)),
-        case.pool.ids,
-        lo=lo,
-        hi=hi,
-    )
+    flip = Flip("weight", "", now, now, "", dimension=j)
+    return _first_flips(case, flip, [root for root in roots if root > 0], changed, *WEIGHT_RANGE)
 
 
 def _real_roots(a: float, b: float, c: float) -> list[float]:
@@ -275,25 +264,26 @@ def _real_roots(a: float, b: float, c: float) -> list[float]:
 
 
 def _first_flips(
+    case: _Case,
     flip: Flip,
     boundaries: Iterable[float],
-    chosen: Callable[[float], tuple[int, float]],
-    ids: Sequence[str],
-    *,
-    lo: float,
+    changed: Callable[[float], Pool],
+    lo: float = 0.0,
     hi: float = np.inf,
 ) -> tuple[Flip, ...]:
     """Try the choice just beyond every boundary, nearest first, until both directions are found."""
     now = flip.before
-    before, paid = chosen(now)
+    before, paid = case.choice(case.pool)
     found: dict[bool, Flip] = {}
     for boundary in sorted(boundaries, key=lambda value: abs(value - now)):
         value = _beyond(boundary, now)
         if lo <= value <= hi:
-            after, cost = chosen(value)
+            after, cost = case.choice(changed(value))
             cheaper = cost < paid
             if after != before and cheaper not in found:
-                found[cheaper] = replace(flip, after=value, model=ids[after], cheaper=cheaper)
+                found[cheaper] = replace(
+                    flip, after=value, model=case.pool.ids[after], cheaper=cheaper
+                )
         if len(found) == 2:
             break
     return tuple(found.values())
@@ -303,3 +293,189 @@ def _beyond(boundary: float, now: float) -> float:
     """Just past a boundary, seen from `now`."""
     step = BEYOND * max(abs(boundary), BEYOND)
     return float(boundary + step if boundary >= now else boundary - step)
+
+
+def value_flips(
+    success: FloatArray, cost_usd: FloatArray, ids: Sequence[str], value_usd: float
+) -> tuple[Flip, ...]:
+    """The nearest changes of V, of one model's price, and of one model's predicted success.
+
+    Of each, the nearest towards a cheaper and the nearest towards a dearer model, as they exist. A
+    price is a factor on the model's predicted cost, 1 now.
+    """
+    cost = cost_usd[None]
+    behind = matcher.value_shortfall(success[None], cost, value_usd)
+    chosen = int(matcher.choose(behind, cost, 0.0)[0])
+    costs = dict(zip(ids, cost_usd.tolist(), strict=True))
+    parts = value_strip(success, cost_usd, ids)
+    found = nearest(knob_flips(parts, ids[chosen], costs, value_usd, Rule.VALUE))
+    others = [i for i in range(len(ids)) if i != chosen]
+    if not others:
+        return found
+    second = min(others, key=lambda i: behind[0, i])
+    gaps = [(i, float(behind[0, i])) for i in others]
+    gaps.append((chosen, 0.0 - float(behind[0, second])))
+    prices, odds = [], []
+    for i, gap in gaps:
+        then = second if i == chosen else i
+        factor = 1.0 - gap * value_usd / float(cost_usd[i]) if cost_usd[i] > 0 else 0.0
+        factor += np.copysign(BEYOND, factor - 1.0)
+        if factor > 0:
+            paid = float(cost_usd[then]) * (factor if then == i else 1.0)
+            cheaper = paid < float(cost_usd[chosen])
+            prices.append(Flip("price", ids[i], 1.0, float(factor), ids[then], cheaper))
+        after = float(success[i]) + gap + np.copysign(BEYOND, gap)
+        if 0.0 <= after <= 1.0:
+            cheaper = bool(cost_usd[then] < cost_usd[chosen])
+            odds.append(
+                Flip("success", ids[i], float(success[i]), float(after), ids[then], cheaper)
+            )
+    return (*found, *nearest(prices), *nearest(odds))
+
+
+@dataclass(frozen=True, slots=True)
+class FlipText:
+    """One flip for people: what changes, from where to where, and the model chosen then.
+
+    `cheaper` says whether that model costs less than the present choice; `sentence` says the whole
+    where the words of subject and model would repeat each other.
+    """
+
+    subject: str
+    before: str
+    after: str
+    model: str
+    cheaper: bool = False
+    sentence: str = ""
+
+    def __str__(self) -> str:
+        if self.sentence:
+            return self.sentence
+        return f"{self.subject}: {self.before} -> {self.after} chooses {self.model}"
+
+
+def contenders(decision: Decision) -> Pool:
+    """The models that could be chosen: past the gates and healthy (the healthiest if none is)."""
+    pool = decision.pool
+    past_gates = np.asarray([name not in decision.gates for name in pool.ids])
+    alive, _ = matcher.contenders(past_gates, decision.health, decision.health_floor)
+    ids = tuple(pool.ids[i] for i in alive)
+    return replace(pool, ids=ids, capabilities=pool.capabilities[alive], cost=pool.cost[alive])
+
+
+def strip(decision: Decision) -> tuple[StripPart, ...]:
+    """Which model for every tau (V under the value rule), ascending.
+
+    Empty when the session kept the model unscored.
+    """
+    if not decision.scored:
+        return ()
+    if decision.valuation is not None:
+        return value_strip(*_valued(decision))
+    return tau_strip(decision.requirements, contenders(decision))
+
+
+def flips(decision: Decision, catalog: Catalog) -> tuple[FlipText, ...]:
+    """The nearest flips of each kind in words, those towards cheaper first, as far as settable.
+
+    Empty when nothing was scored. The decision was made with the weights of `catalog`.
+    """
+    if not decision.scored:
+        return ()
+    if decision.valuation is not None:
+        found = value_flips(*_valued(decision), decision.valuation.value_usd)
+        texts = [_value_text(flip) for flip in found]
+    else:
+        found = nearest_flips(
+            decision.requirements,
+            contenders(decision),
+            np.asarray(catalog.policy.weights, dtype=np.float64),
+            catalog.bands,
+            decision.tau,
+        )
+        basis = catalog.policy.cost_basis
+        texts = [flip_text(flip, decision.dimensions, basis) for flip in found]
+    return tuple(sorted(texts, key=lambda text: not text.cheaper))
+
+
+def _valued(decision: Decision) -> tuple[FloatArray, FloatArray, tuple[str, ...]]:
+    """Predicted success and cost of the models that could be chosen, and their ids."""
+    assert decision.valuation is not None
+    ids = contenders(decision).ids
+    rows = [decision.pool.ids.index(name) for name in ids]
+    return decision.valuation.success[rows], decision.valuation.weighed_usd[rows], ids
+
+
+def _value_text(flip: Flip) -> FlipText:
+    """A flip of the value rule in words; the value shown flips as well."""
+    sentence = ""
+    if flip.what == "value":
+        subject = "Worth of one more resolved query"
+        shown, digits = _away(flip, max(2 - math.floor(math.log10(flip.after)), 2))
+        before, after = f"${_number(flip.before, digits)}", f"${shown:.{digits}f}"
+    elif flip.what == "price":
+        subject, before = f"Price of {flip.name}", "as it is"
+        shown, digits = _away(replace(flip, before=0.0, after=100 * flip.change), 1)
+        after = f"{signed(shown, digits)} %"
+        sentence = _chosen(flip, f"{abs(shown):.{digits}f} % {_less(flip)}")
+    else:
+        subject, share = f"Predicted success of {flip.name}", 100 * flip.before
+        shown, digits = _away(replace(flip, before=share, after=100 * flip.after), 1)
+        before, after = f"{share:.{digits}f} %", f"{shown:.{digits}f} %"
+    return FlipText(subject, before, after, flip.model, flip.cheaper, sentence)
+
+
+def flip_text(flip: Flip, dimensions: Sequence[str], basis: CostBasis) -> FlipText:
+    """A flip in words; the value shown flips as well, and is as short as it can be."""
+    before, after = _shown(flip)
+    subject, sentence = "τ", ""
+    dimension = "" if flip.dimension is None else dimensions[flip.dimension].replace("_", " ")
+    if flip.what == "weight":
+        subject = f"Weight of {dimension}"
+    elif flip.what == "capability":
+        subject = f"{dimension.capitalize()} capability of {flip.name}"
+    elif flip.what == "cost":
+        listed = basis is CostBasis.LIST_PRICE
+        subject = f"Blended price of {flip.name}" if listed else f"Realised cost of {flip.name}"
+        before, after = f"${before}", f"${after} per {'Mtok' if listed else 'query'}"
+        sentence = _chosen(flip, f"{after} or {_less(flip)} (now {before})")
+    return FlipText(subject, before, after, flip.model, flip.cheaper, sentence)
+
+
+def _less(flip: Flip) -> str:
+    return "less" if flip.change < 0 else "more"
+
+
+def _chosen(flip: Flip, cost: str) -> str:
+    who = "it" if flip.model == flip.name else flip.model
+    return f"If {flip.name} cost {cost}, {who} would be chosen"
+
+
+def _shown(flip: Flip) -> tuple[str, str]:
+    """Both values in as few digits as do; tau now in as many as an operator sets."""
+    exact = flip.what == "tau"
+    shown, digits = _away(flip, 3 if exact or abs(flip.change) < 0.1 else 2)
+    return _number(flip.before, max(digits, 5) if exact else digits), f"{shown:.{digits}f}"
+
+
+def _away(flip: Flip, least: int) -> tuple[float, int]:
+    """`after`, rounded away from `before` so that what is shown flips too, and its decimals."""
+    nearer = math.ceil if flip.after > flip.before else math.floor
+    for digits in range(least, 10):
+        rounded = nearer(flip.after * 10.0**digits) / 10.0**digits
+        if _still_flips(flip, rounded):
+            return rounded, digits
+    return flip.after, 9
+
+
+def _still_flips(flip: Flip, shown: float) -> bool:
+    """Whether a value at or beyond `after` is sure to choose the flip's model."""
+    if flip.until is not None:
+        return shown < flip.until if flip.after > flip.before else shown >= flip.until
+    return abs(shown - flip.after) <= _OVERSHOOT * min(abs(flip.change), abs(flip.after))
+
+
+def _number(value: float, digits: int) -> str:
+    """With two digits where they are exact, else with as many as the other value, but three."""
+    short = f"{value:.2f}"
+    return short if float(short) == value else f"{value:.{max(digits, 3)}f}"

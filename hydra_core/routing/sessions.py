@@ -4,20 +4,30 @@ sticky routing").
 The router is asked on turn 1, after a compaction, and when the kept model cannot serve; every other
 turn reuses the kept model, so that the provider's prompt cache stays warm. In the adaptive mode
 every turn is scored, and the kept model is left once it falls short by more than tau and a margin.
+
+Several router processes share sessions through Redis, which is never in the way of routing: while
+it cannot be reached the router goes on with sessions of its own process, says so in every receipt,
+and tries Redis again after a pause.
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
+import re
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from hydra_core.base.errors import ExtraError
 from hydra_core.base.types import StickyMode
 from hydra_core.routing.query import Query
+
+if TYPE_CHECKING:
+    from redis import Redis
 
 
 class Sessions(Protocol):
@@ -118,3 +128,162 @@ class MemorySessions:
             self._kept.move_to_end(key)
             while len(self._kept) > self._max:
                 self._kept.popitem(last=False)
+
+
+_LOG = logging.getLogger(__name__)
+#: Conversations that are remembered for Redis while it is away; the oldest are dropped.
+_MOST_UNSENT: Final = 100_000
+_PREFIX: Final = "hydra:"
+_WRITTEN: Final = re.compile(rb"([0-9]{1,15}) ([0-9]{1,15}) (\S{1,512})")
+
+
+class _Kept(NamedTuple):
+    """A remembered model, as Redis holds it: `moment lifetime model`, both in milliseconds."""
+
+    at_ms: int
+    ttl_ms: int
+    model: str
+
+    @property
+    def until_ms(self) -> int:
+        return self.at_ms + self.ttl_ms
+
+    def __str__(self) -> str:
+        return f"{self.at_ms} {self.ttl_ms} {self.model}"
+
+
+def redis_client(url: str, timeout_s: float = 0.05) -> Redis:
+    """A client that gives up soon, so that Redis is never in the way; nothing is sent yet.
+
+    Raises:
+        ExtraError: The package redis is not installed.
+    """
+    try:
+        from redis import Redis
+        from redis.backoff import NoBackoff
+        from redis.retry import Retry
+    except ModuleNotFoundError as error:
+        raise ExtraError("sharing between workers through Redis", "redis") from error
+
+    return Redis.from_url(
+        url,
+        socket_timeout=timeout_s,
+        socket_connect_timeout=timeout_s,
+        retry=Retry(NoBackoff(), 0),
+    )
+
+
+class RedisSessions:
+    """Sessions in Redis, with an in-process fallback.
+
+    Args:
+        client: A `redis.Redis` with short timeouts (`from_url` makes one).
+        pause_s: Time without a try after Redis failed.
+        clock: Seconds, monotonic.
+        now: Seconds since 1970, to tell which of two processes remembered last.
+    """
+
+    def __init__(
+        self,
+        client: Redis,
+        *,
+        pause_s: float = 2.0,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._client, self._pause_s, self._clock, self._now = client, pause_s, clock, now
+        self._lock = threading.Lock()  # of what is not sent yet
+        self._unsent: OrderedDict[str, _Kept] = OrderedDict()
+        self._fallback = MemorySessions()  # while Redis is away; a copy of what goes to it
+        self._away_until, self.note = float("-inf"), ""
+
+    @classmethod
+    def from_url(cls, url: str, *, timeout_s: float = 0.05) -> RedisSessions:
+        """Connect to e.g. ``redis://localhost:6379/0``; nothing is sent before the first use."""
+        return cls(redis_client(url, timeout_s))
+
+    def close(self) -> None:
+        """Close the connections to Redis; the next use opens them again."""
+        self._client.close()
+
+    def get(self, key: str) -> str | None:
+        if self._clock() >= self._away_until:
+            try:
+                found = _read(self._client.get(_PREFIX + key), key)
+                self._healed()
+                return self._newer(key, found)
+            except self._errors() as error:
+                self._failed(error)
+        return self._fallback.get(key)
+
+    def put(self, key: str, model: str, ttl_s: float) -> None:
+        kept = _Kept(int(1000 * self._now()), int(1000 * ttl_s), model)
+        self._fallback.put(key, model, ttl_s)
+        with self._lock:
+            self._unsent[key] = kept
+            self._unsent.move_to_end(key)
+            if len(self._unsent) > _MOST_UNSENT:
+                self._unsent.popitem(last=False)
+        if self._clock() < self._away_until:
+            return
+        try:
+            self._send(key, kept)
+            self._healed()
+        except self._errors() as error:
+            self._failed(error)
+
+    def _newer(self, key: str, found: _Kept | None) -> str | None:
+        """What Redis has, or what was remembered here since while it was away."""
+        mine, now_ms = self._unsent.get(key), int(1000 * self._now())
+        if mine is not None:
+            alive = mine.until_ms > now_ms
+            if alive and (found is None or mine.at_ms >= found.at_ms):
+                self._send(key, mine)
+                return mine.model
+            self._sent(key, mine)
+        if found is None:
+            return None
+        self._fallback.put(key, found.model, (found.until_ms - now_ms) / 1000)
+        return found.model
+
+    def _send(self, key: str, kept: _Kept) -> None:
+        left_ms = kept.until_ms - int(1000 * self._now())
+        self._client.set(_PREFIX + key, str(kept), px=max(1, left_ms))
+        self._sent(key, kept)
+
+    def _sent(self, key: str, kept: _Kept) -> None:
+        """Nothing waits for Redis any more, but what another thread has remembered since."""
+        with self._lock:
+            if self._unsent.get(key) is kept:
+                del self._unsent[key]
+
+    @staticmethod
+    def _errors() -> tuple[type[Exception], ...]:
+        from redis.exceptions import RedisError
+
+        return (RedisError, OSError)
+
+    def _failed(self, error: Exception) -> None:
+        if not self.note:
+            _LOG.warning("Redis cannot be reached, sessions stay in this process: %s", error)
+        self._away_until = self._clock() + self._pause_s
+        self.note = "session store unreachable: sessions are kept in this process only"
+
+    def _healed(self) -> None:
+        if self.note:
+            _LOG.info("Redis is back")
+        self.note = ""
+
+
+def _read(value: object, key: str) -> _Kept | None:
+    """What Redis holds; something else than we wrote is told and not used."""
+    if value is None:
+        return None
+    found = _WRITTEN.fullmatch(value) if isinstance(value, bytes) else None
+    try:
+        if found is not None:
+            return _Kept(int(found[1]), int(found[2]), found[3].decode())
+    except UnicodeDecodeError:
+        pass
+    _LOG.warning("Redis holds a damaged value for %s; the turn is routed afresh", ascii(key[:80]))
+    return None

@@ -19,15 +19,14 @@ from urllib.parse import urlsplit
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.types import WhenSpent
-from hydra_core.decision_log.alert_events import Events
+from hydra_core.decision_log.canaries_and_alerts import Events
 from hydra_core.decision_log.reading import read_log
 from hydra_core.live.drift import COLUMNS, promise_status
 from hydra_core.live.traffic import traffic_of
-from hydra_core.server.access.team_budgets import period_of
 from hydra_core.server.deciding import Decider
-from hydra_core.server.live import LiveCatalog
-from hydra_core.server.metrics import Metrics
-from hydra_core.server.watching import Watch
+from hydra_core.server.live import LiveCatalog, Watch
+from hydra_core.server.teams import period_of
+from hydra_core.server.telemetry import Metrics
 
 _LOG = logging.getLogger(__name__)
 #: What of the log's feedback a promise is compared with.

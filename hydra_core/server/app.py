@@ -25,8 +25,9 @@ from hydra_core.base.shipped import VERSION, commit
 from hydra_core.catalog import parse_catalog
 from hydra_core.live.canary import CANARY, MAIN
 from hydra_core.predictor.bundle import Bundle
-from hydra_core.server.access.admission import OverloadedError, RefuseWhenFull
-from hydra_core.server.access.callers import (
+from hydra_core.server.admission import OverloadedError, RefuseWhenFull
+from hydra_core.server.answers import ClientGoneError, JsonAnswer, our_headers
+from hydra_core.server.callers import (
     BodyTooLargeError,
     BodyTooSlowError,
     CallerCheck,
@@ -34,15 +35,14 @@ from hydra_core.server.access.callers import (
     UnknownCallerError,
     read_body,
 )
-from hydra_core.server.access.decision_ids import (
+from hydra_core.server.chat import ChatRequest, RequestError, for_actor, parse_json, read_chat
+from hydra_core.server.deciding import Decided, Result
+from hydra_core.server.decision_ids import (
     MOST_BYTES,
     UnknownDecisionError,
     read_outcome,
     require_rater,
 )
-from hydra_core.server.answers import ClientGoneError, JsonAnswer, our_headers
-from hydra_core.server.chat import ChatRequest, RequestError, for_actor, parse_json, read_chat
-from hydra_core.server.deciding import Decided, Result
 from hydra_core.server.live import checked
 from hydra_core.server.questions import (
     Asked,

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from hydra_core.base.errors import HydraError
-from hydra_core.decision_log.canaries import (
+from hydra_core.decision_log.canaries_and_alerts import (
     CanaryOrder,
     CanaryRecord,
     begin_canary,
@@ -23,12 +23,11 @@ from hydra_core.decision_log.canaries import (
     stop_canary,
 )
 from hydra_core.decision_log.reading import read_log
-from hydra_core.decision_log.segments import LogError
+from hydra_core.decision_log.writer import LogError
 from hydra_core.live.canary import COLUMNS, LIMIT, canary_report
 from hydra_core.live.traffic import traffic_of
 from hydra_core.routing.query import Query
-from hydra_core.server.live import LiveCatalog, Serving
-from hydra_core.server.watching import Watch
+from hydra_core.server.live import LiveCatalog, Serving, Watch
 
 _LOG = logging.getLogger(__name__)
 #: Time between two looks, in multiples of what a look takes: it may use 5 % of a core.

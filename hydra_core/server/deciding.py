@@ -14,14 +14,14 @@ from hydra_core.live.canary import CANARY, MAIN
 from hydra_core.routing.decision import Decision, fallbacks
 from hydra_core.routing.query import Query
 from hydra_core.routing.sessions import Sessions, session_keys
-from hydra_core.server.access.decision_ids import DecisionIds, ids_of
 from hydra_core.server.canary import Canaries, Canary
 from hydra_core.server.chat import ChatRequest
+from hydra_core.server.decision_ids import DecisionIds, ids_of
 from hydra_core.server.exploration import Draw, Exploration
 from hydra_core.server.live import LiveCatalog, Serving
 from hydra_core.server.settings import AUTO
 from hydra_core.server.teams import Share, Teams
-from hydra_core.server.upstream.health import Health
+from hydra_core.server.upstream.failures import Health
 
 NAMED = "named"
 #: Weight of the newest answer in a mean.

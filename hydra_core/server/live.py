@@ -9,6 +9,9 @@ from __future__ import annotations
 import json
 import logging
 import os
+import threading
+import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
@@ -23,11 +26,59 @@ from hydra_core.predictor.bundle import Bundle
 from hydra_core.routing.reload import file_stamp
 from hydra_core.routing.router import Router
 from hydra_core.server.upstream.file import Upstreams, load_upstreams
-from hydra_core.server.watching import Watch
 from hydra_core.server.wire import Form
 from hydra_core.store.store import Store
 
 _LOG = logging.getLogger(__name__)
+
+
+class Watch(ABC):
+    """Looks until it is closed; what goes wrong is logged, and it looks again.
+
+    Args:
+        name: Of the thread.
+        trouble: What a failure means, in words.
+        every_s: Least time between two looks.
+        rest: The same in multiples of what a look takes.
+    """
+
+    def __init__(self, name: str, trouble: str, every_s: float, rest: float = 0.0) -> None:
+        self._trouble, self._every_s, self._rest = trouble, every_s, rest
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._stop.set()
+
+    @abstractmethod
+    def look(self) -> None:
+        """Look once."""
+
+    def _failed(self, error: Exception) -> None:
+        if isinstance(error, HydraError | OSError):
+            _LOG.error("%s: %s", self._trouble, error)
+        else:
+            _LOG.error("%s", self._trouble, exc_info=error)
+
+    def _turn(self) -> None:
+        self.look()
+
+    def _watch(self) -> None:
+        pause_s = 0.0
+        while not self._stop.wait(pause_s):
+            start = time.monotonic()
+            try:
+                self._turn()
+            except Exception as error:  # whatever it was, the next look may work
+                self._failed(error)
+            pause_s = max(self._every_s, self._rest * (time.monotonic() - start))
+
+
 _STORE: Final = "store:"
 
 

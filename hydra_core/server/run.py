@@ -22,25 +22,22 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.types import Catalog, StickyMode
-from hydra_core.decision_log.canaries import CanaryOrder
+from hydra_core.decision_log.canaries_and_alerts import CanaryOrder
 from hydra_core.decision_log.writer import LogWriter
 from hydra_core.predictor.bundle import load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor, default_predictor
 from hydra_core.routing.conversations.harness import rules
 from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions, Sessions
-from hydra_core.server.access.admission import Admission
-from hydra_core.server.access.callers import CallerCheck, RateLimit
-from hydra_core.server.access.decision_ids import ids_of
-from hydra_core.server.access.team_budgets import TeamBudgets
-from hydra_core.server.access.tokens import TokenFile, load_tokens
+from hydra_core.server.admission import Admission
 from hydra_core.server.alerts import Alerts, PromiseWatch, Webhook, webhook_address
 from hydra_core.server.app import application
+from hydra_core.server.callers import CallerCheck, RateLimit, TokenFile, load_tokens
 from hydra_core.server.canary import Canaries, Canary
 from hydra_core.server.deciding import Decider
+from hydra_core.server.decision_ids import ids_of
 from hydra_core.server.exploration import Exploration
 from hydra_core.server.live import LiveCatalog, Source, WithUpstreams, checked, source_of
-from hydra_core.server.metrics import Metrics
 from hydra_core.server.service import Service
 from hydra_core.server.settings import (
     VARIABLE,
@@ -49,11 +46,11 @@ from hydra_core.server.settings import (
     require_safe_address,
     to_text,
 )
-from hydra_core.server.teams import Teams
-from hydra_core.server.tracing import spans
+from hydra_core.server.teams import TeamBudgets, Teams
+from hydra_core.server.telemetry import Metrics, spans
 from hydra_core.server.upstream.calls import Caller
+from hydra_core.server.upstream.failures import Health
 from hydra_core.server.upstream.file import load_upstreams
-from hydra_core.server.upstream.health import Health
 
 _LOG = logging.getLogger(__name__)
 _MULTIPROCESS = "PROMETHEUS_MULTIPROC_DIR"
@@ -249,7 +246,7 @@ def _require_ledger(catalog: Catalog, settings: Settings) -> None:
 def _ledger(folder: Path, settings: Settings) -> TeamBudgets:
     if not settings.redis:
         return TeamBudgets(folder)
-    from hydra_core.routing.sessions_redis import redis_client
+    from hydra_core.routing.sessions import redis_client
 
     return TeamBudgets(folder, redis_client(settings.redis))
 
@@ -267,7 +264,7 @@ def _predictor(settings: Settings) -> Predictor:
 def _sessions(settings: Settings) -> Sessions:
     if not settings.redis:
         return MemorySessions()
-    from hydra_core.routing.sessions_redis import RedisSessions
+    from hydra_core.routing.sessions import RedisSessions
 
     return RedisSessions.from_url(settings.redis)
 

@@ -23,7 +23,7 @@ from hydra_core.decision_log.records import DecisionRecord
 from hydra_core.decision_log.writer import LogWriter
 from hydra_core.routing.gates import Gate, gate_of
 from hydra_core.routing.query import Query
-from hydra_core.server.access.admission import Admission
+from hydra_core.server.admission import Admission
 from hydra_core.server.alerts import Alerts, PromiseWatch
 from hydra_core.server.answers import (
     ClientGoneError,
@@ -36,14 +36,19 @@ from hydra_core.server.answers import (
 from hydra_core.server.chat import ChatRequest
 from hydra_core.server.deciding import NAMED, Decided, Decider, Result, vetoed_choice
 from hydra_core.server.live import Serving
-from hydra_core.server.metrics import Metrics
 from hydra_core.server.settings import AUTO
-from hydra_core.server.tracing import OnFinish
+from hydra_core.server.telemetry import Metrics, OnFinish
 from hydra_core.server.upstream.calls import Answer, Caller
 from hydra_core.server.upstream.failures import NotAnsweredError
 from hydra_core.server.upstream.file import Upstreams
-from hydra_core.server.upstream.stream import BrokeOffError, Seen
-from hydra_core.server.upstream.usage import Counted, Usage, estimate_of, usage_of
+from hydra_core.server.upstream.reading import (
+    BrokeOffError,
+    Counted,
+    Seen,
+    Usage,
+    estimate_of,
+    usage_of,
+)
 
 _LOG = logging.getLogger(__name__)
 _LONGEST_WHY = 1_000

@@ -144,6 +144,11 @@ class Journal:
     database: Database
     clock: Callable[[], datetime]
 
+    def rows(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
+        """Every row that a query finds, as they are in one snapshot."""
+        with self.database.reading() as connection:
+            return connection.execute(query).all()
+
     def record(
         self,
         connection: sa.Connection,

@@ -26,10 +26,8 @@ from hydra_core.store.base import (
     columns_of,
     utc_now,
 )
+from hydra_core.store.contributions import Drafts, Notes, OperatingPoints, Ratings, close_draft
 from hydra_core.store.database import Database, database_url, open_database, sqlite_url
-from hydra_core.store.drafts import Drafts, close_draft
-from hydra_core.store.pins import Notes, OperatingPoints
-from hydra_core.store.ratings import Ratings
 from hydra_core.store.records import AuditEntry, NewerRevisionError, Revision
 from hydra_core.store.roles import Action, Actor, require
 
@@ -139,9 +137,8 @@ class Store:
 
     def catalogs(self) -> dict[str, int]:
         """Name of each published catalog -> its newest revision's number."""
-        with self._journal.database.reading() as connection:
-            found = connection.execute(sa.select(tables.catalogs).order_by(tables.catalogs.c.name))
-            return {row.name: row.head for row in found if row.head > 0}
+        rows = self._journal.rows(sa.select(tables.catalogs).order_by(tables.catalogs.c.name))
+        return {row.name: row.head for row in rows if row.head > 0}
 
     def newest(self, catalog: str) -> Revision | None:
         """The published revision, None where there is none yet."""
@@ -156,11 +153,10 @@ class Store:
         """
         table = tables.revisions
         query = sa.select(table).where(table.c.catalog == catalog, table.c.number == number)
-        with self._journal.database.reading() as connection:
-            row = connection.execute(query).one_or_none()
-            if row is None:
-                raise StoreError(f"{catalog}: there is no revision {number}")
-            return read(row)
+        found = self._journal.rows(query)
+        if not found:
+            raise StoreError(f"{catalog}: there is no revision {number}")
+        return read(found[0])
 
     def history(
         self, catalog: str, *, limit: int = 100, before: int | None = None
@@ -170,9 +166,8 @@ class Store:
         query = sa.select(table).where(table.c.catalog == catalog)
         if before is not None:
             query = query.where(table.c.number < before)
-        with self._journal.database.reading() as connection:
-            found = connection.execute(query.order_by(table.c.number.desc()).limit(limit))
-            return tuple(read(row) for row in found)
+        rows = self._journal.rows(query.order_by(table.c.number.desc()).limit(limit))
+        return tuple(read(row) for row in rows)
 
     def publish(
         self,
@@ -230,8 +225,7 @@ class Store:
         query = sa.select(table).order_by(table.c.id.desc()).limit(limit)
         if catalog is not None:
             query = query.where(table.c.catalog == catalog)
-        with self._journal.database.reading() as connection:
-            return tuple(AuditEntry(**row._mapping) for row in connection.execute(query))
+        return tuple(AuditEntry(**row._mapping) for row in self._journal.rows(query))
 
     def check_audit(self, kept: str = "") -> TrailCheck:
         """Read the whole audit trail, as `check_trail` does."""

@@ -13,8 +13,7 @@ import pytest
 from hydra_core.base.digests import text_sha256
 from hydra_core.decision_log.reading import read_log
 from hydra_core.decision_log.records import DecisionRecord, OutcomeRecord
-from hydra_core.decision_log.segments import LogError, open_segments, parquet_segments
-from hydra_core.decision_log.writer import LogWriter
+from hydra_core.decision_log.writer import LogError, LogWriter, open_segments, parquet_segments
 
 AT = datetime(2026, 11, 22, 12, tzinfo=UTC)
 

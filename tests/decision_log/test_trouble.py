@@ -12,10 +12,9 @@ import time
 import psutil
 import pytest
 
-from hydra_core.decision_log import segments
+from hydra_core.decision_log import writer
 from hydra_core.decision_log.reading import read_log
-from hydra_core.decision_log.segments import LogError, Segment, open_segments, recover
-from hydra_core.decision_log.writer import LogWriter
+from hydra_core.decision_log.writer import LogError, LogWriter, Segment, open_segments, recover
 from tests.decision_log.test_log import AT, record
 
 NAME = "decisions-20261125T120000.000000Z-1.jsonl"
@@ -33,7 +32,7 @@ def test_a_full_disk_at_rotation_leaks_no_descriptor_and_is_a_problem(tmp_path, 
     log = LogWriter(tmp_path, flush_s=3600, rotate_bytes=1)
     before = descriptors()
     with monkeypatch.context() as patch:
-        patch.setattr(segments.mmap, "mmap", full)
+        patch.setattr(writer.mmap, "mmap", full)
         for number in range(20):
             log.add(record(number))
             with pytest.raises(LogError, match="No space left"):
@@ -51,7 +50,7 @@ def test_a_segment_that_cannot_be_finished_is_a_problem_until_it_is(tmp_path, mo
     log = LogWriter(tmp_path, flush_s=3600, rotate_bytes=1)
     log.add(record(1))
     with monkeypatch.context() as patch:
-        patch.setattr(segments.pq, "write_table", full)
+        patch.setattr(writer.pq, "write_table", full)
         for _ in range(2):
             with pytest.raises(LogError, match="No space left"):
                 log.flush()
@@ -93,7 +92,7 @@ def test_a_segment_that_was_taken_between_opening_and_lock_is_made_again(tmp_pat
             assert not open_segments(tmp_path)
         return flock(file, how)
 
-    monkeypatch.setattr(segments.fcntl, "flock", slowly)
+    monkeypatch.setattr(writer.fcntl, "flock", slowly)
     segment = Segment(tmp_path / NAME)
     segment.append(b'{"kind":"gap","lost":3}\n')
     assert taken
@@ -103,7 +102,7 @@ def test_a_segment_that_was_taken_between_opening_and_lock_is_made_again(tmp_pat
 
 def test_a_segment_that_another_process_removed_is_passed_over(tmp_path, monkeypatch):
     gone = tmp_path / NAME
-    monkeypatch.setattr(segments, "open_segments", lambda folder: [gone])
+    monkeypatch.setattr(writer, "open_segments", lambda folder: [gone])
     assert recover(tmp_path, AT) == []
 
 
@@ -127,7 +126,7 @@ def test_a_pipe_in_the_folder_is_passed_over(tmp_path):
 
 def test_a_segment_is_never_readable_by_others_while_it_becomes_parquet(tmp_path, monkeypatch):
     seen = []
-    monkeypatch.setattr(segments.pq, "write_table", lambda table, path, **more: seen.append(
+    monkeypatch.setattr(writer.pq, "write_table", lambda table, path, **more: seen.append(
         path.stat().st_mode & 0o777) or path.write_bytes(b"x"))  # fmt: skip
     log = LogWriter(tmp_path)
     log.add(record(1, text="private"))

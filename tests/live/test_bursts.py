@@ -8,7 +8,7 @@ import pytest
 from hydra_core.console.live.view_traffic import burst_command, burst_text, calibration_text
 from hydra_core.live.drift import bursts
 from hydra_core.live.traffic import calibration
-from hydra_core.server.metrics import RecentKinds
+from hydra_core.server.telemetry import RecentKinds
 from tests.live.logs import AT, decision, traffic
 
 DAY = datetime(2026, 11, 22, tzinfo=UTC).timestamp()

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from hydra_core.base.errors import AccessError, HydraError, ProblemsError
-from hydra_core.decision_log.canaries import (
+from hydra_core.decision_log.canaries_and_alerts import (
     CanaryOrder,
     CanaryRecord,
     begin_canary,

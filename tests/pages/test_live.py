@@ -8,7 +8,7 @@ import pytest
 from hydra_core.base.shipped import CATALOGS
 from hydra_core.base.workspace import workspace_folder
 from hydra_core.catalog import load_catalog
-from hydra_core.decision_log.canaries import (
+from hydra_core.decision_log.canaries_and_alerts import (
     CanaryOrder,
     CanaryRecord,
     begin_canary,

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from hydra_core.base.types import DIMENSIONS, CostBasis
-from hydra_core.routing.explain import contenders, flip_text, flips, strip
-from hydra_core.routing.flips import Flip
+from hydra_core.routing.flips import Flip, contenders, flip_text, flips, strip
 from hydra_core.routing.query import Query
 from hydra_core.routing.router import Router
 from tests.routing.conftest import make_catalog, spec

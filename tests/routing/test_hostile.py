@@ -10,7 +10,7 @@ from hydra_core.base.shipped import CATALOGS
 from hydra_core.catalog import load_catalog
 from hydra_core.predictor.onnx_predictor import Predictor
 from hydra_core.routing.decision import redecide
-from hydra_core.routing.explain import flips
+from hydra_core.routing.flips import flips
 from hydra_core.routing.query import Query
 from hydra_core.routing.router import Router
 from tests.hostile_messages import MARKUP, hostile_messages

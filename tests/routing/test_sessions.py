@@ -12,8 +12,7 @@ from hydra_core.base.types import StickyMode
 from hydra_core.routing.decision import Cause, redecide
 from hydra_core.routing.query import Query
 from hydra_core.routing.router import Router
-from hydra_core.routing.sessions import MemorySessions, missing_prefix
-from hydra_core.routing.sessions_redis import RedisSessions
+from hydra_core.routing.sessions import MemorySessions, RedisSessions, missing_prefix
 from tests.routing.conftest import Scores, make_catalog, spec
 
 REDIS_SERVER = shutil.which("redis-server")

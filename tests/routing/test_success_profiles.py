@@ -18,7 +18,7 @@ from hydra_core.export.litellm import litellm_config
 from hydra_core.outcome_model.success_profiles import catalog_success_profiles
 from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.routing.decision import redecide
-from hydra_core.routing.explain import flips, strip
+from hydra_core.routing.flips import flips, strip
 from hydra_core.routing.query import Query
 from hydra_core.routing.router import Router
 from tests.routing.plain_rule import largest_value

@@ -16,7 +16,7 @@ from hydra_core.outcome_model.format import load_outcome_model
 from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.replay.sweep import sweep_by_value
 from hydra_core.routing.decision import Cause, Fate, redecide
-from hydra_core.routing.explain import flips, strip
+from hydra_core.routing.flips import flips, strip
 from hydra_core.routing.query import Query
 from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions

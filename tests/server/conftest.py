@@ -92,7 +92,7 @@ def upstreams_text(url, models=MODELS, **timeouts):
 @pytest.fixture
 def budgets():
     """Opens ledgers of teams' budgets as TeamBudgets does, and closes them."""
-    from hydra_core.server.access.team_budgets import TeamBudgets
+    from hydra_core.server.teams import TeamBudgets
 
     with contextlib.ExitStack() as stack:
 

@@ -10,9 +10,9 @@ import threading
 import httpx
 import pytest
 
-from hydra_core.server.access.admission import Admission, OverloadedError
+from hydra_core.server.admission import Admission, OverloadedError
 from hydra_core.server.answers import ClientGoneError
-from hydra_core.server.metrics import Metrics
+from hydra_core.server.telemetry import Metrics
 from tests.server.conftest import CATALOG, asked, wait_for
 from tests.server.test_workers import free_port, wait_for_server
 

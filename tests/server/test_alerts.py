@@ -14,10 +14,10 @@ import pytest
 
 from hydra_core.base.errors import HydraError
 from hydra_core.cli.main import main
-from hydra_core.decision_log.alert_events import Events, read_alerts
-from hydra_core.server.access.tokens import new_token
+from hydra_core.decision_log.canaries_and_alerts import Events, read_alerts
 from hydra_core.server.alerts import Webhook, shifted, webhook_address
-from hydra_core.server.metrics import RecentKinds
+from hydra_core.server.callers import new_token
+from hydra_core.server.telemetry import RecentKinds
 from hydra_core.store.roles import Role
 from tests.server.conftest import CATALOG, asked, upstreams_text, wait_for
 

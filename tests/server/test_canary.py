@@ -7,7 +7,12 @@ import pytest
 
 from hydra_core.base.errors import HydraError
 from hydra_core.cli.main import main
-from hydra_core.decision_log.canaries import CanaryOrder, canaries, order_canary, refused_order
+from hydra_core.decision_log.canaries_and_alerts import (
+    CanaryOrder,
+    canaries,
+    order_canary,
+    refused_order,
+)
 from hydra_core.decision_log.reading import read_log
 from hydra_core.decision_log.writer import LogWriter
 from hydra_core.routing.router import Router

@@ -11,7 +11,7 @@ from hydra_core.routing.router import Router
 from hydra_core.server.live import LiveCatalog, StoreSource
 from hydra_core.server.run import check
 from hydra_core.server.settings import Settings
-from hydra_core.server.tracing import spans
+from hydra_core.server.telemetry import spans
 from hydra_core.server.upstream.file import UpstreamsError, parse_upstreams
 from hydra_core.store.roles import Actor, Role
 from hydra_core.store.store import open_store

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from hydra_core.server.access import callers
+from hydra_core.server import callers
 from hydra_core.server.run import GuardedProtocol, build
 from hydra_core.server.settings import Settings
 from tests.server.conftest import CATALOG, EASY, asked, running

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from hydra_core.server.access.tokens import new_token
+from hydra_core.server.callers import new_token
 from hydra_core.store.roles import Role
 from tests.server.conftest import CATALOG, MODELS, asked
 

@@ -3,7 +3,7 @@
 import pytest
 
 from hydra_core.base.errors import AccessError
-from hydra_core.server.access.tokens import TokenFile, TokenFileError, new_token, parse_tokens
+from hydra_core.server.callers import TokenFile, TokenFileError, new_token, parse_tokens
 from hydra_core.server.run import build
 from hydra_core.server.settings import Settings
 from hydra_core.store.roles import Role

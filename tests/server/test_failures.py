@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from hydra_core.server.upstream.failures import refusal_of, wait_of
-from hydra_core.server.upstream.stream import EventReader
+from hydra_core.server.upstream.reading import EventReader
 from tests.server.raw_upstream import DONE, PING, ROLE, finish, said
 
 NOW = datetime(2026, 11, 25, 12, 0, 0, tzinfo=UTC)

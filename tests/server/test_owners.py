@@ -6,8 +6,8 @@ import stat
 import pytest
 
 from hydra_core.decision_log.reading import read_log
-from hydra_core.server.access.decision_ids import DecisionIds, ids_of
-from hydra_core.server.access.tokens import new_token
+from hydra_core.server.callers import new_token
+from hydra_core.server.decision_ids import DecisionIds, ids_of
 from hydra_core.store.roles import Role
 from tests.server.conftest import EASY, HARD, asked, wait_for
 

@@ -11,8 +11,7 @@ from hydra_core.catalog import load_catalog
 from hydra_core.cli.main import main
 from hydra_core.decision_log.reading import read_log
 from hydra_core.decision_log.records import OutcomeRecord
-from hydra_core.decision_log.segments import parquet_segments
-from hydra_core.decision_log.writer import LogWriter
+from hydra_core.decision_log.writer import LogWriter, parquet_segments
 from hydra_core.predictor.onnx_predictor import default_predictor
 from hydra_core.routing.query import Query
 from hydra_core.routing.router import Router

@@ -12,7 +12,7 @@ import yaml
 
 from hydra_core.base.types import Rule, TeamBudget
 from hydra_core.decision_log.reading import read_log
-from hydra_core.server.access.tokens import new_token
+from hydra_core.server.callers import new_token
 from hydra_core.store.roles import Role
 from tests.server.conftest import CATALOG, EASY, HARD, asked, upstreams_text, wait_for
 from tests.server.fake_upstream import USAGE

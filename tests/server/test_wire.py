@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from hydra_core.decision_log.reading import read_log
-from hydra_core.server.access.tokens import new_token
+from hydra_core.server.callers import new_token
 from hydra_core.server.upstream.file import UpstreamsError, parse_upstreams
 from hydra_core.store.roles import Role
 from tests.server.conftest import EASY, HARD, MODELS, asked, upstreams_text, wait_for

@@ -6,7 +6,7 @@ import pytest
 
 from hydra_core.base.errors import AccessError, CatalogError, ConflictError, StoreError
 from hydra_core.store import three_way
-from hydra_core.store.drafts import MAX_STATES
+from hydra_core.store.contributions import MAX_STATES
 from tests.catalog.small import SMALL, edited
 from tests.store.conftest import ANA, BEN, EDITOR, VIEWER
 

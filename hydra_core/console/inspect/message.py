@@ -32,8 +32,7 @@ from hydra_core.console.state import bound
 from hydra_core.console.widgets import colors, figure, literal
 from hydra_core.lab.robustness.occlusion import Occlusion, occlude, spans
 from hydra_core.predictor.onnx_predictor import Prediction
-from hydra_core.routing.decision import Cause, harness_text
-from hydra_core.routing.explain import CAUSES
+from hydra_core.routing.decision import CAUSES, Cause, harness_text
 
 _KEPT = "inspect.readings"
 #: Both messages, and those that were compared with them.

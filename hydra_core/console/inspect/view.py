@@ -15,10 +15,10 @@ from hydra_core.console.figures.strip import TAU, Part, Scale, Strip, strip_end
 from hydra_core.console.inspect.figures import Need, RequirementsView
 from hydra_core.predictor.signals import Signals, signals
 from hydra_core.predictor.tokens import Gap, TokenCounter
-from hydra_core.routing import explain
+from hydra_core.routing import flips
 from hydra_core.routing.conversations.conversation import IMAGE_TOKENS
 from hydra_core.routing.decision import Candidate, Decision, Fate
-from hydra_core.routing.explain import FlipText
+from hydra_core.routing.flips import FlipText
 from hydra_core.routing.query import Query
 from hydra_core.routing.router import Router, Scorer
 from hydra_core.routing.valuation import Valuation
@@ -81,7 +81,7 @@ def inspect(catalog: Catalog, predictor: Scorer, counter: TokenCounter, query: Q
     return Inspection(
         decision=decision,
         catalog=catalog,
-        flips=explain.flips(decision, catalog),
+        flips=flips.flips(decision, catalog),
         signals=signals(query.text, query.turn),
         gap=counter.gap(query.text, query.turn) if reading and reading.truncated else None,
         plain=_without_burden(catalog, predictor, query),
@@ -141,7 +141,7 @@ def reopen(
     decision = Router(catalog).decide(
         np.asarray(requirements), replace(query, text=""), predicted=predicted
     )
-    return Inspection(decision, catalog, explain.flips(decision, catalog))
+    return Inspection(decision, catalog, flips.flips(decision, catalog))
 
 
 def cost_order(decision: Decision) -> tuple[str, ...]:
@@ -171,7 +171,7 @@ def strips(shown: dict[str, Inspection]) -> tuple[Strip, ...]:
     return tuple(
         Strip(
             "" if single else name,
-            tuple(Part(p.model, p.start, p.end) for p in explain.strip(one.decision)),
+            tuple(Part(p.model, p.start, p.end) for p in flips.strip(one.decision)),
         )
         for name, one in shown.items()
     )
@@ -182,7 +182,7 @@ def strip_scale(one: Inspection) -> Scale:
     valued = one.decision.valuation
     if valued is None:
         return TAU
-    ends = [part.end for part in explain.strip(one.decision) if np.isfinite(part.end)]
+    ends = [part.end for part in flips.strip(one.decision) if np.isfinite(part.end)]
     least = min(min(ends, default=valued.value_usd) / 10, valued.value_usd)
     return Scale("V", "V, what one more resolved query is worth, USD", least)
 

@@ -23,7 +23,7 @@ from hydra_core.console.frame import Head
 from hydra_core.console.live import cache as cache_live
 from hydra_core.console.live.traffic import catalog_in_use, choose_log, teach
 from hydra_core.console.widgets import literal
-from hydra_core.decision_log.canaries import (
+from hydra_core.decision_log.canaries_and_alerts import (
     CanaryOrder,
     CanaryRecord,
     canaries,

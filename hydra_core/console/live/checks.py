@@ -19,7 +19,7 @@ from hydra_core.console.live import cache as cache_live
 from hydra_core.console.live import view_traffic as views
 from hydra_core.console.live.traffic import LogView, in_cost_order
 from hydra_core.console.widgets import literal
-from hydra_core.decision_log.alert_events import read_alerts
+from hydra_core.decision_log.canaries_and_alerts import read_alerts
 from hydra_core.live.drift import Drift, band_shares, promise_status
 
 

@@ -28,8 +28,7 @@ from hydra_core.live.traffic import (
     timeline,
     uncounted,
 )
-from hydra_core.routing.decision import Cause
-from hydra_core.routing.explain import CAUSES
+from hydra_core.routing.decision import CAUSES, Cause
 
 _NAMED = "Asked for by name"
 

@@ -25,7 +25,7 @@ from hydra_core.server.upstream.failures import (
     wait_of,
 )
 from hydra_core.server.upstream.file import Upstream, Upstreams
-from hydra_core.server.upstream.stream import MOST_BYTES, EventStream, Seen, written_in
+from hydra_core.server.upstream.reading import MOST_BYTES, EventStream, Seen, written_in
 from hydra_core.server.wire import Form, whole_content
 
 #: Headers of an answer that go on to the client.

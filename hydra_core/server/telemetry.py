@@ -1,4 +1,8 @@
-"""What /metrics shows: labels are models of the catalog and fixed words, all series begin at 0."""
+"""What a service tells of itself: the counters of /metrics, and OpenTelemetry's spans.
+
+Labels are models of the catalog and fixed words; all series begin at 0. The GenAI names of spans
+are not stable yet: they stand only here.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +11,24 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from hydra_core.base.errors import ExtraError
 from hydra_core.base.shipped import VERSION, commit
 from hydra_core.base.types import FloatArray
 from hydra_core.live.canary import CANARY, MAIN
 from hydra_core.routing.decision import Cause, Decision
 from hydra_core.routing.gates import Gate
+from hydra_core.server.deciding import Decided, Result
 from hydra_core.server.upstream.failures import KINDS
-from hydra_core.server.upstream.usage import Counted
+from hydra_core.server.upstream.reading import Counted
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer
+
 
 _MOST_MODELS: Final = 200
 _OTHER: Final = "other"
@@ -295,3 +305,56 @@ def _shifts(
             k = int(psi.argmax())
             found[name] = float(psi[k]), bool(chance[k] < _CHANCE)
     return found
+
+
+#: Called with every finished request.
+OnFinish = Callable[[Decided, Result], None]
+
+
+def spans(tracer: Tracer | None = None) -> OnFinish:
+    """A span of OpenTelemetry for every finished request; by default of the process's own tracer.
+
+    Raises:
+        ExtraError: opentelemetry-api is not installed.
+    """
+    try:
+        from opentelemetry import trace
+    except ModuleNotFoundError as error:
+        raise ExtraError("tracing (--spans)", "tracing") from error
+    source = tracer or trace.get_tracer("hydra_core.server")
+
+    def record(decided: Decided, result: Result) -> None:
+        start = int(decided.at.timestamp() * 1e9)
+        length = int(1e6 * (result.latency_ms or decided.decide_ms))
+        asked = decided.request.model
+        name = f"chat {asked}" if result.status != "decided" else f"route {asked}"
+        kind = trace.SpanKind.CLIENT
+        span = source.start_span(name, kind=kind, start_time=start)
+        for key, value in _attributes(decided, result).items():
+            if value not in (None, ""):
+                span.set_attribute(key, value)
+        if result.status in ("failed", "cancelled"):
+            span.set_status(trace.StatusCode.ERROR, result.status)
+        span.end(end_time=start + length)
+
+    return record
+
+
+def _attributes(decided: Decided, result: Result) -> dict[str, Any]:
+    served = result.served or decided.model
+    provider = {spec.id: spec.provider for spec in decided.serving.catalog.models}
+    return {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": provider.get(served, ""),
+        "gen_ai.request.model": decided.request.model,
+        "gen_ai.response.model": result.served,
+        "gen_ai.conversation.id": decided.request.query.conversation_id,
+        "gen_ai.usage.input_tokens": result.input_tokens,
+        "gen_ai.usage.output_tokens": result.output_tokens,
+        "gen_ai.usage.cache_read.input_tokens": result.cached_tokens,
+        "hydra.decision_id": decided.id,
+        "hydra.rule": decided.rule,
+        "hydra.cause": decided.decision.cause.value,
+        "hydra.catalog_revision": decided.serving.label,
+        "hydra.attempts": len(result.attempts),
+    }

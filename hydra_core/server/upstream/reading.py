@@ -1,7 +1,9 @@
-"""A stream from an upstream: held until its first content, then passed on as it comes, unchanged.
+"""What an answer of an upstream holds: its events, what the model wrote, its tokens.
 
-A comment (`: ping`) is no content, nor is a first event that names the role alone: until there is
-content, another model may still be asked.
+A stream is held until its first content, then passed on as it comes, unchanged. A comment
+(`: ping`) is no content, nor is a first event that names the role alone: until there is content,
+another model may still be asked. Reported tokens are believed only where they can be true: what is
+more than the request and the model allow is no count, and the cost is then unknown, never $0.
 """
 
 from __future__ import annotations
@@ -13,12 +15,17 @@ import re
 import time
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Final
 
 import aiohttp
 
+from hydra_core.base.tokens import BYTES_PER_TOKEN
+from hydra_core.base.types import ModelSpec
+from hydra_core.routing.query import is_count
+from hydra_core.server.chat import ChatRequest
 from hydra_core.server.upstream.failures import NotAnsweredError, error_in
-from hydra_core.server.wire import Form, said_in
+from hydra_core.server.wire import Form, counts_of, said_in
 
 #: Bytes of events without content that are kept until there is some.
 _MOST_HELD: Final = 1 << 20
@@ -257,3 +264,61 @@ def written_in(message: object, depth: int = 0) -> int:
     if isinstance(message, list):
         return sum(written_in(one, depth + 1) for one in message)
     return 0
+
+
+#: Tokens that providers add to a request of their own accord (templates, results of their tools).
+_ADDED_TOKENS: Final = 20_000
+_MOST_CHOICES: Final = 128
+
+
+class Counted(StrEnum):
+    """How a request's tokens are known."""
+
+    COUNTED = "counted"
+    ESTIMATED = "estimated"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one answer; `cached` are those of `input` that came from the prompt cache."""
+
+    input: int
+    cached: int
+    output: int
+
+
+def usage_of(said: object, chat: ChatRequest, spec: ModelSpec) -> Usage | None:
+    """The tokens that an answer's decoded `usage` reports, None where none can be true."""
+    if not isinstance(said, Mapping):
+        return None
+    given, cached, output = map(_count, counts_of(said, chat.form))
+    if given is None or output is None or cached is None:
+        return None
+    possible = 0 < given <= _most_input(chat, spec) and output <= _most_output(chat, spec)
+    return Usage(given, cached, output) if possible and cached <= given else None
+
+
+def estimate_of(chat: ChatRequest, written: int) -> Usage:
+    """About how many tokens a request took whose answer has so many bytes."""
+    return Usage(max(1, chat.input_tokens), 0, round(written / BYTES_PER_TOKEN))
+
+
+def _most_input(chat: ChatRequest, spec: ModelSpec) -> int:
+    """More tokens cannot have been read: a token has at least a byte, unless an image is behind."""
+    if not chat.size:
+        return spec.context_window
+    estimated = max(chat.size, chat.input_tokens)
+    return min(spec.context_window, estimated + _ADDED_TOKENS)
+
+
+def _most_output(chat: ChatRequest, spec: ModelSpec) -> int:
+    choices = _count(chat.body.get("n")) or 1
+    limit = chat.query.output_tokens or spec.context_window
+    return min(limit, spec.context_window) * min(choices, _MOST_CHOICES)
+
+
+def _count(value: Any) -> int | None:  # noqa: ANN401 (decoded JSON)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if is_count(value) else None

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from hydra_core.base.errors import HydraError
 from hydra_core.server.answers import ClientGoneError, until_gone
-from hydra_core.server.metrics import Metrics
+from hydra_core.server.telemetry import Metrics
 from hydra_core.server.wire import form_of_path
 
 _T = TypeVar("_T")

@@ -1,18 +1,22 @@
-"""What a log folder remembers of its canaries: when each began, its share, why it was stopped.
+"""What the workers of a log folder share beside the log: its canaries, and the alerts sent.
 
-One small JSON file a revision: workers, a restarted service and the console read the same.
+A canary's record says when it began, its share and why it was stopped. All are small JSON files:
+workers, a restarted service and the console read the same.
 """
 
 from __future__ import annotations
 
 import json
+import os
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final, TypeVar
 
+from hydra_core.base.digests import text_sha256
 from hydra_core.base.whole_file import whole_file
-from hydra_core.decision_log.segments import LogError
+from hydra_core.decision_log.writer import LogError
 
 #: Which canary the services of this folder run; no order leaves it to their command line.
 _ORDER: Final = "canary.json"
@@ -155,3 +159,70 @@ def _write(path: Path, record: CanaryRecord | CanaryOrder | dict[str, object]) -
             fresh.write_text(json.dumps(content), encoding="utf-8")
     except OSError as error:
         raise LogError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+_FOLDER: Final = ".alerts"
+_KEPT: Final = timedelta(days=90)
+
+
+@dataclass(frozen=True, slots=True)
+class AlertEvent:
+    """One event, and when somebody was alerted to it."""
+
+    at: datetime
+    text: str
+
+
+class Events:
+    """Remembers which events were sent. Safe to share between threads and processes.
+
+    Without a folder (of the decision log) they are remembered in this process alone.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = None if folder is None else folder / _FOLDER
+        self._own: set[str] = set()
+
+    def first(self, key: str, text: str, now: datetime) -> bool:
+        """Whether this event is new; it counts as sent from now on."""
+        if key in self._own:
+            return False
+        self._own.add(key)
+        if self._folder is None:
+            return True
+        self._folder.mkdir(parents=True, exist_ok=True)
+        try:
+            file = os.open(self._path(key), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        except FileExistsError:
+            return False
+        with os.fdopen(file, "w", encoding="utf-8") as stream:
+            json.dump({"at": now.isoformat(timespec="seconds"), "text": text}, stream)
+        return True
+
+    def over(self, key: str) -> None:
+        """The event has ended: should it come again, it is a new one."""
+        self._own.discard(key)
+        if self._folder is not None:
+            with suppress(FileNotFoundError):
+                self._path(key).rename(self._path(f"{key} {os.urandom(4).hex()}"))
+
+    def clean(self, now: datetime) -> None:
+        """Remove events of long ago."""
+        for path in [] if self._folder is None else self._folder.glob("*.json"):
+            with suppress(OSError):
+                if path.stat().st_mtime < (now - _KEPT).timestamp():
+                    path.unlink()
+
+    def _path(self, key: str) -> Path:
+        assert self._folder is not None
+        return self._folder / f"{text_sha256(key)[:32]}.json"
+
+
+def read_alerts(folder: Path) -> tuple[AlertEvent, ...]:
+    """Return the alerts of the services of a log folder, newest first, without damaged files."""
+    found = []
+    for path in (folder / _FOLDER).glob("*.json"):
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            one = json.loads(path.read_text(encoding="utf-8"))
+            found.append(AlertEvent(datetime.fromisoformat(one["at"]), str(one["text"])))
+    return tuple(sorted(found, key=lambda one: one.at, reverse=True))

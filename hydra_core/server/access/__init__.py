@@ -1,1 +1,0 @@
-"""Who may ask: tokens and roles, rates and sizes."""
