@@ -19,10 +19,9 @@ from hydra_core.base.types import CostBasis, FloatArray, IntArray, ModelStatus, 
 from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.replay.significance import mean_interval, saving_interval
 from hydra_core.replay.sweep import Sweep
-from hydra_core.routing.conversations.economics import TurnTokens, conversation_cost
 from hydra_core.routing.query import Query
 from hydra_core.routing.router import Router
-from hydra_core.routing.sessions import MemorySessions
+from hydra_core.routing.sessions import MemorySessions, TurnTokens, conversation_cost
 
 _COLUMNS = ("conversation_id", "turn")
 _TOKENS = ("input_tokens", "output_tokens")

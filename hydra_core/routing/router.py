@@ -28,7 +28,6 @@ from hydra_core.base.types import (
 )
 from hydra_core.catalog.profiles import pool as build_pool
 from hydra_core.predictor.onnx_predictor import Prediction
-from hydra_core.routing.conversations.economics import kept_because
 from hydra_core.routing.decision import Cause, Decision, Origin, Reading
 from hydra_core.routing.gates import (
     Common,
@@ -45,7 +44,13 @@ from hydra_core.routing.matcher import (
     value_shortfall_of_one,
 )
 from hydra_core.routing.query import Query
-from hydra_core.routing.sessions import SessionKeys, Sessions, missing_prefix, session_keys
+from hydra_core.routing.sessions import (
+    SessionKeys,
+    Sessions,
+    kept_because,
+    missing_prefix,
+    session_keys,
+)
 from hydra_core.routing.valuation import Valuation, Valuer, valuer_of
 
 

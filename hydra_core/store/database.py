@@ -22,7 +22,7 @@ from hydra_core.base.errors import ExtraError, StoreError
 from hydra_core.base.workspace import DATABASE
 from hydra_core.store import tables
 
-#: The newest migration; a test holds it to the files in `migrations/versions`.
+#: The newest migration; a test holds it to the files in `migrations`.
 HEAD: Final = "0005"
 #: The schema of the first release: an older one was never released, and is refused.
 _FIRST: Final = "0005"
@@ -242,13 +242,17 @@ def _make(connection: sa.Connection) -> None:
 
 def _upgrade(connection: sa.Connection) -> None:
     """Run the migrations up to the newest. Only an older store pays for importing Alembic."""
-    from alembic import command
-    from alembic.config import Config
+    from alembic.operations import Operations
+    from alembic.runtime.migration import MigrationContext
+    from alembic.script import ScriptDirectory
 
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-    config.attributes["connection"] = connection
-    command.upgrade(config, HEAD)
+    folder = str(Path(__file__).parent / "migrations")
+    scripts = ScriptDirectory(folder, version_locations=[folder])
+    named = {"target_metadata": tables.metadata}  # constraints have names by its convention
+    steps = {"fn": lambda now, _: scripts._upgrade_revs(HEAD, now)}
+    context = MigrationContext.configure(connection, opts={**named, **steps})
+    with Operations.context(context):
+        context.run_migrations()
 
 
 def _where(url: sa.URL) -> str:

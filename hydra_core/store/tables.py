@@ -1,4 +1,4 @@
-"""The tables of the workspace store. A change here needs a migration in `migrations/versions`."""
+"""The tables of the workspace store. A change here needs a migration in `migrations`."""
 
 from __future__ import annotations
 

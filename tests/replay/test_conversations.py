@@ -13,7 +13,7 @@ from hydra_core.evalsets.evalset import load_evalset, save_evalset
 from hydra_core.replay.conversations import _router, replay_conversations, why_per_query
 from hydra_core.replay.replay import catalog_scores
 from hydra_core.replay.sweep import sweep_catalog
-from hydra_core.routing.conversations.economics import assumed_cache
+from hydra_core.routing.sessions import assumed_cache
 from tests.pages.conftest import ROOT
 
 TAU, LENGTH = 0.12, 4

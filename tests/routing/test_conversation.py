@@ -15,8 +15,8 @@ from hydra_core.routing.conversations.conversation import (
     Options,
     play,
 )
-from hydra_core.routing.conversations.economics import assumed_cache
 from hydra_core.routing.conversations.messages import Conversation, Turn
+from hydra_core.routing.sessions import assumed_cache
 from tests.routing.conftest import make_catalog, spec
 
 WORDS = {"easy": 0.1, "medium": 0.4, "hard": 0.8}

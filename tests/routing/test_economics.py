@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from hydra_core.base.list_price import LongPromptPrice
-from hydra_core.routing.conversations.economics import (
+from hydra_core.routing.sessions import (
     TurnTokens,
     conversation_cost,
     switch_cost_usd,

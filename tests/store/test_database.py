@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
-from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
@@ -21,10 +20,8 @@ from tests.store.openers import CONTEXT, open_once
 
 
 def test_head_is_the_newest_migration():
-    config = Config()
-    folder = Path(tables.__file__).parent / "migrations"
-    config.set_main_option("script_location", str(folder))
-    assert ScriptDirectory.from_config(config).get_heads() == [HEAD]
+    folder = str(Path(tables.__file__).parent / "migrations")
+    assert ScriptDirectory(folder, version_locations=[folder]).get_heads() == [HEAD]
 
 
 def test_the_migrations_make_the_tables_of_the_module(url):

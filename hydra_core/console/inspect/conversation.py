@@ -34,9 +34,9 @@ from hydra_core.routing.conversations.conversation import (
     TurnOutcome,
     play,
 )
-from hydra_core.routing.conversations.economics import assumed_cache
 from hydra_core.routing.conversations.messages import Conversation
 from hydra_core.routing.query import Query
+from hydra_core.routing.sessions import assumed_cache
 
 _EVENTS = {
     Event.FIRST: ("First", "blue"),

@@ -14,12 +14,11 @@ from typing import Final
 from hydra_core.base.errors import RoutingError
 from hydra_core.base.types import Catalog, ModelSpec, StickyMode
 from hydra_core.routing.conversations.context import context_at
-from hydra_core.routing.conversations.economics import TurnCost, TurnTokens, conversation_cost
 from hydra_core.routing.conversations.messages import Conversation
 from hydra_core.routing.decision import Decision
 from hydra_core.routing.query import Query
 from hydra_core.routing.router import Router, Scorer
-from hydra_core.routing.sessions import MemorySessions
+from hydra_core.routing.sessions import MemorySessions, TurnCost, TurnTokens, conversation_cost
 
 #: Tokens counted for one image; providers bill some hundreds to about 1,500.
 IMAGE_TOKENS: Final = 1_000
