@@ -110,8 +110,8 @@ def test_upstreams_are_followed_like_the_catalog(make, upstream, tmp_path):
     client = make(catalog=pool)
     names = MODELS[:4]
     file.write_text(upstreams_text(upstream.url, models=names))
-    wait_for(lambda: client.get("/health/ready").json()["notes"])
-    assert "add it to an upstream's models" in client.get("/health/ready").json()["notes"][0]
+    remedy = "add it to an upstream's models"  # the file is empty for a moment before it is there
+    wait_for(lambda: remedy in " ".join(client.get("/health/ready").json()["notes"]))
     assert client.post("/v1/chat/completions", json=asked(model="gpt-5.4")).status_code == 200
     renamed = upstreams_text(upstream.url).replace("up-gpt-5.4\n", "renamed\n")
     assert "renamed" in renamed
