@@ -25,7 +25,7 @@ from hydra_core.base.types import (
     ModelStatus,
     Pool,
 )
-from hydra_core.catalog.editing.render import Value
+from hydra_core.catalog.editing.document import Value
 
 #: Raw capabilities closer than this are one value: sums of the same rates differ by rounding only.
 _SAME_RAW: Final = 1e-9

@@ -17,8 +17,7 @@ from hydra_core.base.reading.yaml_reader import MAX_BYTES, ListNode, ScalarNode,
 from hydra_core.base.types import Band, Catalog, ModelSpec, Policy
 from hydra_core.catalog.identifiers import id_problem, skeleton
 from hydra_core.catalog.model_fields import read_benchmarks, read_models, read_realised_costs
-from hydra_core.catalog.policy_fields import read_outcome_model, read_policy
-from hydra_core.catalog.success_fields import read_success_profiles
+from hydra_core.catalog.policy_fields import read_outcome_model, read_policy, read_success_profiles
 
 SCHEMA: Final = "hydra.catalog/v1"
 MAX_DIMENSIONS: Final = 32

@@ -17,7 +17,7 @@ import numpy as np
 
 from hydra_core.base.errors import CatalogError, EvalSetError, Problem
 from hydra_core.base.types import Band, Catalog, FloatArray, Pool, Selection
-from hydra_core.catalog.editing.render import Value, flow
+from hydra_core.catalog.editing.document import Value, flow
 from hydra_core.catalog.prices.price_file import GivenPrice
 from hydra_core.catalog.prices.recorded import cost_gaps, tier_notes
 from hydra_core.catalog.prices.suggestions import tiers_value

@@ -14,14 +14,13 @@ from hydra_core.base.list_price import ListPrice
 from hydra_core.base.types import Catalog
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.prices.lists import LIST_ENDINGS, read_prices
-from hydra_core.catalog.prices.number import price_number
 from hydra_core.catalog.prices.price_file import (
     GivenPrice,
     near_entries,
     parse_listed,
     parse_price_file,
 )
-from hydra_core.catalog.prices.quotes import PriceQuote
+from hydra_core.catalog.prices.quotes import PriceQuote, price_number
 from hydra_core.evalsets.folders import folder_name
 
 #: The columns of the table that hold USD per million tokens, and what a problem calls them.

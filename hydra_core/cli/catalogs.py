@@ -299,8 +299,8 @@ def _check_catalog(path: Path) -> str:
     from datetime import date
 
     from hydra_core.base.types import CostBasis
+    from hydra_core.catalog.chosen_and_promised import not_covered
     from hydra_core.catalog.profiles import pool
-    from hydra_core.catalog.promised import not_covered
     from hydra_core.catalog.schema import load_catalog
 
     catalog = load_catalog(path)

@@ -101,7 +101,7 @@ def _sweep(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) -> S
 
 def _write(options: argparse.Namespace, made: Promise, rule: Rule) -> None:
     """The catalog at the promised setting, with the promise; nothing where none can be made."""
-    from hydra_core.catalog.promised import with_promise
+    from hydra_core.catalog.chosen_and_promised import with_promise
     from hydra_core.export.release import write_release
 
     knob = made.knob(rule)

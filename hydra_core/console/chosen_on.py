@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hydra_core.base.types import Catalog, Chosen, Selection
-from hydra_core.catalog.editing.chosen_on import chosen_between, record_choice
+from hydra_core.catalog.chosen_and_promised import chosen_between, record_choice
 from hydra_core.console import cache, state
 from hydra_core.console.cache import SetEntry
 from hydra_core.evalsets.evalset import sample_of

@@ -14,8 +14,8 @@ import streamlit as st
 
 from hydra_core.base.errors import ConflictError, HydraError, Problem
 from hydra_core.base.types import Catalog, Chosen
+from hydra_core.catalog.chosen_and_promised import record_choice
 from hydra_core.catalog.diff import Change, semantic_diff
-from hydra_core.catalog.editing.chosen_on import record_choice
 from hydra_core.catalog.schema import read_catalog_text
 from hydra_core.console import cache, chosen_on, widgets
 from hydra_core.console.access import identity

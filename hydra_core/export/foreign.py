@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from hydra_core.base.types import Catalog, ModelSpec, Rule, SuccessSource
 from hydra_core.catalog import capabilities
-from hydra_core.catalog.editing.render import Value, block
+from hydra_core.catalog.editing.document import Value, block
 from hydra_core.catalog.prices.suggestions import exact
 
 

@@ -11,7 +11,7 @@ from typing import Final
 from hydra_core.base.errors import CatalogError, Problem
 from hydra_core.base.list_price import ListPrice, LongPromptPrice
 from hydra_core.base.types import Catalog, ModelSpec
-from hydra_core.catalog.editing.render import Value
+from hydra_core.catalog.editing.document import Value
 from hydra_core.export.foreign import (
     Export,
     decision_rules,

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Final
 
 from hydra_core.base.types import Catalog, ModelSpec
-from hydra_core.catalog.editing.render import Value
+from hydra_core.catalog.editing.document import Value
 from hydra_core.catalog.prices.suggestions import exact
 from hydra_core.catalog.profiles import blended_price
 from hydra_core.export.foreign import (

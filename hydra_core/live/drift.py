@@ -23,7 +23,7 @@ from scipy import optimize, stats
 
 from hydra_core.base.intervals import LEVEL, Interval
 from hydra_core.base.types import Band, BoolArray, Catalog, FloatArray, IntArray
-from hydra_core.catalog.promised import not_covered
+from hydra_core.catalog.chosen_and_promised import not_covered
 from hydra_core.live.canary import CANARY
 from hydra_core.live.traffic import Traffic, share
 from hydra_core.replay.significance import standard_error

@@ -14,8 +14,7 @@ from typing import Final, Literal, TypeAlias
 from hydra_core.base.errors import CatalogError, Problem
 from hydra_core.base.reading.yaml_reader import ListNode, MapNode, Node, ScalarNode, read_yaml
 from hydra_core.catalog.diff import Change, semantic_diff
-from hydra_core.catalog.editing.document import CatalogDocument, Data
-from hydra_core.catalog.editing.render import Value
+from hydra_core.catalog.editing.document import CatalogDocument, Data, Value
 from hydra_core.catalog.schema import parse_catalog
 
 

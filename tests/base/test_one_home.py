@@ -11,7 +11,7 @@ import pytest
 
 from hydra_core.base.tokens import most_text_tokens, text_tokens
 from hydra_core.base.types import Band
-from hydra_core.catalog.prices.number import price_number
+from hydra_core.catalog.prices.quotes import price_number
 from hydra_core.predictor.score_bands import score_bands
 
 ROOT = Path(__file__).resolve().parents[2] / "hydra_core"
@@ -25,7 +25,7 @@ HOMES = {
     r"percentile\([^)]*(5(\.0)?, 95|_PERCENTILES)|quantile\([^)]*0\.05, 0\.95\]": {
         "predictor/score_bands.py"
     },
-    r"str\(value\)\.strip\(\)\n.*return Decimal": {"catalog/prices/number.py"},
+    r"str\(value\)\.strip\(\)\n.*return Decimal": {"catalog/prices/quotes.py"},
     r"class CancelledError": {"base/errors.py"},
     r"csv\.reader\(": {"base/reading/csv_rows.py"},
     r"^RESOLVED_AT": {"evalsets/evalset.py"},

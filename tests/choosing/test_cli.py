@@ -11,9 +11,9 @@ import pytest
 from hydra_core.base.errors import CatalogError
 from hydra_core.base.shipped import CATALOGS, SAMPLE_DATA
 from hydra_core.base.types import Band
+from hydra_core.catalog.chosen_and_promised import not_covered
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.profiles import compensated_weights
-from hydra_core.catalog.promised import not_covered
 from hydra_core.catalog.schema import load_catalog, parse_catalog
 from hydra_core.choosing.sources.catalog_blocks import prices_of, stored_weights
 from hydra_core.cli.main import main

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hydra_core.base.fitted_blocks import Promised
-from hydra_core.catalog.promised import routes_by
+from hydra_core.catalog.chosen_and_promised import routes_by
 from hydra_core.live.drift import evidence, promise_status
 from hydra_core.routing.decision import Cause
 from tests.live.logs import decision, traffic

@@ -9,7 +9,7 @@ import pytest
 
 from hydra_core.base.types import Rule, Selection
 from hydra_core.catalog import load_catalog
-from hydra_core.catalog.promised import not_covered
+from hydra_core.catalog.chosen_and_promised import not_covered
 from hydra_core.catalog.schema import parse_catalog
 from hydra_core.choosing.sources.promise import promise_on
 from hydra_core.console import replays

@@ -1,7 +1,7 @@
 """serve watches the catalog's promise: feedback that contradicts it shows in metrics and health."""
 
 from hydra_core.base.fitted_blocks import Promised
-from hydra_core.catalog.promised import with_promise
+from hydra_core.catalog.chosen_and_promised import with_promise
 from tests.server.conftest import CATALOG, asked, wait_for
 
 

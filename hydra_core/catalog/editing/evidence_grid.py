@@ -7,9 +7,8 @@ from typing import Final
 
 from hydra_core.base.errors import CatalogError, Problem
 from hydra_core.base.types import LEVEL_DIMENSION, Catalog
-from hydra_core.catalog.editing.document import CatalogDocument, Data
+from hydra_core.catalog.editing.document import CatalogDocument, Data, Value
 from hydra_core.catalog.editing.model_grid import FIELDS
-from hydra_core.catalog.editing.render import Value
 
 _NUMBER = FIELDS["input_usd_per_mtok"].read
 _BENCHMARKS = ("evidence", "benchmarks")

@@ -15,10 +15,9 @@ from typing import Final
 
 from hydra_core.base.errors import CatalogError, Problem
 from hydra_core.base.types import ModelStatus
-from hydra_core.catalog.editing.document import CatalogDocument, Data
-from hydra_core.catalog.editing.render import Value
+from hydra_core.catalog.editing.document import CatalogDocument, Data, Value
 from hydra_core.catalog.model_fields import LONG_KEYS
-from hydra_core.catalog.prices.number import price_number
+from hydra_core.catalog.prices.quotes import price_number
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from typing import Any, Final
 from hydra_core.base.currencies import FOREIGN
 from hydra_core.base.errors import CatalogError, Problem
 from hydra_core.base.reading.csv_rows import BrokenRow, csv_rows
-from hydra_core.catalog.prices.number import price_number
 from hydra_core.catalog.prices.quotes import (
     PriceQuote,
     PriceSource,
@@ -23,6 +22,7 @@ from hydra_core.catalog.prices.quotes import (
     day,
     listed_price,
     optional_price,
+    price_number,
     word,
 )
 

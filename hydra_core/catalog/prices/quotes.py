@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -10,7 +11,6 @@ from enum import StrEnum
 from typing import Any, Final, TypeGuard
 
 from hydra_core.base.list_price import ListPrice, LongPromptPrice
-from hydra_core.catalog.prices.number import price_number
 
 #: What a catalog takes for a price per million tokens, and more than anybody asks.
 _LEAST: Final = Decimal("0.001")
@@ -176,3 +176,18 @@ def day(value: Any) -> date | None:  # noqa: ANN401
 def is_map(value: Any) -> TypeGuard[dict[str, Any]]:  # noqa: ANN401
     """Whether it is a JSON object."""
     return isinstance(value, dict)
+
+
+_NUMBER: Final = re.compile(
+    r"[-+]?(?:[0-9]{1,12}\.?[0-9]{0,30}|\.[0-9]{1,30})(?:[eE][-+]?[0-9]{1,3})?"
+)
+
+
+def price_number(value: object) -> Decimal | None:
+    """Read a plain finite number; through Decimal 0.31 stays 0.31. None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
+        return None
+    if isinstance(value, Decimal):
+        return value if value.is_finite() else None
+    text = str(value).strip()
+    return Decimal(text) if _NUMBER.fullmatch(text) else None

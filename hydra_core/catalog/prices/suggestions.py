@@ -16,8 +16,7 @@ from typing import Final
 
 from hydra_core.base.list_price import LongPromptPrice
 from hydra_core.base.types import Catalog, ModelSpec, ModelStatus
-from hydra_core.catalog.editing.document import CatalogDocument
-from hydra_core.catalog.editing.render import Value
+from hydra_core.catalog.editing.document import CatalogDocument, Value
 from hydra_core.catalog.identifiers import plain_name
 from hydra_core.catalog.prices.quotes import PriceQuote
 

@@ -21,7 +21,7 @@ from hydra_core.base.types import (
     Selection,
     SuccessSource,
 )
-from hydra_core.catalog.editing.chosen_on import record_choice
+from hydra_core.catalog.chosen_and_promised import record_choice
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.choosing.material import Outcomes

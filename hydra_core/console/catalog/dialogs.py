@@ -22,7 +22,6 @@ from hydra_core.catalog.diff import semantic_diff
 from hydra_core.catalog.editing import evidence_grid
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.editing.model_grid import FIELDS, cell_problems, edit_cells, model_rows
-from hydra_core.catalog.editing.render import Value
 from hydra_core.catalog.prices.lists import read_prices
 from hydra_core.catalog.prices.quotes import PriceList
 from hydra_core.catalog.prices.suggestions import PriceMatch, apply_price, suggest_matches

@@ -24,8 +24,7 @@ from hydra_core.base.types import (
     WhenSpent,
 )
 from hydra_core.catalog.diff import team_text
-from hydra_core.catalog.editing.document import CatalogDocument, Data
-from hydra_core.catalog.editing.render import Value
+from hydra_core.catalog.editing.document import CatalogDocument, Data, Value
 from hydra_core.console import cache, drafts, learned_models, selectors
 from hydra_core.console.cache import CatalogEntry, SetEntry
 from hydra_core.console.catalog import what_if as what_if_view

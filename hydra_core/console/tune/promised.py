@@ -9,7 +9,7 @@ import streamlit as st
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.types import Rule, Selection
-from hydra_core.catalog.promised import with_promise
+from hydra_core.catalog.chosen_and_promised import with_promise
 from hydra_core.choosing.sources.promise import Promise, promise_on
 from hydra_core.console import chosen_on, drafts, selectors, state, widgets
 from hydra_core.console.cache import SetEntry, cached

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.base.list_price import ListPrice
-from hydra_core.catalog.prices.number import price_number
+from hydra_core.catalog.prices.quotes import price_number
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import pytest
 from hydra_core.base.errors import CatalogError
 from hydra_core.base.types import Chosen, Selection
 from hydra_core.catalog import parse_catalog
-from hydra_core.catalog.editing.chosen_on import chosen_between, record_choice
+from hydra_core.catalog.chosen_and_promised import chosen_between, record_choice
 from hydra_core.catalog.editing.document import CatalogDocument
 from tests.catalog.small import SMALL
 
