@@ -23,8 +23,7 @@ from hydra_core.base.reading.fields import SHARE, Bounds, Problems, Section
 from hydra_core.base.reading.yaml_reader import MapNode, Node, read_yaml
 from hydra_core.base.types import Policy, StickyPolicy
 from hydra_core.catalog.schema import MAX_DIMENSIONS, SCHEMA, catalog_of
-from hydra_core.evalsets import format as evalset_format
-from hydra_core.evalsets import rules
+from hydra_core.evalsets import folders, rules
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 FOLDER = Path(__file__).parent / "reference"
@@ -216,7 +215,7 @@ def needed(asked: Asked) -> str:
 
 
 _MANIFEST = {
-    "schema": f"`{evalset_format.SCHEMA}`",
+    "schema": f"`{folders.SCHEMA}`",
     "name": "what pages and commands call the set",
     "origin": "where the data come from",
     "licence": "their licence",
@@ -255,11 +254,11 @@ _COLUMNS = {
 
 def eval_set_page() -> str:
     """The manifest's keys and the columns of both tables, with what each refuses."""
-    manifest = [(f"`{key}`", _MANIFEST[key]) for key in evalset_format._KEYS]
+    manifest = [(f"`{key}`", _MANIFEST[key]) for key in folders._KEYS]
     queries = (*rules.REQUIRED_QUERY_COLUMNS, *rules.OPTIONAL_QUERY_COLUMNS, "label_reasoning")
     outcomes = ("query_id", "model", *rules._KEPT)
     return (
-        f"{_HEAD}# Eval set: `{evalset_format.SCHEMA}`\n\n"
+        f"{_HEAD}# Eval set: `{folders.SCHEMA}`\n\n"
         "A folder that an import writes: `evalset.yaml`, `queries.parquet`, `outcomes.parquet` and "
         "`scores/`, one file a predictor bundle. What is not known is left out: a model without an "
         "outcome on a query has no row, and nothing is filled in. Check yours:\n\n"

@@ -11,7 +11,7 @@ import pandas as pd
 from hydra_core.base.types import DIMENSIONS, FloatArray, ModelSpec
 from hydra_core.catalog.schema import load_catalog
 from hydra_core.evalsets.evalset import EvalSet, load_evalset, save_evalset
-from hydra_core.evalsets.scoring import score_evalset
+from hydra_core.evalsets.scores import score_evalset
 from hydra_core.evalsets.suspects import answer, look
 from hydra_core.predictor.languages import group_of
 from hydra_core.predictor.onnx_predictor import default_predictor

@@ -29,8 +29,13 @@ from hydra_core.choosing.sources.catalog_blocks import with_success_profiles
 from hydra_core.choosing.sources.profiles import fit_success_profiles
 from hydra_core.choosing.write import write_outcome_model
 from hydra_core.evalsets.evalset import EvalSet, load_evalset, save_evalset
-from hydra_core.evalsets.score_files import load_scores, load_text_facts, messages_of, save_scores
-from hydra_core.evalsets.scoring import score_evalset
+from hydra_core.evalsets.scores import (
+    load_scores,
+    load_text_facts,
+    messages_of,
+    save_scores,
+    score_evalset,
+)
 from hydra_core.evalsets.suspects import answer, suspects
 from hydra_core.export.release import write_release
 from hydra_core.predictor.bundle import Bundle

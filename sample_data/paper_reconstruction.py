@@ -10,7 +10,7 @@ import pandas as pd
 from hydra_core.base.types import DIMENSIONS, FloatArray
 from hydra_core.catalog.schema import load_catalog
 from hydra_core.evalsets.evalset import EvalSet, save_evalset
-from hydra_core.evalsets.score_files import save_scores
+from hydra_core.evalsets.scores import save_scores
 from hydra_core.evalsets.suspects import answer, look
 from sample_data.paper_costs import MEAN_STRONG_COST_USD, costs
 from sample_data.paper_outcomes import outcomes

@@ -21,7 +21,7 @@ from hydra_core.base.types import DIMENSIONS
 from hydra_core.catalog import load_catalog, pool
 from hydra_core.cli.main import main
 from hydra_core.evalsets.evalset import load_evalset, save_evalset
-from hydra_core.evalsets.score_files import save_scores
+from hydra_core.evalsets.scores import save_scores
 from hydra_core.routing.matcher import choose, shortfall
 from hydra_core.store import open_store
 from tests.evalsets.importers.test_swebench import BOARD, PROBLEMS, SHARED

@@ -15,7 +15,7 @@ from hydra_core.base.digests import file_sha256
 from hydra_core.base.shipped import CATALOGS
 from hydra_core.cli.main import main
 from hydra_core.evalsets.evalset import load_evalset, save_evalset
-from hydra_core.evalsets.score_files import TextFacts, load_text_facts, save_scores
+from hydra_core.evalsets.scores import TextFacts, load_text_facts, save_scores
 from hydra_core.outcome_model.format import load_outcome_model
 from hydra_core.predictor.bundle import load_bundle
 from hydra_core.predictor.signals import surface_counts

@@ -17,7 +17,7 @@ import pandas as pd
 from hydra_core.base.shipped import CATALOGS
 from hydra_core.catalog.schema import load_catalog
 from hydra_core.evalsets.evalset import save_evalset
-from hydra_core.evalsets.score_files import save_scores
+from hydra_core.evalsets.scores import save_scores
 from tests.browser.conftest import CHROMIUM
 from tests.console import consoles
 

@@ -25,7 +25,7 @@ from streamlit.testing.v1 import AppTest
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.schema import parse_catalog
 from hydra_core.evalsets.evalset import save_evalset
-from hydra_core.evalsets.score_files import save_scores
+from hydra_core.evalsets.scores import save_scores
 
 ROOT = Path(__file__).resolve().parents[2]
 MODELS = 12

@@ -28,8 +28,7 @@ from benchmarks.quality.real_pools import (
 from benchmarks.quality.real_sets import STEPS, in_cost_order, reuse_scores
 from hydra_core.base.types import Selection
 from hydra_core.choosing.material import gather
-from hydra_core.evalsets.score_files import messages_of
-from hydra_core.evalsets.scoring import score_evalset
+from hydra_core.evalsets.scores import messages_of, score_evalset
 from hydra_core.predictor.onnx_predictor import default_predictor
 from hydra_core.replay.matched_cost import matched_cost_mix
 from hydra_core.replay.metrics import (

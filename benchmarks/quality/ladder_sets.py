@@ -11,8 +11,7 @@ from benchmarks.quality.outcome_lift import POOLS
 from benchmarks.quality.real_pools import SETS, SHARED, evalset_of
 from hydra_core.choosing.material import gather
 from hydra_core.evalsets.evalset import load_evalset, save_evalset
-from hydra_core.evalsets.score_files import messages_of
-from hydra_core.evalsets.scoring import score_evalset
+from hydra_core.evalsets.scores import messages_of, score_evalset
 from sample_data import mixed_2024
 
 CODE_POOLS = {

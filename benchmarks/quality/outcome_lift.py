@@ -26,8 +26,7 @@ from hydra_core.choosing.lift import lift_of
 from hydra_core.choosing.material import gather
 from hydra_core.choosing.sources.newcomers import fit_newcomers
 from hydra_core.evalsets.evalset import load_evalset
-from hydra_core.evalsets.score_files import messages_of
-from hydra_core.evalsets.scoring import score_evalset
+from hydra_core.evalsets.scores import messages_of, score_evalset
 from hydra_core.outcome_model.heads import Predicted
 from hydra_core.predictor.onnx_predictor import default_predictor
 from sample_data import mixed_2024

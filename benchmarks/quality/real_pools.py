@@ -14,8 +14,7 @@ import numpy as np
 from benchmarks.quality.outcome_lift import POOLS
 from hydra_core.evalsets.evalset import EvalSet, load_evalset
 from hydra_core.evalsets.importers.draft import About, Draft, report_on, write_draft
-from hydra_core.evalsets.importers.given import Given
-from hydra_core.evalsets.importers.price_card import parse_prices
+from hydra_core.evalsets.importers.given import Given, parse_prices
 from hydra_core.evalsets.importers.records import (
     read_livecodebench,
     read_routellm,

@@ -26,14 +26,14 @@ from hydra_core.base.types import Selection
 from hydra_core.choosing.material import gather
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.evalsets.folders import list_evalsets
-from hydra_core.evalsets.score_files import (
+from hydra_core.evalsets.scores import (
     load_scores,
     load_text_facts,
     messages_of,
     save_scores,
+    score_evalset,
     texts_digest,
 )
-from hydra_core.evalsets.scoring import score_evalset
 from hydra_core.predictor.onnx_predictor import default_predictor
 from hydra_core.replay.baselines import RANDOM_MIX, run_baselines
 from hydra_core.replay.matched_cost import matched_cost_mix

@@ -50,7 +50,7 @@ from hydra_core.base.types import Band, Selection
 from hydra_core.choosing.learn import learn
 from hydra_core.choosing.policy_search import Space, search_policy
 from hydra_core.evalsets.evalset import load_evalset
-from hydra_core.evalsets.score_files import load_text_facts
+from hydra_core.evalsets.scores import load_text_facts
 from hydra_core.evalsets.suspects import suspects
 from hydra_core.replay.band import lift_band
 from hydra_core.replay.frontier import choices

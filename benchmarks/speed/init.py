@@ -22,7 +22,7 @@ import pandas as pd
 from hydra_core.catalog import load_catalog
 from hydra_core.cli.main import main as hydra
 from hydra_core.evalsets.evalset import save_evalset
-from hydra_core.evalsets.score_files import TextFacts, save_scores
+from hydra_core.evalsets.scores import TextFacts, save_scores
 from hydra_core.predictor.bundle import load_bundle
 
 

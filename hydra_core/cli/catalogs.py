@@ -113,7 +113,7 @@ def _gathered_prices(
     from hydra_core.catalog.prices.lists import LIST_ENDINGS
     from hydra_core.catalog.prices.price_file import GivenPrice, listed_prices, read_price_file
     from hydra_core.choosing.new_catalog import recorded_prices
-    from hydra_core.evalsets.importers.price_card import parse_prices
+    from hydra_core.evalsets.importers.given import parse_prices
 
     prices = recorded_prices(recorded)
     if options.prices is not None:
@@ -331,8 +331,8 @@ def _check_outcome_model(folder: Path) -> str:
 
 
 def _check_evalset(folder: Path) -> str:
-    from hydra_core.evalsets.format import scored_by
-    from hydra_core.evalsets.score_files import load_scores
+    from hydra_core.evalsets.folders import scored_by
+    from hydra_core.evalsets.scores import load_scores
 
     evalset = open_evalset(folder)
     fingerprints = scored_by(folder)

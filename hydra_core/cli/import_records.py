@@ -166,9 +166,8 @@ def _livecodebench(options: argparse.Namespace) -> None:
 
 def _given(options: argparse.Namespace, beside: Sequence[Path] = ()) -> Given:
     """What the options say of the files, and the files beside them."""
-    from hydra_core.evalsets.importers.given import Given
-    from hydra_core.evalsets.importers.price_card import parse_prices
-    from hydra_core.evalsets.importers.traffic.feedback import parse_labels
+    from hydra_core.evalsets.importers.given import Given, parse_prices
+    from hydra_core.evalsets.importers.traffic.served import parse_labels
 
     return Given(
         [existing(path) for path in beside],
@@ -248,7 +247,7 @@ def _log_options(parser: Grammar, *, scaled: bool = False) -> None:
 
 
 def _decision_log(options: argparse.Namespace) -> None:
-    from hydra_core.evalsets.importers.traffic.decision_log import read_decision_log
+    from hydra_core.evalsets.importers.traffic.gateways import read_decision_log
 
     need_out(options)
     draft = read_decision_log(
@@ -259,7 +258,7 @@ def _decision_log(options: argparse.Namespace) -> None:
 
 
 def _spend(options: argparse.Namespace) -> None:
-    from hydra_core.evalsets.importers.traffic.spend_logs import read_spend_logs, spend_log_rows
+    from hydra_core.evalsets.importers.traffic.gateways import read_spend_logs, spend_log_rows
 
     need_out(options)
     databases = [name for name in options.files if name.startswith(("postgresql:", "postgres:"))]

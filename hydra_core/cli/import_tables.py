@@ -238,7 +238,7 @@ def _renames(texts: list[str]) -> dict[str, str]:
 
 def need_out(options: argparse.Namespace) -> None:
     """Refuse a folder that is taken before reading large files."""
-    from hydra_core.evalsets.format import require_free
+    from hydra_core.evalsets.folders import require_free
 
     if options.dry_run:
         return

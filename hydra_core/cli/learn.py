@@ -140,7 +140,7 @@ def _compare(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) ->
     from hydra_core.choosing.sources.catalog_blocks import prices_of, start_of
     from hydra_core.choosing.sources.ladder import ladder_of_replay
     from hydra_core.cli.score import vectors_for
-    from hydra_core.evalsets.score_files import messages_of
+    from hydra_core.evalsets.scores import messages_of
     from hydra_core.outcome_model.heads import Predicted
     from hydra_core.replay.replay import align_catalog
 
@@ -258,7 +258,7 @@ def _learn(options: argparse.Namespace) -> None:
     from hydra_core.choosing.material import gather
     from hydra_core.choosing.sources.catalog_blocks import prices_of
     from hydra_core.choosing.write import audit_recorder, require_free_folder, write_outcome_model
-    from hydra_core.evalsets.score_files import messages_of
+    from hydra_core.evalsets.scores import messages_of
 
     _check(options)
     require_free_folder(options.out, force=options.force)

@@ -90,7 +90,7 @@ def _evaluate(options: argparse.Namespace) -> None:
 def _labelled(path: Path, dimensions: Sequence[str]) -> dict[str, list[Any]]:
     """Columns text, lang, turn and one per dimension of a JSONL file."""
     from hydra_core.evalsets.importers.reading.bounded import Budget
-    from hydra_core.evalsets.importers.reading.issues import Issues
+    from hydra_core.evalsets.importers.reading.cells import Issues
     from hydra_core.evalsets.importers.reading.tables import json_objects
 
     issues = Issues()
@@ -145,7 +145,7 @@ def _number(value: float | None, digits: int = 4) -> str:
 def _recalibrate(options: argparse.Namespace) -> None:
     import numpy as np
 
-    from hydra_core.evalsets.score_files import load_scores
+    from hydra_core.evalsets.scores import load_scores
     from hydra_core.lab.audit.recalibrate import recalibrate, scripts_of, write_recalibrated
     from hydra_core.lab.audit.tables import from_csv, mean_ratings
 

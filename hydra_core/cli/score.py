@@ -97,7 +97,7 @@ def scores_for(evalset: EvalSet, catalog: Catalog, bundle: Path | None) -> Float
         MismatchError: They are missing, and the catalog is bound to another predictor.
         EvalSetError: The set has no texts, or its folder cannot be written.
     """
-    from hydra_core.evalsets.format import scored_by
+    from hydra_core.evalsets.folders import scored_by
     from hydra_core.replay.replay import catalog_scores
 
     if catalog.predictor_fingerprint not in scored_by(evalset.path):
@@ -116,8 +116,8 @@ def vectors_for(evalset: EvalSet, catalog: Catalog, bundle: Path | None) -> None
     Raises:
         EvalSetError: The set's folder cannot be written.
     """
-    from hydra_core.evalsets.format import scored_by
-    from hydra_core.evalsets.score_files import load_text_facts
+    from hydra_core.evalsets.folders import scored_by
+    from hydra_core.evalsets.scores import load_text_facts
 
     known = catalog.predictor_fingerprint in scored_by(evalset.path)
     if known and load_text_facts(evalset, catalog.predictor_fingerprint) is not None:
@@ -133,7 +133,7 @@ def scored(evalset: EvalSet, predictor: Predictor) -> FloatArray:
     Raises:
         EvalSetError: The set has no texts, or its folder cannot be written.
     """
-    from hydra_core.evalsets.scoring import is_scored
+    from hydra_core.evalsets.scores import is_scored
 
     scores = is_scored(evalset, predictor.bundle)
     if scores is not None:

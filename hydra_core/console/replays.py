@@ -20,7 +20,7 @@ from hydra_core.console.eval_sets.figures import SpreadView, UpsetView
 from hydra_core.console.eval_sets.view import spread_view, upset_view
 from hydra_core.console.tasks import Tasks
 from hydra_core.evalsets.evalset import EvalSet
-from hydra_core.evalsets.score_files import load_scores
+from hydra_core.evalsets.scores import load_scores
 from hydra_core.replay.baselines import BaselineRun
 from hydra_core.replay.evaluation import Evaluation, evaluate
 from hydra_core.replay.imported_policies import (

@@ -22,10 +22,8 @@ from hydra_core.base.digests import file_sha256
 from hydra_core.base.errors import EvalSetError, StoreError
 from hydra_core.base.types import Progress
 from hydra_core.evalsets.evalset import EvalSet, load_evalset
-from hydra_core.evalsets.folders import replace_folder
-from hydra_core.evalsets.format import MANIFEST
-from hydra_core.evalsets.score_files import score_path
-from hydra_core.evalsets.scoring import CHUNK, score_evalset
+from hydra_core.evalsets.folders import MANIFEST, replace_folder
+from hydra_core.evalsets.scores import CHUNK, score_evalset, score_path
 from hydra_core.store import Action, Actor, Store, require
 
 if TYPE_CHECKING:

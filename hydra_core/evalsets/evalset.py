@@ -28,8 +28,7 @@ from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.base.list_price import ListPrice
 from hydra_core.base.types import FloatArray, IntArray
 from hydra_core.evalsets.dependence import DependenceAnswer, cluster_numbers
-from hydra_core.evalsets.folders import replace_folder
-from hydra_core.evalsets.format import (
+from hydra_core.evalsets.folders import (
     MANIFEST,
     OUTCOMES,
     PARTS,
@@ -38,6 +37,7 @@ from hydra_core.evalsets.format import (
     dump_manifest,
     load_part,
     read_manifest,
+    replace_folder,
     require_free,
 )
 from hydra_core.evalsets.rules import (

@@ -38,9 +38,15 @@ from hydra_core.evalsets.dependence import (
     same_key,
 )
 from hydra_core.evalsets.evalset import EvalSet, load_evalset
-from hydra_core.evalsets.folders import replace_folder
-from hydra_core.evalsets.format import MANIFEST, QUERIES, dump_manifest, read_manifest, scored_by
-from hydra_core.evalsets.score_files import load_text_facts
+from hydra_core.evalsets.folders import (
+    MANIFEST,
+    QUERIES,
+    dump_manifest,
+    read_manifest,
+    replace_folder,
+    scored_by,
+)
+from hydra_core.evalsets.scores import load_text_facts
 
 #: Cosine from which two texts of one language are near-duplicates, and two of different languages
 #: that are each other's nearest are translations (language means taken out).

@@ -18,7 +18,7 @@ from hydra_core.base.errors import EvalSetError, MismatchError
 from hydra_core.base.types import Band, Catalog, FloatArray, IntArray, Progress, Selection
 from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.evalsets.evalset import EvalSet
-from hydra_core.evalsets.score_files import query_turns
+from hydra_core.evalsets.scores import query_turns
 from hydra_core.lab.evaluate import evaluate
 from hydra_core.predictor.bundle import Bundle
 from hydra_core.predictor.onnx_predictor import Predictor

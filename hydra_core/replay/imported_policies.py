@@ -167,7 +167,8 @@ def read_policy(file: TableFile, evalset: EvalSet) -> pd.Series:
     # Imported here: Home replays policies, and would wait a tenth of a second for it.
     from hydra_core.evalsets.importers.mapping import suggest_mapping
     from hydra_core.evalsets.importers.reading.bounded import Budget
-    from hydra_core.evalsets.importers.reading.tables import LINE, columns_of, read_columns
+    from hydra_core.evalsets.importers.reading.cells import LINE
+    from hydra_core.evalsets.importers.reading.tables import columns_of, read_columns
 
     found = columns_of(file)
     fields = suggest_mapping(found).fields

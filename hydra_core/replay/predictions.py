@@ -15,7 +15,7 @@ from hydra_core.base.list_price import long_prices
 from hydra_core.base.tokens import text_tokens
 from hydra_core.base.types import BoolArray, Catalog, FloatArray, IntArray, Pool
 from hydra_core.evalsets.evalset import EvalSet
-from hydra_core.evalsets.score_files import messages_of
+from hydra_core.evalsets.scores import messages_of
 from hydra_core.outcome_model.format import require_same_bundle
 from hydra_core.outcome_model.heads import Predicted, Raw
 from hydra_core.outcome_model.model import OutcomeModel, PoolHeads, text_digests

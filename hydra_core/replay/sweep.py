@@ -22,7 +22,7 @@ from hydra_core.base.types import (
 )
 from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.evalsets.evalset import EvalSet
-from hydra_core.evalsets.score_files import messages_of
+from hydra_core.evalsets.scores import messages_of
 from hydra_core.outcome_model.format import catalog_outcome_model
 from hydra_core.outcome_model.heads import Predicted
 from hydra_core.outcome_model.model import OutcomeModel, PoolHeads, text_digests

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra_core.evalsets.scoring import score_evalset
+from hydra_core.evalsets.scores import score_evalset
 from hydra_core.predictor.onnx_predictor import default_predictor
 from hydra_core.store import Actor, Role, open_store
 from tests.browser.conftest import PATIENCE_MS, at_rest

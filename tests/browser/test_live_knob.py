@@ -11,7 +11,7 @@ from hydra_core.base.shipped import CATALOGS, SAMPLE_DATA
 from hydra_core.catalog.schema import load_catalog
 from hydra_core.console.view_result import tiles
 from hydra_core.evalsets.evalset import load_evalset
-from hydra_core.evalsets.score_files import load_scores
+from hydra_core.evalsets.scores import load_scores
 from hydra_core.replay.evaluation import evaluate
 from hydra_core.replay.sweep import sweep_catalog
 from tests.browser.conftest import PATIENCE_MS, at_rest

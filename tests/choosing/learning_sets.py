@@ -5,7 +5,7 @@ import pandas as pd
 
 from hydra_core.choosing.material import gather
 from hydra_core.evalsets.evalset import save_evalset
-from hydra_core.evalsets.score_files import TextFacts, messages_of, save_scores
+from hydra_core.evalsets.scores import TextFacts, messages_of, save_scores
 from hydra_core.predictor.signals import surface_counts
 
 FINGERPRINT = "f" * 64

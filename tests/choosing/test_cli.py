@@ -18,7 +18,7 @@ from hydra_core.catalog.schema import load_catalog, parse_catalog
 from hydra_core.choosing.sources.catalog_blocks import prices_of, stored_weights
 from hydra_core.cli.main import main
 from hydra_core.evalsets.evalset import load_evalset
-from hydra_core.evalsets.score_files import load_scores
+from hydra_core.evalsets.scores import load_scores
 from hydra_core.outcome_model.success_profiles import profiles_of
 from hydra_core.replay.replay import align_catalog, replay
 from hydra_core.routing.router import Router

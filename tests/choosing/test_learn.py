@@ -12,7 +12,7 @@ from hydra_core.choosing.learn import learn
 from hydra_core.choosing.lift import POINTS
 from hydra_core.choosing.sources.few_outcomes import FEW, RECIPE
 from hydra_core.choosing.write import figures_of
-from hydra_core.evalsets.score_files import messages_of
+from hydra_core.evalsets.scores import messages_of
 from tests.choosing.learning_sets import FINGERPRINT, MODELS, WIDTH, learnable, material_of
 
 PRICES = np.array([[0.1, 0.4], [1.0, 4.0], [5.0, 20.0]])

@@ -12,7 +12,7 @@ from hydra_core.choosing.material import gather
 from hydra_core.choosing.sources.few_outcomes import ridge_of_cells
 from hydra_core.choosing.sources.newcomers import newcomer_range
 from hydra_core.choosing.write import figures_of, write_outcome_model
-from hydra_core.evalsets.score_files import messages_of
+from hydra_core.evalsets.scores import messages_of
 from tests.choosing.learning_sets import FINGERPRINT, MODELS, WIDTH, learnable
 
 

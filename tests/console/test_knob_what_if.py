@@ -9,7 +9,7 @@ from hydra_core.base.shipped import CATALOGS, SAMPLE_DATA
 from hydra_core.catalog.schema import load_catalog
 from hydra_core.console.catalog.what_if import paired_steps
 from hydra_core.evalsets.evalset import load_evalset
-from hydra_core.evalsets.score_files import load_scores
+from hydra_core.evalsets.scores import load_scores
 from hydra_core.replay.compare import replay_policy, what_if
 from hydra_core.replay.sweep import sweep_catalog
 

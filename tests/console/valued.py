@@ -12,7 +12,7 @@ from hydra_core.choosing.learn import learn
 from hydra_core.choosing.material import gather
 from hydra_core.choosing.write import write_outcome_model
 from hydra_core.console.tune.learned import drafted
-from hydra_core.evalsets.score_files import messages_of
+from hydra_core.evalsets.scores import messages_of
 from hydra_core.predictor.bundle import load_bundle
 from tests.choosing.learning_sets import learnable
 

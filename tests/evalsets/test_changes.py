@@ -15,7 +15,7 @@ from hydra_core.base.errors import AccessError, EvalSetError, StoreError
 from hydra_core.evalsets.changes import MOST_KEPT, EvalSetChanges, earlier
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.evalsets.folders import list_evalsets
-from hydra_core.evalsets.score_files import score_path
+from hydra_core.evalsets.scores import score_path
 from hydra_core.predictor.onnx_predictor import Predictor
 from hydra_core.store import Action, Actor, Role, open_store
 from tests.evalsets.sets import saved

@@ -9,8 +9,7 @@ import pytest
 from hydra_core.base.digests import file_sha256
 from hydra_core.base.errors import EvalSetError
 from hydra_core.evalsets.evalset import load_evalset
-from hydra_core.evalsets.folders import list_evalsets, replace_folder
-from hydra_core.evalsets.format import read_arrow
+from hydra_core.evalsets.folders import list_evalsets, read_arrow, replace_folder
 from tests.evalsets.sets import COST_USD, QUALITY, queries, saved
 
 

@@ -2,7 +2,7 @@
 
 from hydra_core.console import cache
 from hydra_core.console.eval_sets import audit
-from hydra_core.evalsets.score_files import load_scores
+from hydra_core.evalsets.scores import load_scores
 from hydra_core.store import Actor, Role
 
 PAGE = "pages/configure/eval_sets.py?part=label-quality&view=samples"

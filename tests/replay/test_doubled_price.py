@@ -15,7 +15,7 @@ from hydra_core.cli.main import main
 from hydra_core.console.compare.view import pair, routed_run
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.evalsets.folders import list_evalsets
-from hydra_core.evalsets.score_files import load_scores
+from hydra_core.evalsets.scores import load_scores
 from hydra_core.export.release import measured, provenance, release_text
 from hydra_core.replay.compare import replay_policy, what_if
 from hydra_core.replay.evaluation import evaluate

@@ -100,7 +100,7 @@ def test_a_tiny_set_has_a_report_without_a_cross_fit(tmp_path):
 
     from hydra_core.catalog import load_catalog, pool
     from hydra_core.evalsets.evalset import load_evalset
-    from hydra_core.evalsets.score_files import load_scores
+    from hydra_core.evalsets.scores import load_scores
     from hydra_core.replay.replay import align
 
     catalog, evalset = load_catalog(CATALOG), load_evalset(SET)

@@ -15,7 +15,7 @@ from hydra_core.base.types import CostBasis, Policy, Rule, SuccessSource
 from hydra_core.catalog import load_catalog
 from hydra_core.catalog.profiles import pool
 from hydra_core.evalsets.evalset import load_evalset, save_evalset
-from hydra_core.evalsets.score_files import messages_of
+from hydra_core.evalsets.scores import messages_of
 from hydra_core.outcome_model.format import catalog_outcome_model
 from hydra_core.replay.compare import compare, policy_run, replay_policy, what_if
 from hydra_core.replay.evaluation import evaluate

@@ -15,8 +15,7 @@ from hydra_core.base.shipped import CATALOGS
 from hydra_core.catalog.binding import rebind
 from hydra_core.cli.main import main
 from hydra_core.evalsets.evalset import load_evalset, save_evalset
-from hydra_core.evalsets.score_files import texts_digest
-from hydra_core.evalsets.scoring import score_evalset
+from hydra_core.evalsets.scores import score_evalset, texts_digest
 from hydra_core.predictor.onnx_predictor import Predictor, default_predictor
 from hydra_core.predictor.tokens import model_text
 from hydra_core.routing.conversations.context import (

@@ -8,7 +8,7 @@ import pytest
 
 from hydra_core.catalog import load_catalog
 from hydra_core.evalsets.evalset import load_evalset
-from hydra_core.evalsets.score_files import load_scores, load_text_facts, score_path
+from hydra_core.evalsets.scores import load_scores, load_text_facts, score_path
 from hydra_core.outcome_model.format import catalog_outcome_model
 from hydra_core.predictor.bundle import load_bundle
 from hydra_core.replay.evaluation import evaluate

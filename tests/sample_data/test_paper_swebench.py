@@ -12,7 +12,7 @@ from hydra_core.base.types import Pool
 from hydra_core.catalog.profiles import pool
 from hydra_core.catalog.schema import load_catalog
 from hydra_core.evalsets.evalset import load_evalset
-from hydra_core.evalsets.score_files import load_scores
+from hydra_core.evalsets.scores import load_scores
 from hydra_core.replay.metrics import evaluate_choice, single_models
 from hydra_core.replay.replay import align, replay
 from hydra_core.replay.significance import mcnemar, paired_bootstrap, wilson

@@ -11,7 +11,7 @@ from hydra_core.choosing.learn import learn
 from hydra_core.choosing.material import gather
 from hydra_core.choosing.write import write_outcome_model
 from hydra_core.evalsets.evalset import load_evalset
-from hydra_core.evalsets.score_files import messages_of
+from hydra_core.evalsets.scores import messages_of
 from hydra_core.outcome_model.format import load_outcome_model
 from hydra_core.predictor.onnx_predictor import default_predictor
 from tests.made_once import made_once

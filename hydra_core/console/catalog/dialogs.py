@@ -20,7 +20,7 @@ from hydra_core.base.spelling import titled
 from hydra_core.base.types import Catalog
 from hydra_core.catalog.diff import semantic_diff
 from hydra_core.catalog.editing import evidence_grid
-from hydra_core.catalog.editing.document import CatalogDocument
+from hydra_core.catalog.editing.document import CatalogDocument, Value
 from hydra_core.catalog.editing.model_grid import FIELDS, cell_problems, edit_cells, model_rows
 from hydra_core.catalog.prices.lists import read_prices
 from hydra_core.catalog.prices.quotes import PriceList

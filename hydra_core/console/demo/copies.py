@@ -29,8 +29,7 @@ from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.identifiers import skeleton
 from hydra_core.catalog.schema import parse_catalog, read_catalog_text
 from hydra_core.console.tasks import Task, Tasks
-from hydra_core.evalsets.folders import sweep
-from hydra_core.evalsets.format import MANIFEST
+from hydra_core.evalsets.folders import MANIFEST, sweep
 from hydra_core.store.roles import Action, Actor, Role, require
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from hydra_core.console.eval_sets.view import interval_text
 from hydra_core.console.figures.intervals import IntervalsView, Series, intervals_figure
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.evalset import EvalSet
-from hydra_core.evalsets.score_files import load_scores
+from hydra_core.evalsets.scores import load_scores
 from hydra_core.lab.audit.recalibrate import (
     LEAST_GAIN,
     LEAST_IN_SCRIPT,

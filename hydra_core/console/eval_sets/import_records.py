@@ -19,11 +19,10 @@ from hydra_core.console.eval_sets.view import run_table
 from hydra_core.console.state import once
 from hydra_core.evalsets.importers.draft import About, ImportReport, write_draft
 from hydra_core.evalsets.importers.formats import FORMATS, LOGS, Format, Kind, read
-from hydra_core.evalsets.importers.given import AskNames, Given, NamesKnown
-from hydra_core.evalsets.importers.price_card import ModelPrice, PriceCard
+from hydra_core.evalsets.importers.given import AskNames, Given, ModelPrice, NamesKnown, PriceCard
 from hydra_core.evalsets.importers.reading.bounded import MAX_BYTES, TableFile
 from hydra_core.evalsets.importers.swebench import Run, list_runs, read_swebench
-from hydra_core.evalsets.importers.traffic.feedback import likely_worth
+from hydra_core.evalsets.importers.traffic.served import likely_worth
 
 #: What an import runs: folder, facts on the set, whether to replace -> report.
 Runner = Callable[[Path, About, bool], ImportReport]

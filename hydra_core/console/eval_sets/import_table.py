@@ -22,9 +22,9 @@ from hydra_core.evalsets.importers import table
 from hydra_core.evalsets.importers.draft import About, ImportReport, write_draft
 from hydra_core.evalsets.importers.mapping import TableMapping, suggest_mapping
 from hydra_core.evalsets.importers.reading.bounded import TableFile
-from hydra_core.evalsets.importers.reading.cells import BLANK, FILE, WORDS, Form, among
+from hydra_core.evalsets.importers.reading.cells import BLANK, FILE, LINE, WORDS, Form, among
 from hydra_core.evalsets.importers.reading.notation import Measure, Notation, parse_notations
-from hydra_core.evalsets.importers.reading.tables import LINE, columns_of
+from hydra_core.evalsets.importers.reading.tables import columns_of
 from hydra_core.evalsets.importers.table import measures
 
 #: How the wizard's remedies name its own fields.

@@ -27,8 +27,8 @@ from hydra_core.console.widgets import literal
 from hydra_core.evalsets.changes import Earlier, EvalSetChanges, earlier
 from hydra_core.evalsets.dependence import ACCEPTED, DECLINED
 from hydra_core.evalsets.evalset import EvalSet
-from hydra_core.evalsets.format import read_manifest
-from hydra_core.evalsets.score_files import load_scores
+from hydra_core.evalsets.folders import read_manifest
+from hydra_core.evalsets.scores import load_scores
 from hydra_core.evalsets.suspects import Suspects, answer, look
 from hydra_core.store.roles import Action
 

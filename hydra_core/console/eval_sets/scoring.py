@@ -15,7 +15,7 @@ from hydra_core.console.tasks import Task, Tasks, Write
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.changes import EvalSetChanges
 from hydra_core.evalsets.evalset import EvalSet
-from hydra_core.evalsets.score_files import load_text_facts
+from hydra_core.evalsets.scores import load_text_facts
 from hydra_core.predictor.bundle import Bundle
 from hydra_core.predictor.onnx_predictor import Predictor
 from hydra_core.store import Action, Actor, Store

@@ -20,7 +20,7 @@ from hydra_core.console.widgets import literal, metric_row
 from hydra_core.evalsets.changes import EvalSetChanges
 from hydra_core.evalsets.folders import folder_name
 from hydra_core.evalsets.importers.draft import About, write_draft
-from hydra_core.evalsets.importers.traffic.decision_log import read_decision_log
+from hydra_core.evalsets.importers.traffic.gateways import read_decision_log
 from hydra_core.store.roles import Action
 
 

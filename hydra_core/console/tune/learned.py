@@ -42,7 +42,7 @@ from hydra_core.console.tune.figures import reliability_figure
 from hydra_core.console.view_frontier import Axes, XAxis, YAxis, frontier_view
 from hydra_core.console.widgets import colors, figure, literal
 from hydra_core.evalsets.changes import EvalSetChanges
-from hydra_core.evalsets.score_files import messages_of
+from hydra_core.evalsets.scores import messages_of
 from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.replay.metrics import costliest
 from hydra_core.replay.sweep import Sweep

@@ -16,6 +16,8 @@ from hydra_core.catalog.prices.recorded import implausible_costs
 from hydra_core.evalsets.importers.draft import Draft, Dropped, language_of, report_on
 from hydra_core.evalsets.importers.reading.cells import (
     FILE,
+    LINE,
+    Issues,
     among,
     first_places,
     flags,
@@ -23,8 +25,6 @@ from hydra_core.evalsets.importers.reading.cells import (
     note,
     numbers,
 )
-from hydra_core.evalsets.importers.reading.issues import Issues
-from hydra_core.evalsets.importers.reading.tables import LINE
 from hydra_core.evalsets.rules import (
     EXTRA_OUTCOMES,
     OPTIONAL_QUERY_COLUMNS,

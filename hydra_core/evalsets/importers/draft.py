@@ -14,7 +14,7 @@ from hydra_core.base.errors import EvalSetError
 from hydra_core.base.list_price import ListPrice
 from hydra_core.base.types import FloatArray
 from hydra_core.evalsets.evalset import EvalSet, save_evalset
-from hydra_core.evalsets.importers.price_card import PriceCard
+from hydra_core.evalsets.importers.given import PriceCard
 from hydra_core.evalsets.importers.reading.bounded import stop_where_asked
 from hydra_core.evalsets.suspects import suspects
 

@@ -26,11 +26,12 @@ from hydra_core.evalsets.importers.records import (
     read_routellm,
     read_routerarena,
 )
-from hydra_core.evalsets.importers.traffic.decision_log import read_decision_log
-from hydra_core.evalsets.importers.traffic.helicone import read_helicone
-from hydra_core.evalsets.importers.traffic.langfuse import read_langfuse
-from hydra_core.evalsets.importers.traffic.spend_logs import read_spend_logs
-from hydra_core.evalsets.importers.traffic.telemetry import read_spans
+from hydra_core.evalsets.importers.traffic.gateways import (
+    read_decision_log,
+    read_helicone,
+    read_spend_logs,
+)
+from hydra_core.evalsets.importers.traffic.traces import read_langfuse, read_spans
 
 
 class Kind(StrEnum):

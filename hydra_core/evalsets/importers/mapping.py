@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 
 from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.evalsets.importers.headers import unit_of, wide_columns
+from hydra_core.evalsets.importers.reading.cells import LINE
 from hydra_core.evalsets.importers.reading.json_document import EACH
 from hydra_core.evalsets.importers.reading.notation import Notation
-from hydra_core.evalsets.importers.reading.tables import LINE
 from hydra_core.evalsets.rules import (
     EXTRA_OUTCOMES,
     OPTIONAL_QUERY_COLUMNS,

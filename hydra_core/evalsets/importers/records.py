@@ -19,14 +19,11 @@ from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.base.tokens import text_tokens
 from hydra_core.evalsets.importers.assemble import Rows, assemble
 from hydra_core.evalsets.importers.draft import Draft, with_estimates
-from hydra_core.evalsets.importers.given import NOTHING, Given
-from hydra_core.evalsets.importers.price_card import PriceCard
+from hydra_core.evalsets.importers.given import NOTHING, Given, PriceCard
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
-from hydra_core.evalsets.importers.reading.cells import FILE
-from hydra_core.evalsets.importers.reading.issues import Issues
+from hydra_core.evalsets.importers.reading.cells import FILE, LINE, Issues
 from hydra_core.evalsets.importers.reading.json_document import number_in, read_json
 from hydra_core.evalsets.importers.reading.tables import (
-    LINE,
     columns_of,
     json_objects,
     read_columns,

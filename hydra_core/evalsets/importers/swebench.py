@@ -26,9 +26,12 @@ from hydra_core.evalsets.importers.draft import (
     report_on,
 )
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
-from hydra_core.evalsets.importers.reading.issues import Issues
+from hydra_core.evalsets.importers.reading.cells import LINE, Issues
 from hydra_core.evalsets.importers.reading.json_document import number_in, read_json
-from hydra_core.evalsets.importers.reading.tables import LINE, columns_of, read_columns
+from hydra_core.evalsets.importers.reading.tables import (
+    columns_of,
+    read_columns,
+)
 from hydra_core.evalsets.rules import model_id_problem
 
 #: Percentage points between a run's headline and its details that rounding may explain.

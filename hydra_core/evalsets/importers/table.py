@@ -20,10 +20,13 @@ from hydra_core.evalsets.importers.assemble import Rows, assemble
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.mapping import TableMapping, header_notations, suggest_mapping
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
-from hydra_core.evalsets.importers.reading.cells import FILE, PLAIN, Form, unlisted
+from hydra_core.evalsets.importers.reading.cells import FILE, LINE, PLAIN, Form, unlisted
 from hydra_core.evalsets.importers.reading.columns import Columns
 from hydra_core.evalsets.importers.reading.notation import Measure, Notation
-from hydra_core.evalsets.importers.reading.tables import LINE, columns_of, read_columns
+from hydra_core.evalsets.importers.reading.tables import (
+    columns_of,
+    read_columns,
+)
 from hydra_core.evalsets.importers.traffic.messages import asked_in_cells
 
 _MEASURES = {

@@ -24,7 +24,7 @@ from hydra_core.base.tokens import most_text_tokens
 from hydra_core.base.whole_file import whole_file
 from hydra_core.decision_log.reading import read_log
 from hydra_core.evalsets.importers.reading.bounded import Budget
-from hydra_core.evalsets.importers.reading.issues import Issues
+from hydra_core.evalsets.importers.reading.cells import Issues
 from hydra_core.evalsets.importers.reading.tables import json_objects
 from hydra_core.evalsets.suspects import normalised
 from hydra_core.lab.collect.graders import Kind, UngradedError, needs_reference, score_of

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hydra_core.evalsets.importers.reading.bounded import Budget
-from hydra_core.evalsets.importers.reading.issues import Issues
+from hydra_core.evalsets.importers.reading.cells import Issues
 from hydra_core.evalsets.importers.reading.tables import json_objects
 from hydra_core.lab.labeling.calls import Due, ItemT, Plan, write_down
 from hydra_core.lab.labeling.client import reply_of

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from hydra_core.base.errors import EvalSetError, LabelError
 from hydra_core.evalsets.importers.reading.bounded import Budget
-from hydra_core.evalsets.importers.reading.issues import Issues
+from hydra_core.evalsets.importers.reading.cells import Issues
 from hydra_core.evalsets.importers.reading.tables import json_objects
 from hydra_core.predictor.languages import detect
 

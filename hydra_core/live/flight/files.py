@@ -24,7 +24,8 @@ from hydra_core.base.reading.fields import Bounds, Section, read_mapping
 from hydra_core.base.reading.yaml_reader import MapNode, ScalarNode
 from hydra_core.base.types import FloatArray, IntArray
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
-from hydra_core.evalsets.importers.reading.tables import LINE, columns_of, read_columns
+from hydra_core.evalsets.importers.reading.cells import LINE
+from hydra_core.evalsets.importers.reading.tables import columns_of, read_columns
 from hydra_core.store.roles import Action, Actor, require
 
 if TYPE_CHECKING:

@@ -12,9 +12,8 @@ from hydra_core.base.errors import EvalSetError
 from hydra_core.cli.main import main
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.evalsets.importers.formats import Kind, looks_like, read
-from hydra_core.evalsets.importers.given import AskNames, Given, NamesKnown
+from hydra_core.evalsets.importers.given import AskNames, Given, NamesKnown, parse_prices
 from hydra_core.evalsets.importers.harness.adapters import read_harness, run_files
-from hydra_core.evalsets.importers.price_card import parse_prices
 from tests.evalsets.importers.shared_cases import CASES, needs_cases
 
 

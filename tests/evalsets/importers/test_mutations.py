@@ -16,13 +16,13 @@ from hydra_core.evalsets.importers.given import AskNames, Given, NamesKnown
 from hydra_core.evalsets.importers.mapping import suggest_mapping
 from hydra_core.evalsets.importers.reading.tables import columns_of
 from hydra_core.evalsets.importers.table import model_names, raw_rows, read_rows, read_table
+from tests.evalsets.importers.test_gateways import helicone
 from tests.evalsets.importers.test_harness import (
     inspect_log,
     inspect_samples,
     promptfoo_row,
     sample,
 )
-from tests.evalsets.importers.test_helicone import helicone
 from tests.evalsets.importers.test_traffic import GENAI, OPENINFERENCE, generation, spend
 from tests.evalsets.importers.test_wide_tables import WIDE
 

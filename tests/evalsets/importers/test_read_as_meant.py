@@ -12,14 +12,13 @@ from hydra_core.evalsets.importers.harness.adapters import read_harness
 from hydra_core.evalsets.importers.headers import unit_of
 from hydra_core.evalsets.importers.mapping import parse_map
 from hydra_core.evalsets.importers.reading.bounded import Budget
-from hydra_core.evalsets.importers.reading.issues import Issues
+from hydra_core.evalsets.importers.reading.cells import Issues
 from hydra_core.evalsets.importers.reading.notation import Measure, parse_notations
 from hydra_core.evalsets.importers.table import read_table
 from hydra_core.evalsets.importers.traffic import rows as log_rows
-from hydra_core.evalsets.importers.traffic.langfuse import read_langfuse
+from hydra_core.evalsets.importers.traffic.gateways import read_spend_logs
 from hydra_core.evalsets.importers.traffic.rows import rows_of
-from hydra_core.evalsets.importers.traffic.spend_logs import read_spend_logs
-from hydra_core.evalsets.importers.traffic.telemetry import read_spans
+from hydra_core.evalsets.importers.traffic.traces import read_langfuse, read_spans
 
 
 def write(folder, name, content):

@@ -12,8 +12,7 @@ from hydra_core.cli.main import main
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.evalsets.importers.assemble import NO_TEXTS
 from hydra_core.evalsets.importers.draft import About, write_draft
-from hydra_core.evalsets.importers.given import Given
-from hydra_core.evalsets.importers.price_card import parse_prices
+from hydra_core.evalsets.importers.given import Given, parse_prices
 from hydra_core.evalsets.importers.records import (
     read_livecodebench,
     read_llmrouterbench,

@@ -14,13 +14,14 @@ from hydra_core.decision_log.records import OutcomeRecord
 from hydra_core.decision_log.writer import LogWriter
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.evalsets.importers.formats import Kind, read
-from hydra_core.evalsets.importers.given import AskNames, Given, NamesKnown
-from hydra_core.evalsets.importers.price_card import parse_prices
-from hydra_core.evalsets.importers.traffic.decision_log import read_decision_log
-from hydra_core.evalsets.importers.traffic.langfuse import read_langfuse
+from hydra_core.evalsets.importers.given import AskNames, Given, NamesKnown, parse_prices
+from hydra_core.evalsets.importers.traffic.gateways import (
+    read_decision_log,
+    read_spend_logs,
+    spend_log_rows,
+)
 from hydra_core.evalsets.importers.traffic.messages import asked_in
-from hydra_core.evalsets.importers.traffic.spend_logs import read_spend_logs, spend_log_rows
-from hydra_core.evalsets.importers.traffic.telemetry import read_spans
+from hydra_core.evalsets.importers.traffic.traces import read_langfuse, read_spans
 from tests.decision_log.test_log import AT, record
 from tests.store.servers import postgres, postgres_bin
 

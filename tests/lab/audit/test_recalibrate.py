@@ -11,7 +11,7 @@ import pytest
 from hydra_core.base.errors import BundleError
 from hydra_core.cli.main import main
 from hydra_core.evalsets.evalset import load_evalset
-from hydra_core.evalsets.score_files import load_scores
+from hydra_core.evalsets.scores import load_scores
 from hydra_core.evalsets.suspects import Suspects, answer
 from hydra_core.lab.audit.recalibrate import apply_curve, fit_curve, recalibrate
 from hydra_core.lab.audit.tables import to_csv

@@ -9,7 +9,6 @@ from typing import Final
 from hydra_core.base.errors import EvalSetError
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.given import NOTHING, Given
-from hydra_core.evalsets.importers.harness.inspect_log import INSPECT
 from hydra_core.evalsets.importers.harness.promptfoo import (
     PROMPTFOO,
     is_promptfoo_csv,
@@ -19,6 +18,7 @@ from hydra_core.evalsets.importers.harness.results import (
     EVALPLUS,
     EVALPLUS_OLD,
     HELM,
+    INSPECT,
     LLMROUTER,
     LM_EVAL,
     STATE,
@@ -32,7 +32,7 @@ from hydra_core.evalsets.importers.harness.scored import (
     scored_draft,
 )
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
-from hydra_core.evalsets.importers.reading.issues import Issues
+from hydra_core.evalsets.importers.reading.cells import Issues
 from hydra_core.evalsets.importers.reading.tables import json_objects, names_in
 from hydra_core.evalsets.importers.traffic.rows import text
 from hydra_core.evalsets.importers.traffic.served import Traffic

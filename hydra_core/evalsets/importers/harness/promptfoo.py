@@ -16,10 +16,9 @@ from hydra_core.evalsets.importers.harness.scored import (
 from hydra_core.evalsets.importers.reading.bounded import TableFile, suffix_of
 from hydra_core.evalsets.importers.reading.json_document import objects, read_json, value_at
 from hydra_core.evalsets.importers.reading.tables import csv_records, json_objects
-from hydra_core.evalsets.importers.traffic.feedback import Feedback
 from hydra_core.evalsets.importers.traffic.messages import asked_in
 from hydra_core.evalsets.importers.traffic.rows import identifier, number, text
-from hydra_core.evalsets.importers.traffic.served import Served
+from hydra_core.evalsets.importers.traffic.served import Feedback, Served
 
 _ERROR: Final = 2
 _ANSWER: Final = re.compile(r"\[(?P<model>[^\]]+)\] (?P<prompt>(?s:.*))")

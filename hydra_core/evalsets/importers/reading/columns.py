@@ -17,13 +17,14 @@ from hydra_core.evalsets.importers.reading.cells import (
     FILE,
     FLAGS,
     GOOD,
+    LINE,
     NUMBER,
     PLAIN,
     WORDS,
     Form,
+    Issues,
     among,
 )
-from hydra_core.evalsets.importers.reading.issues import Issues
 from hydra_core.evalsets.importers.reading.notation import (
     Digits,
     Measure,
@@ -33,7 +34,6 @@ from hydra_core.evalsets.importers.reading.notation import (
     digits_of,
     reader_of,
 )
-from hydra_core.evalsets.importers.reading.tables import LINE
 
 _WHOLE = r"\s*[0-9]+(?:\.0*)?\s*"
 _FRACTION = re.compile(r"\s*([0-9]{1,6})\s*/\s*([1-9][0-9]{0,5})\s*")

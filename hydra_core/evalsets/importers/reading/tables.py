@@ -21,7 +21,7 @@ from pandas.api.extensions import ExtensionArray
 from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.base.json_values import TwiceError
 from hydra_core.base.reading.csv_rows import MAX_CELL, BrokenRow, csv_rows
-from hydra_core.evalsets.format import read_arrow
+from hydra_core.evalsets.folders import read_arrow
 from hydra_core.evalsets.importers.reading.bounded import (
     MAX_BYTES,
     Budget,
@@ -29,7 +29,7 @@ from hydra_core.evalsets.importers.reading.bounded import (
     open_plain,
     tail_of,
 )
-from hydra_core.evalsets.importers.reading.issues import Issues
+from hydra_core.evalsets.importers.reading.cells import LINE, Issues
 from hydra_core.evalsets.importers.reading.json_document import (
     EACH,
     each,
@@ -38,9 +38,6 @@ from hydra_core.evalsets.importers.reading.json_document import (
     paths_in,
     value_at,
 )
-
-#: Name of the column that holds each row's place in its file (line, or row in Parquet).
-LINE = "\0line"
 
 _MAX_COLUMNS = 2_000
 _HEAD_ROWS = 1_000

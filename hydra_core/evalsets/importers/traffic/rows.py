@@ -9,11 +9,10 @@ from datetime import datetime
 from typing import Any
 
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile, suffix_of
-from hydra_core.evalsets.importers.reading.issues import Issues
+from hydra_core.evalsets.importers.reading.cells import LINE, Issues
 from hydra_core.evalsets.importers.reading.json_document import read_json, records_of
 from hydra_core.evalsets.importers.reading.notation import with_decimal_points
 from hydra_core.evalsets.importers.reading.tables import (
-    LINE,
     columns_of,
     json_objects,
     read_columns,

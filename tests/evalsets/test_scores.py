@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from hydra_core.base.errors import EvalSetError
 from hydra_core.evalsets.evalset import save_evalset
-from hydra_core.evalsets.score_files import (
+from hydra_core.evalsets.scores import (
     TextFacts,
     load_scores,
     load_text_facts,
     save_scores,
+    score_evalset,
     score_path,
     texts_digest,
 )
-from hydra_core.evalsets.scoring import score_evalset
 from tests.evalsets.sets import queries, saved
 
 

@@ -7,9 +7,8 @@ from hydra_core.base.errors import EvalSetError
 from hydra_core.cli.main import main
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.evalsets.importers.formats import Kind, looks_like
-from hydra_core.evalsets.importers.given import Given
-from hydra_core.evalsets.importers.price_card import parse_prices
-from hydra_core.evalsets.importers.traffic.helicone import read_helicone
+from hydra_core.evalsets.importers.given import Given, parse_prices
+from hydra_core.evalsets.importers.traffic.gateways import read_helicone
 from tests.evalsets.importers.test_traffic import jsonl, outcomes, skipped
 
 

@@ -1,9 +1,17 @@
-"""Import of LiteLLM's spend logs: rows of LiteLLM_SpendLogs as JSON, JSONL, CSV, Parquet, or from
-PostgreSQL itself.
+"""Import of the logs of what requests went through: HyDRA, LiteLLM's proxy, Helicone.
 
-Messages are in them only with `store_prompts_in_spend_logs`. They have no feedback: it comes from a
-file of its own with request_id and quality. Failed requests, answers from a cache and calls that
-are no chat are skipped.
+HyDRA's decision log holds the messages that it was allowed to keep, and the feedback.
+
+LiteLLM's spend logs are rows of LiteLLM_SpendLogs as JSON, JSONL, CSV, Parquet, or from PostgreSQL
+itself. Messages are in them only with `store_prompts_in_spend_logs`. They have no feedback: it
+comes from a file of its own with request_id and quality. Failed requests, answers from a cache and
+calls that are no chat are skipped.
+
+Helicone's export is JSON or JSONL of its tool, with the bodies (`--include-body`). A row is a
+request as Helicone's API answers it. Feedback and scores stand in the row: one of them is the
+quality. A cost of 0 means that Helicone had no price. Input tokens are taken where nothing came
+from the provider's prompt cache or went into it; elsewhere the export does not say whether those
+tokens are a part of the input.
 """
 
 from __future__ import annotations
@@ -11,15 +19,22 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
 
 from hydra_core.base.errors import EvalSetError, ExtraError, Problem
+from hydra_core.base.types import FloatArray
+from hydra_core.decision_log.reading import read_log
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.given import NOTHING, Given
 from hydra_core.evalsets.importers.reading.bounded import MAX_ROWS, Budget, TableFile
 from hydra_core.evalsets.importers.reading.json_document import value_at
-from hydra_core.evalsets.importers.traffic.feedback import Feedback
-from hydra_core.evalsets.importers.traffic.messages import NO_MESSAGE, asked_in
+from hydra_core.evalsets.importers.traffic.messages import NO_MESSAGE, Asked, asked_in
 from hydra_core.evalsets.importers.traffic.rows import (
     Row,
     decoded,
@@ -29,7 +44,78 @@ from hydra_core.evalsets.importers.traffic.rows import (
     seconds_between,
     text,
 )
-from hydra_core.evalsets.importers.traffic.served import Served, Traffic
+from hydra_core.evalsets.importers.traffic.served import Feedback, Labels, Served, Traffic
+from hydra_core.evalsets.rules import PROPENSITY
+
+
+def read_decision_log(
+    folder: Path,
+    models: Mapping[str, str] | None = None,
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    arm: str | None = None,
+) -> Draft:
+    """Decisions that were answered and have an outcome; each becomes a query.
+
+    Args:
+        folder: As given to `serve --log`; text is in it only with `--log-text`.
+        models: Model id -> name in the log; by default every model under its own name.
+        since: Leave out decisions before it.
+        until: Leave out decisions from it on.
+        arm: Only decisions of this arm of a canary.
+
+    Raises:
+        LogError: The folder is not there or damaged.
+        EvalSetError: Nothing is left, with the reasons.
+    """
+    names = models or {}
+    traffic = Traffic(Given(models=names), zero_is_unknown=False)
+    decisions = read_log(folder, since=since, until=until, arm=arm).decisions
+    for line, row in enumerate(decisions.to_dict("records"), 1):
+        message = text(row["text"])
+        problem = "" if message.strip() else f"{NO_MESSAGE} (serve with --log-text)"
+        asked = Asked(message, int(row["turn"]), text(row["context"]), problem=problem)
+        traffic.add(
+            Served(
+                (folder.name, line),
+                str(row["decision_id"]),
+                asked,
+                str(row["served"] or ""),
+                Feedback(_number(row["quality"])),
+                cost_usd=_number(row["cost_usd"]),
+                input_tokens=_number(row["input_tokens"]),
+                output_tokens=_number(row["output_tokens"]),
+                latency_s=_number(row["latency_ms"]) / 1e3,
+                conversation_id=text(row["conversation_id"]),
+                cached_input_tokens=_number(row["cached_tokens"]),
+                group=str(row.get("team") or ""),
+            )
+        )
+    draft = traffic.draft("decision log")
+    chances = _propensities(decisions, draft, names)
+    return replace(draft, extras={**draft.extras, PROPENSITY: chances})
+
+
+def _propensities(decisions: pd.DataFrame, draft: Draft, models: Mapping[str, str]) -> FloatArray:
+    """(n, m) how likely each model was to serve each query; NaN where the log does not know."""
+    columns = {models.get(name, name): j for j, name in enumerate(draft.models)}
+    rows = {name: i for i, name in enumerate(draft.queries["query_id"])}
+    found = np.full(draft.quality.shape, np.nan)
+    known = decisions[decisions["propensities"].notna() & decisions["decision_id"].isin(rows)]
+    for name, candidates, chances in zip(
+        known["decision_id"], known["candidates"], known["propensities"], strict=True
+    ):
+        found[rows[name]] = 0.0
+        for model, chance in zip(candidates, chances, strict=True):
+            if model in columns:
+                found[rows[name], columns[model]] = chance
+    return found
+
+
+def _number(value: object) -> float:
+    return math.nan if pd.isna(value) else float(value)  # type: ignore[call-overload, arg-type]
+
 
 _COLUMNS = (
     *("request_id", "call_type", "session_id", "model", "messages", "proxy_server_request"),
@@ -181,3 +267,68 @@ def _column(row: Mapping[str, Any], name: str) -> str:
     """The column of feedback that holds this, '' where none or more than one may."""
     others = [other for other in _FEEDBACK[name] if other in row]
     return name if name in row else others[0] if len(others) == 1 else ""
+
+
+#: The score that holds a person's thumb up or down.
+_THUMB: Final = "helicone-score-feedback"
+#: `cache_reference_id` of an answer that came from no cache.
+_NO_REFERENCE: Final = "00000000-0000-0000-0000-000000000000"
+_MODEL_NAMES: Final = ("model_override", "request_model", "response_model", "model")
+
+
+def read_helicone(files: Sequence[TableFile], given: Given = NOTHING) -> Draft:
+    """Answered requests with feedback or a score; each becomes a query.
+
+    Raises:
+        EvalSetError: Nothing is left, with the reasons, or a file is damaged.
+    """
+    traffic = Traffic(given)
+    rows = []
+    for place, row in rows_of(files, Budget(), traffic.unread):
+        query_id = identifier(row.get("request_id"))
+        if reason := _helicone_no_answer(row):
+            traffic.skip(reason, query_id)
+        else:
+            rows.append((_served(place, query_id, row), dict(_scores(row, traffic.labels))))
+    traffic.add_scored(rows, "Helicone")
+    return traffic.draft("Helicone")
+
+
+def _helicone_no_answer(row: Mapping[str, Any]) -> str:
+    """Why a row holds no answer of a model, '' where it does."""
+    status = number(row.get("response_status"))
+    if not math.isnan(status) and not 200 <= status < 300:
+        return "the request failed"
+    cached = text(row.get("cache_reference_id"))
+    return "answered from a cache" if cached not in ("", _NO_REFERENCE) else ""
+
+
+def _served(place: tuple[str, int], query_id: str, row: Mapping[str, Any]) -> Served:
+    own = (decoded(row.get(name)) for name in ("request_properties", "properties"))
+    facts = next((one for one in own if isinstance(one, Mapping)), {})
+    cache = (number(row.get(f"prompt_cache_{way}_tokens")) for way in ("read", "write"))
+    alone = all(math.isnan(count) or count == 0.0 for count in cache)
+    read, written = (number(row.get(f"{way}_tokens")) for way in ("prompt", "completion"))
+    return Served(
+        place,
+        query_id,
+        asked_in(row.get("request_body")),
+        next(filter(None, (text(row.get(name)) for name in _MODEL_NAMES)), ""),
+        cost_usd=number(row.get("cost")),
+        input_tokens=read if alone and read > 0 else math.nan,
+        output_tokens=written,
+        latency_s=number(row.get("delay_ms")) / 1000.0,
+        conversation_id=text(facts.get("Helicone-Session-Id")),
+    )
+
+
+def _scores(row: Mapping[str, Any], labels: Labels) -> Iterator[tuple[str, Feedback]]:
+    """Name -> score; older exports hold the thumb in a field of its own."""
+    scores = decoded(row.get("scores"))
+    found = dict(scores) if isinstance(scores, Mapping) else {}
+    if row.get("feedback_rating") not in (None, ""):
+        found.setdefault(_THUMB, row["feedback_rating"])
+    for name, value in found.items():
+        said = labels.read(value.get("value") if isinstance(value, Mapping) else value)
+        if not said.absent:
+            yield str(name), said
