@@ -234,8 +234,8 @@ def test_which_workspace_and_which_address_have_one_home():
         | {"access/identity.py"},  # roles are those of the operator's workspace, demo or not
         "HYDRA_WORKSPACE": set(),
         "open_store": {"cache.py"},
-        "SAMPLE_DATA": {"demo/session.py", "demo/copies.py", "inspect/samples.py"}
-        | {"live/cache.py", "live/flight.py"},
+        "SAMPLE_DATA": {"demo/session.py", "demo/copies.py", "inspect/view.py"}
+        | {"inspect/view_conversation.py", "live/cache.py", "live/flight.py"},
         "st.query_params": {"demo/address.py"},
     }
     console = ROOT / "hydra_core" / "console"

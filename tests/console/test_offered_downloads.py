@@ -20,8 +20,11 @@ CHARTS = {
 #: Tables without files of their own, and why that is right.
 WITHOUT = {
     "catalog/add_model.py": {"_benchmark_rates": "a form to fill in"},
-    "catalog/dialogs.py": {"_preview": "changes before they are made", "_confirm": "a form"},
-    "catalog/profiles.py": {"add_benchmark_dialog": "a form to fill in"},
+    "catalog/dialogs.py": {
+        "_preview": "changes before they are made",
+        "_confirm": "a form",
+        "add_benchmark": "a form to fill in",
+    },
     "compare/queries.py": {"_table": "one page of the list that `queries` offers whole"},
     "eval_sets/make_catalog.py": {"_edited": "a form to fill in"},
     "eval_sets/import_records.py": {
@@ -34,7 +37,6 @@ WITHOUT = {
         "_meaning": "a form to fill in",
         "_notations": "a form to fill in",
     },
-    "eval_sets/import_swebench.py": {"_models": "a form to fill in"},
     "releases/publish.py": {"_choices": "a form: whose value stands"},
 }
 

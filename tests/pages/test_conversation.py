@@ -7,7 +7,7 @@ import json
 import pytest
 
 from hydra_core.base.spelling import usd
-from hydra_core.console.inspect.samples import scenes
+from hydra_core.console.inspect.view_conversation import scenes
 from tests.hostile_messages import MARKUP
 
 PAGE = "pages/operate/inspect.py?part=conversation"

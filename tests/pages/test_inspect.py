@@ -13,7 +13,7 @@ from hydra_core.base.spelling import usd
 from hydra_core.base.types import Policy, Rule
 from hydra_core.catalog import load_catalog
 from hydra_core.console.inspect import state as inspect_state
-from hydra_core.console.inspect.samples import examples
+from hydra_core.console.inspect.view import examples
 from hydra_core.console.widgets import literal
 from hydra_core.predictor.onnx_predictor import default_predictor
 from hydra_core.routing.decision import redecide

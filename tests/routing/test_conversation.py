@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hydra_core.base.types import StickyMode
-from hydra_core.console.inspect.conversation_input import Memo
+from hydra_core.console.inspect.conversation import Memo
 from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.routing.conversations.conversation import (
     COMPACTED_SHARE,
@@ -158,7 +158,7 @@ def test_below_the_sticky_threshold_the_model_stays():
 def test_a_memo_scores_each_turn_once_for_all_modes():
     scorer = ByWord()
     conversation = chat("easy", "hard", "medium")
-    memo = Memo(scorer, conversation)
+    memo = Memo(scorer)
     played = [play(make_catalog(), memo, conversation, Options(m), count) for m in StickyMode]
     assert scorer.asked == 3
     assert models(played[0]) == ["cheap", "strong", "mid"]
@@ -184,9 +184,9 @@ def test_what_is_remembered_is_all_that_the_predictor_said():
                 whole, ignored=np.full(n, 3), vectors=np.ones((n, 5)), distances=np.full(n, 0.5)
             )
 
-    memo = Memo(Telling(), chat("easy", "hard"))
+    memo = Memo(Telling())
     found = memo.predict(["easy", "hard"], [1, 2])
     assert found.vectors.shape == (2, 5)
     assert found.ignored.tolist() == [3, 3]
     assert found.distances.tolist() == [0.5, 0.5]
-    assert Memo(ByWord(), chat("easy")).predict(["easy"]).vectors is None
+    assert Memo(ByWord()).predict(["easy"]).vectors is None

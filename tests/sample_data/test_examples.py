@@ -1,6 +1,7 @@
 """The shipped messages and conversations: all sixteen languages, and every one can be played."""
 
-from hydra_core.console.inspect.samples import examples, scenes
+from hydra_core.console.inspect.view import examples
+from hydra_core.console.inspect.view_conversation import scenes
 from hydra_core.predictor.languages import LANGUAGES, detect
 
 

@@ -11,9 +11,9 @@ from hydra_core.base.errors import HydraError
 from hydra_core.base.types import Catalog, Policy, Rule
 from hydra_core.console import bundles, cache, selectors, widgets
 from hydra_core.console.cache import CatalogEntry
-from hydra_core.console.inspect import samples
 from hydra_core.console.inspect import state as inspect_state
 from hydra_core.console.inspect.state import put
+from hydra_core.console.inspect.view import examples
 from hydra_core.console.inspect.view_robustness import family_name
 from hydra_core.console.inspect.view_words import valid
 from hydra_core.console.numbers import RULES
@@ -151,7 +151,7 @@ def _picker(field: str) -> None:
         "From", places, format_func=lambda key: names[key], key=f"inspect.{field}.from"
     )
     if not where:
-        options = {one.label: one.text for one in samples.examples()}
+        options = {one.label: one.text for one in examples()}
     else:
         entry = next(e for e in sets if e.key == where)
         options = _queries(entry, st.text_input("Containing", key=f"inspect.{field}.find"))

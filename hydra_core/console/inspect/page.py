@@ -11,7 +11,7 @@ from hydra_core.base.types import Catalog
 from hydra_core.console import cache, frame, widgets
 from hydra_core.console.demo import address
 from hydra_core.console.frame import Part
-from hydra_core.console.inspect import conversation, message, robustness, samples, value_rule, view
+from hydra_core.console.inspect import conversation, message, robustness, value_rule, view
 from hydra_core.console.inspect import message_input as inspect_input
 from hydra_core.console.inspect import state as inspect_state
 from hydra_core.console.inspect.message import SessionPredictor
@@ -121,10 +121,10 @@ def two_messages(key: str, catalog: Catalog) -> None:
 
 def example_for(catalog: Catalog) -> str:
     """An example that stays within tau and does not go to the cheapest model, if there is one."""
-    english = [one for one in samples.examples() if one.language == "en"]
+    english = [one for one in view.examples() if one.language == "en"]
     try:
         router = Router(catalog, SessionPredictor())
-        for one in (english[1], *reversed(english), *samples.examples()):
+        for one in (english[1], *reversed(english), *view.examples()):
             decision = router.route(Query(one.text))
             cheapest = decision.pool.ids[int(decision.pool.cost.argmin())]
             if decision.cause is not Cause.FAIL_OPEN and decision.model != cheapest:

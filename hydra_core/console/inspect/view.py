@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.reading.plain_yaml import load_plain
+from hydra_core.base.shipped import SAMPLE_DATA
 from hydra_core.base.spelling import titled, usd
 from hydra_core.base.tokens import text_tokens
 from hydra_core.base.types import Catalog, CostBasis, ModelSpec, Rule
 from hydra_core.console.figures.strip import TAU, Part, Scale, Strip, strip_end
 from hydra_core.console.inspect.figures import Need, RequirementsView
+from hydra_core.predictor.languages import LANGUAGES
 from hydra_core.predictor.signals import Signals, signals
 from hydra_core.predictor.tokens import Gap, TokenCounter
 from hydra_core.routing import flips
@@ -22,6 +27,31 @@ from hydra_core.routing.flips import FlipText
 from hydra_core.routing.query import Query
 from hydra_core.routing.router import Router, Scorer
 from hydra_core.routing.valuation import Valuation
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A message to try; `level` is easy, medium or hard, as its author meant it."""
+
+    id: str
+    language: str
+    level: str
+    text: str
+
+    @property
+    def label(self) -> str:
+        """Language, level and the beginning of the text on one line."""
+        start = " ".join(self.text.split())
+        short = start if len(start) <= 60 else f"{start[:57].rstrip()}…"
+        return f"{LANGUAGES[self.language].name} · {self.level} · {short}"
+
+
+@lru_cache(maxsize=1)
+def examples() -> tuple[Example, ...]:
+    """The shipped messages, in the order of the file."""
+    rows: Any = load_plain((SAMPLE_DATA / "examples.yaml").read_text(encoding="utf-8"))
+    return tuple(Example(**row) for row in rows)
+
 
 #: The column of what the message costs on each model.
 COST = "This message"

@@ -1,16 +1,22 @@
-"""From simulations to what the Conversation page shows. No streamlit."""
+"""The conversations that ship with the console, and what is shown of a played one. No streamlit."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.reading.plain_yaml import load_plain
+from hydra_core.base.shipped import SAMPLE_DATA
 from hydra_core.base.spelling import usd
 from hydra_core.base.types import StickyMode
 from hydra_core.console.inspect.figures import Lane, Stop
 from hydra_core.routing.conversations.conversation import Event, Simulation, TurnOutcome
+from hydra_core.routing.conversations.messages import Conversation, read_messages
 
 MODES: Mapping[StickyMode, str] = {
     StickyMode.PER_SESSION: "Per session",
@@ -29,6 +35,47 @@ MODE_MEANINGS: Mapping[StickyMode, str] = {
     "those it has read. No conversation id is needed.",
     StickyMode.PER_REQUEST: "Per request: every turn is routed by itself; no model is kept.",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A conversation to play, with what happens during it."""
+
+    id: str
+    title: str
+    note: str
+    conversation: Conversation
+    images: tuple[int, ...]
+    compacted: tuple[int, ...]
+
+
+@lru_cache(maxsize=1)
+def scenes() -> tuple[Scene, ...]:
+    """The shipped conversations, in the order of the file."""
+    rows: Any = load_plain((SAMPLE_DATA / "conversations.yaml").read_text(encoding="utf-8"))
+    return tuple(
+        Scene(
+            row["id"],
+            row["title"],
+            row["note"],
+            read_messages(row["messages"], row["id"]),
+            tuple(row.get("images", ())),
+            tuple(row.get("compacted", ())),
+        )
+        for row in rows
+    )
+
+
+def change(cost: float, afresh: float) -> str:
+    """How a cost compares with that of routing every turn afresh, in words."""
+    if not afresh:
+        return "nothing was served"
+    share = round(100 * (cost / afresh - 1))
+    if not share:
+        return "no difference" if cost == afresh else "less than 1 % apart"
+    if share >= 100:
+        return f"{cost / afresh:.2g} times as much"
+    return f"{abs(share)} % {'more' if share > 0 else 'less'}"
 
 
 def lanes(played: Mapping[StickyMode, Simulation], selected: StickyMode) -> tuple[Lane, ...]:
