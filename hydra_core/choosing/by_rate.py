@@ -20,7 +20,7 @@ from hydra_core.base.errors import OutcomeModelError, Problem
 from hydra_core.base.types import Float32Array, FloatArray, IntArray
 from hydra_core.choosing.heads import grouped_parts
 from hydra_core.choosing.learn import Learning, LoggedPart, reliability
-from hydra_core.choosing.lift import POINTS, differences_to_hull, hull_of
+from hydra_core.choosing.lift import POINTS, differences_to_hull
 from hydra_core.choosing.material import TOGETHER, Material, Outcomes
 from hydra_core.choosing.sources.lift import Ranked
 from hydra_core.choosing.sources.newcomers import (
@@ -34,6 +34,7 @@ from hydra_core.choosing.sources.profiles import fit_success_profiles
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.outcome_model.heads import Linear, Messages, Raw, log_odds
 from hydra_core.outcome_model.model import LEAST_OUTCOMES, Costs
+from hydra_core.replay.metrics import hull_of
 from hydra_core.routing.matcher import cost_order, returns_on_upgrading
 
 #: Outcomes of the newcomer at which a rate is rehearsed.
@@ -164,9 +165,7 @@ def with_newcomers(
     return replace(learning, reason=reason, newcomers=tuple(newcomers))
 
 
-def rehearse(
-    success: FloatArray, cost_usd: FloatArray, outcomes: Outcomes, *, seed: int = 0
-) -> Rehearsal | None:
+def rehearse(success: FloatArray, cost_usd: FloatArray, outcomes: Outcomes) -> Rehearsal | None:
     """Let every model play the newcomer on a set, with its rate and few outcomes.
 
     Args:
@@ -176,7 +175,7 @@ def rehearse(
     Returns:
         None where the models are fewer than three, or routing gains nothing that could be kept.
     """
-    m, rng = len(outcomes.models), np.random.default_rng(seed)
+    m, rng = len(outcomes.models), np.random.default_rng(0)
     rows = rng.permutation(outcomes.n)[:_MOST_QUERIES]
     success, cost_usd, outcomes = success[rows], cost_usd[rows], outcomes.take(rows)
     full = _lift(success, cost_usd, outcomes)
@@ -205,7 +204,7 @@ def rehearse(
     return Rehearsal({n: kept(n, 0.0) for n in COUNTS}, wrong)
 
 
-def rehearsal_of(learning: Learning, seed: int = 0) -> Rehearsal | None:
+def rehearsal_of(learning: Learning) -> Rehearsal | None:
     """Rehearse a rate on what was learned, on the queries with outcomes of all its models."""
     material, b = learning.material, learning.material.together
     rows = np.flatnonzero(
@@ -221,21 +220,21 @@ def rehearsal_of(learning: Learning, seed: int = 0) -> Rehearsal | None:
         np.unique(material.clusters[rows], return_inverse=True)[1],
     )
     said = learning.predicted.take(rows)
-    return rehearse(said.success[:, :b], said.cost_usd[:, :b], outcomes, seed=seed)
+    return rehearse(said.success[:, :b], said.cost_usd[:, :b], outcomes)
 
 
-def rehearse_profiles(outcomes: Outcomes, *, seed: int = 0) -> Rehearsal | None:
+def rehearse_profiles(outcomes: Outcomes) -> Rehearsal | None:
     """Rehearse a rate where nothing was learned: on cross-fitted success profiles."""
     if np.unique(outcomes.clusters).size < _FOLDS:
         return None
-    part = grouped_parts(outcomes.clusters, _FOLDS, np.random.default_rng(seed))
+    part = grouped_parts(outcomes.clusters, _FOLDS, np.random.default_rng(0))
     success, cost_usd = np.empty((2, *outcomes.quality.shape))
     for number in range(_FOLDS):
         rows = np.flatnonzero(part == number)
         fitted = fit_success_profiles(outcomes.take(np.flatnonzero(part != number)))
         said = fitted.predict(outcomes.requirements[rows])
         success[rows], cost_usd[rows] = said.success, said.cost_usd
-    return rehearse(success, cost_usd, outcomes, seed=seed)
+    return rehearse(success, cost_usd, outcomes)
 
 
 def _lift(success: FloatArray, cost_usd: FloatArray, outcomes: Outcomes) -> float:

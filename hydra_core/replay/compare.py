@@ -12,7 +12,8 @@ import numpy as np
 
 from hydra_core.base.intervals import DIFFERENCE, SHARE, Interval
 from hydra_core.base.types import BoolArray, Catalog, FloatArray, IntArray
-from hydra_core.replay.metrics import PolicyMetrics, costliest, evaluate_choice, misrouted, picked
+from hydra_core.evalsets.evalset import RESOLVED_AT
+from hydra_core.replay.metrics import PolicyMetrics, evaluate_choice, misrouted, picked
 from hydra_core.replay.replay import ReplayData
 from hydra_core.replay.significance import (
     McNemar,
@@ -54,6 +55,11 @@ class PolicyRun:
     def models(self) -> np.typing.NDArray[np.str_]:
         """(n,) model ids."""
         return np.asarray(self.ids)[self.choice]
+
+    @property
+    def resolved(self) -> FloatArray:
+        """(n,) 1 where the query was resolved, else 0."""
+        return (self.quality >= RESOLVED_AT).astype(np.float64)
 
     @property
     def known_quality(self) -> FloatArray:
@@ -148,9 +154,7 @@ def constant_run(data: ReplayData, model: str) -> PolicyRun:
     return policy_run(f"always {model}", data, choice)
 
 
-def compare(
-    a: PolicyRun, b: PolicyRun, clusters: Sequence[object] | IntArray | None = None
-) -> Comparison:
+def compare(a: PolicyRun, b: PolicyRun, clusters: IntArray | None = None) -> Comparison:
     """Compare b with a, paired by query.
 
     Args:
@@ -164,9 +168,7 @@ def compare(
         raise ValueError(f"'{a.name}' and '{b.name}' have no query in common")
     left_out = len(a.rows) + len(b.rows) - 2 * int(rows.size)
     a, b = a.take(in_a), b.take(in_b)
-    groups = None
-    if clusters is not None:
-        groups = np.unique(np.asarray(clusters)[rows], return_inverse=True)[1]
+    groups = None if clusters is None else np.unique(clusters[rows], return_inverse=True)[1]
     quality, cost = b.quality - a.quality, b.cost_usd - a.cost_usd
     best = np.maximum(a.oracle, b.oracle)
     names = sorted({*a.ids, *b.ids})
@@ -280,7 +282,7 @@ def replay_policy(catalog: Catalog, sweep: Sweep) -> Replayed:
         data=data,
         choice=choice,
         run=policy_run(catalog.name, data, choice),
-        metrics=evaluate_choice(data, choice, baseline=costliest(data)),
+        metrics=evaluate_choice(data, choice),
     )
 
 
@@ -290,13 +292,10 @@ def what_if(before: Replayed, after: Replayed) -> WhatIf:
     Raises:
         ValueError: They have no query in common.
     """
-    groups: list[object] | None = None
-    if before.data.clusters is not None:
-        groups = [None] * (int(max(before.data.rows.max(), after.data.rows.max())) + 1)
-        for part in (after, before):
-            if part.data.clusters is not None:
-                for row, cluster in zip(part.data.rows, part.data.clusters, strict=True):
-                    groups[row] = int(cluster)
+    data, groups = before.data, None
+    if data.clusters is not None:  # of the common rows, all of which are among these
+        groups = np.zeros(int(data.rows.max()) + 1, dtype=np.intp)
+        groups[data.rows] = data.clusters
     comparison = compare(before.run, after.run, groups)
     return WhatIf(before, after, comparison, _shares(before, after))
 

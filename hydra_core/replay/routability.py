@@ -163,12 +163,13 @@ def difficulty(evalset: EvalSet, column: str = "language") -> tuple[Difficulty, 
     counts = Counter(names[known].tolist())
     found = []
     for name, n in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-        quality = evalset.quality[known & (names == name)]
+        rows = np.flatnonzero(known & (names == name))
+        quality, clusters = evalset.quality[rows], evalset.clusters_at(rows)
         found.append(
             Difficulty(
                 name=name or "(none)",
                 n=n,
-                quality=mean_interval(quality.mean(axis=1)).clipped(*SHARE),
+                quality=mean_interval(quality.mean(axis=1), clusters).clipped(*SHARE),
                 oracle=float(quality.max(axis=1).mean()),
                 decidable=float(np.mean(quality.max(axis=1) > quality.min(axis=1))),
             )

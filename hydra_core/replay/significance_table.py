@@ -30,7 +30,6 @@ from hydra_core.base.intervals import (
 )
 from hydra_core.base.spelling import signed
 from hydra_core.base.types import FloatArray, IntArray, Rule, Selection
-from hydra_core.evalsets.evalset import RESOLVED_AT
 from hydra_core.replay.baselines import BaselineRun
 from hydra_core.replay.compare import PolicyRun, constant_run, policy_run
 from hydra_core.replay.imported_policies import imported_choice, policy_names
@@ -148,9 +147,8 @@ def significance_table(
     if not rows.size:
         raise ValueError(f"{', '.join(names)} have no query in common")
     groups = None if clusters is None else np.unique(clusters[rows], return_inverse=True)[1]
-    lined = [_Lined.of(run, rows) for run in runs]
-    base = _Lined.of(strong, rows)
-    best = runs[0].oracle[np.isin(runs[0].rows, rows)]
+    base, *lined = (run.take(np.flatnonzero(np.isin(run.rows, rows))) for run in (strong, *runs))
+    best = lined[0].oracle
     savings = _savings([one.cost_usd for one in lined], base.cost_usd, groups, rng, resamples)
     tests = [_tested(one, base, groups) for one in lined]
     others = [at for at, name in enumerate(names) if name != strong.name]
@@ -182,22 +180,7 @@ def significance_table(
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Lined:
-    """A run on the common queries only."""
-
-    quality: FloatArray
-    cost_usd: FloatArray
-    resolved: FloatArray
-
-    @classmethod
-    def of(cls, run: PolicyRun, rows: IntArray) -> _Lined:
-        kept = np.isin(run.rows, rows)
-        quality = run.quality[kept]
-        return cls(quality, run.cost_usd[kept], (quality >= RESOLVED_AT).astype(np.float64))
-
-
-def _tested(a: _Lined, b: _Lined, groups: IntArray | None) -> tuple[int, int, float]:
+def _tested(a: PolicyRun, b: PolicyRun, groups: IntArray | None) -> tuple[int, int, float]:
     """Queries that only a resolves, that only b resolves, and the p value of no difference."""
     found = mcnemar(a.resolved, b.resolved)
     if groups is None:
@@ -205,9 +188,7 @@ def _tested(a: _Lined, b: _Lined, groups: IntArray | None) -> tuple[int, int, fl
     difference = a.resolved - b.resolved
     delta = float(difference.mean())
     error, freedom = standard_error(difference - delta, groups)
-    p_value = 1.0
-    if freedom and error > 0:
-        p_value = student_p(delta / error, freedom)
+    p_value = student_p(delta / error, freedom) if freedom and error > 0 else 1.0
     return found.only_a, found.only_b, p_value
 
 
@@ -220,12 +201,10 @@ def _savings(
 ) -> list[Interval]:
     """1 - cost / base cost of each policy, on the same resamples."""
     columns = np.stack([base, *costs], axis=1)
-    units = groups
-    if units is None and len(columns) > _MOST_UNITS:
-        units = rng.permutation(len(columns)) % _GROUPS
-    if units is not None:
-        summed = [np.bincount(units, weights=column) for column in columns.T]
-        columns = np.stack(summed, axis=1)
+    if groups is None and len(columns) > _MOST_UNITS:
+        groups = rng.permutation(len(columns)) % _GROUPS
+    if groups is not None:
+        columns = np.stack([np.bincount(groups, weights=cost) for cost in columns.T], axis=1)
     means = bootstrap_means(columns, rng=rng, resamples=resamples)
     centre = columns.mean(axis=0)
     if centre[0] == 0.0:
@@ -240,7 +219,7 @@ def _savings(
 
 
 def _contrasts(
-    names: Sequence[str], lined: Sequence[_Lined], groups: IntArray | None
+    names: Sequence[str], lined: Sequence[PolicyRun], groups: IntArray | None
 ) -> tuple[Contrast, ...]:
     pairs = list(combinations(range(len(names)), 2))
     tests = [_tested(lined[i], lined[j], groups) for i, j in pairs]

@@ -149,3 +149,15 @@ def test_difficulty_by_language_counts_complete_rows_only(tmp_path):
     assert english.quality.value == pytest.approx(0.75)
     assert english.decidable == 0.5
     assert difficulty(evalset, "group") == ()
+
+
+def test_difficulty_counts_dependent_queries_once(tmp_path):
+    quality = np.random.default_rng(0).random((100, 2))
+    frame = pd.DataFrame({"query_id": [f"q{i}" for i in range(200)], "language": "en"})
+    twice = np.concatenate([quality] * 2)
+    once = saved(tmp_path / "a", queries=frame[:100], quality=quality, cost_usd=quality)
+    dependent = frame.assign(cluster=[f"c{i % 100}" for i in range(200)])
+    both = saved(tmp_path / "b", queries=dependent, quality=twice, cost_usd=twice)
+    (one,), (two,) = difficulty(once), difficulty(both)
+    assert two.quality.value == pytest.approx(one.quality.value)
+    assert two.quality.lo == pytest.approx(one.quality.lo)

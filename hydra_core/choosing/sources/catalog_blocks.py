@@ -25,9 +25,9 @@ from hydra_core.catalog.chosen_and_promised import record_choice
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.choosing.material import Outcomes
-from hydra_core.choosing.sources.ladder import Kind, Rung, Start
+from hydra_core.choosing.sources.ladder import Kind, Rung
 from hydra_core.choosing.sources.lift import Profiles, Ranked
-from hydra_core.choosing.sources.profiles import FittedProfiles, FittedSuccess
+from hydra_core.choosing.sources.profiles import FittedProfiles, FittedSuccess, Start
 from hydra_core.evalsets.evalset import EvalSet, sample_of
 from hydra_core.replay.replay import ReplayData
 

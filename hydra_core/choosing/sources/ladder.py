@@ -16,13 +16,14 @@ from typing import Any, Final
 import numpy as np
 
 from hydra_core.base.intervals import Interval, normal_quantile
-from hydra_core.base.types import Band, FloatArray, IntArray, Progress
+from hydra_core.base.types import IntArray, Progress
 from hydra_core.choosing.lift import Lift, recommendation, with_ends
 from hydra_core.choosing.material import Outcomes, groups_at, outcomes_of_replay
 from hydra_core.choosing.sources.grader_check import Finding, GraderCheck, findings_of, grader_check
 from hydra_core.choosing.sources.lift import CrossFitted, Profiles, Ranked, cross_fit
 from hydra_core.choosing.sources.profiles import (
     LEAST_QUERIES,
+    Start,
     benchmark_profiles,
     fit_profiles,
     fit_success_profiles,
@@ -115,38 +116,15 @@ class Rung:
         }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Start:
-    """What a catalog says already: where fitting starts, and how models are ordered.
-
-    Attributes:
-        bands: (K,) score bands; None takes the 5th to 95th percentile of the requirements.
-        capabilities: (m, K) in the order of the outcomes' models; None derives them from outcomes.
-        stored_weights: (K,) the operator's weights w; None for 1.
-        cost: (m,) what orders the models; None for their mean realised cost.
-    """
-
-    bands: Sequence[Band] | None = None
-    capabilities: FloatArray | None = None
-    stored_weights: FloatArray | None = None
-    cost: FloatArray | None = None
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Keyword arguments of `fit_profiles` and `benchmark_profiles`."""
-        return {name: getattr(self, name) for name in Start.__slots__}
-
-
 def fit_of(kind: Kind, start: Start | None = None) -> Callable[[Outcomes], Profiles]:
     """Return what fits one source that stands in YAML.
 
     Raises:
         ValueError: `kind` is heads.
     """
-    options = (Start() if start is None else start).options
     fits: dict[Kind, Callable[[Outcomes], Profiles]] = {
-        Kind.BENCHMARKS: partial(benchmark_profiles, **options),
-        Kind.PROFILES: partial(fit_profiles, **options),
+        Kind.BENCHMARKS: partial(benchmark_profiles, start=start),
+        Kind.PROFILES: partial(fit_profiles, start=start),
         Kind.SUCCESS: fit_success_profiles,
     }
     if kind not in fits:

@@ -20,10 +20,10 @@ from scipy.sparse import coo_array
 from hydra_core.base.types import LEVEL_DIMENSION, Band, FloatArray, IntArray
 from hydra_core.catalog.profiles import compensated_weights, to_band
 from hydra_core.choosing.heads import Path, ridge_path, targets
-from hydra_core.choosing.lift import hull_of
 from hydra_core.choosing.material import Outcomes
 from hydra_core.outcome_model.success_profiles import LOG_BOUND, Curves, SuccessProfiles
 from hydra_core.predictor.score_bands import score_bands
+from hydra_core.replay.metrics import hull_of
 from hydra_core.routing.matcher import cost_order, returns_on_upgrading, shortfall
 
 #: Fewer outcomes than this cannot carry fitted profiles.
@@ -97,68 +97,65 @@ def _algorithm_1(outcomes: Outcomes, bands: Sequence[Band]) -> FloatArray:
     return to_band(raw, bands)
 
 
-def benchmark_profiles(
-    outcomes: Outcomes,
-    *,
-    bands: Sequence[Band] | None = None,
-    capabilities: FloatArray | None = None,
-    stored_weights: FloatArray | None = None,
-    cost: FloatArray | None = None,
-) -> FittedProfiles:
-    """Return profiles by Algorithm 1, with a `level` that tells no models apart.
+@dataclass(frozen=True, slots=True, eq=False)
+class Start:
+    """What a catalog says already: where fitting starts, and how models are ordered.
 
-    Args:
-        bands: (K,) score bands; default the 5th to 95th percentile of the requirements.
-        capabilities: (m, K) a catalog's profiles; default from the outcomes.
-        stored_weights: (K,) the operator's weights w; default 1.
-        cost: (m,) what orders the models; default their mean realised cost.
+    Attributes:
+        bands: (K,) score bands; None takes the 5th to 95th percentile of the requirements.
+        capabilities: (m, K) in the order of the outcomes' models; None derives them from outcomes.
+        stored_weights: (K,) the operator's weights w; None for 1.
+        cost: (m,) what orders the models; None for their mean realised cost.
     """
-    known = score_bands(outcomes.requirements) if bands is None else tuple(bands)
-    stored = np.ones(len(known)) if stored_weights is None else stored_weights
-    weights = compensated_weights(stored, known)
-    cells = _algorithm_1(outcomes, known) if capabilities is None else capabilities
+
+    bands: Sequence[Band] | None = None
+    capabilities: FloatArray | None = None
+    stored_weights: FloatArray | None = None
+    cost: FloatArray | None = None
+
+    def bands_of(self, outcomes: Outcomes) -> tuple[Band, ...]:
+        """(K,) the bands, stated or by these outcomes' requirements."""
+        return score_bands(outcomes.requirements) if self.bands is None else tuple(self.bands)
+
+
+def benchmark_profiles(outcomes: Outcomes, start: Start | None = None) -> FittedProfiles:
+    """Return profiles by Algorithm 1, with a `level` that tells no models apart."""
+    start = start or Start()
+    known, stored, cells = start.bands_of(outcomes), start.stored_weights, start.capabilities
+    weights = compensated_weights(np.ones(len(known)) if stored is None else stored, known)
+    cells = _algorithm_1(outcomes, known) if cells is None else cells
     whole = np.column_stack([cells, np.full(len(cells), _LEVEL_CAPABILITY)])
-    order = outcomes.cost_usd.mean(axis=0) if cost is None else cost
+    order = outcomes.cost_usd.mean(axis=0) if start.cost is None else start.cost
     return FittedProfiles(
         outcomes.models, whole, np.append(weights, np.median(weights)), order, whole
     )
 
 
 def fit_profiles(
-    outcomes: Outcomes,
-    *,
-    bands: Sequence[Band] | None = None,
-    capabilities: FloatArray | None = None,
-    stored_weights: FloatArray | None = None,
-    cost: FloatArray | None = None,
-    rng: np.random.Generator | None = None,
+    outcomes: Outcomes, start: Start | None = None, *, rng: np.random.Generator | None = None
 ) -> FittedProfiles:
     """Fit cells and weights of Eq. 6, with a `level` dimension, to outcomes.
 
     Args:
-        bands, capabilities, stored_weights, cost: As in `benchmark_profiles`; where it starts.
         rng: Draws queries where there are more than 10,000; default a fixed seed.
 
     Raises:
         ValueError: Shapes do not fit.
     """
-    known = score_bands(outcomes.requirements) if bands is None else tuple(bands)
-    start = benchmark_profiles(
-        outcomes, bands=known, capabilities=capabilities, stored_weights=stored_weights, cost=cost
-    )
+    first = benchmark_profiles(outcomes, start)
     rows = np.arange(outcomes.n)
     if outcomes.n > _MOST_QUERIES:
         chance = np.random.default_rng(0) if rng is None else rng
         rows = np.sort(chance.choice(outcomes.n, _MOST_QUERIES, replace=False))
-    widths = np.array([band.width for band in known])
-    search = _Search(start, outcomes.take(rows), np.append(widths, np.median(widths)))
+    widths = np.array([band.width for band in (start or Start()).bands_of(outcomes)])
+    search = _Search(first, outcomes.take(rows), np.append(widths, np.median(widths)))
     search.run()
     return FittedProfiles(
         outcomes.models,
         search.cells,
         np.exp(search.logs),
-        start.cost,
-        start.capabilities,
+        first.cost,
+        first.capabilities,
         search.best,
     )
 
