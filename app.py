@@ -7,8 +7,7 @@ import streamlit as st
 from hydra_core.base.shipped import LOGO, MARK
 from hydra_core.console import frame, widgets
 from hydra_core.console.access import identity
-from hydra_core.console.components.scripts import back_button, figure_files
-from hydra_core.console.demo import address
+from hydra_core.console.browser import back_button, figure_files
 from hydra_core.console.demo import panel as demo
 from hydra_core.store.roles import Action
 
@@ -17,7 +16,7 @@ st.set_page_config(
     page_title="Demo of HyDRA" if in_demo else "HyDRA console",
     page_icon=str(MARK),
     layout="wide",
-    initial_sidebar_state=264 if in_demo or address.asked() else 208,
+    initial_sidebar_state=264 if in_demo or frame.demo_asked() else 208,
 )
 st.logo(str(LOGO), icon_image=str(MARK), size="large")
 
@@ -87,4 +86,4 @@ with st.sidebar:
     figure_files()
 if not demo.offered():
     page.run()
-    address.keep()
+    frame.keep_address()

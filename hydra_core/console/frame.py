@@ -1,7 +1,11 @@
-"""Where pages lie, how their parts are switched, and how one page leads to another."""
+"""Where pages lie, how their parts are switched, and how one page leads to another.
+
+The query parameters of the address: a page writes its own; its part and a demo's step stay.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, NoReturn
@@ -9,7 +13,15 @@ from typing import Final, NamedTuple, NoReturn
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from hydra_core.console.demo import address
+from hydra_core.console.demo.session import TOKEN
+
+_DEMO = "demo"
+#: The parameter that names a part of a page, and where a session keeps it.
+_PART = "part"
+_PART_KEY = "page.part"
+#: Where a session keeps the number of the step that it is at.
+STEP = "demo.step"
+_FORM = re.compile(r"([1-7])(?:\.([\w-]{8,40}))?")
 
 
 class Place(NamedTuple):
@@ -21,7 +33,7 @@ class Place(NamedTuple):
     @property
     def query(self) -> dict[str, str]:
         """The parameters of its address."""
-        return {address.PART: self.part} if self.part else {}
+        return {_PART: self.part} if self.part else {}
 
 
 HOME: Final = Place("pages/operate/home.py")
@@ -91,14 +103,14 @@ def show(title: str, parts: Mapping[str, Part]) -> None:
         parts: Name in the address -> part; the first is shown where none is named.
     """
     key = f"{title.lower().replace(' ', '_')}.part"
-    named, written = address.part(), f"{key}.written"
+    named, written = st.query_params.get(_PART, ""), f"{key}.written"
     if named in parts and named != st.session_state.get(written):
         st.session_state[key] = named
     if st.session_state.get(key) not in parts:
         st.session_state[key] = next(iter(parts))
     chosen: str = st.session_state[key]
     st.session_state[written] = chosen
-    address.stay_in(chosen)
+    st.session_state[_PART_KEY] = chosen
     head = _head(title, parts[chosen].widths)
     head.left.segmented_control(
         f"Part of {title}", list(parts), format_func=lambda name: parts[name].title, key=key,
@@ -109,7 +121,7 @@ def show(title: str, parts: Mapping[str, Part]) -> None:
 
 def head(title: str, widths: Sequence[float] = (2.8, 7.2)) -> Head:
     """Draw the first row of a page without parts."""
-    address.stay_in("")
+    st.session_state[_PART_KEY] = ""
     return _head(title, widths)
 
 
@@ -138,10 +150,54 @@ def redirect(former: str) -> Callable[[], NoReturn]:
     place = MOVED[former]
 
     def lead() -> NoReturn:
-        given = address.read() | address.step_link()
-        view = address.part() or _VIEWS.get(former, "")
+        given = read_address() | step_link()
+        view = st.query_params.get(_PART, "") or _VIEWS.get(former, "")
         if view:
             given.setdefault("view", view)
         go(place, **given)
 
     return lead
+
+
+def read_address() -> dict[str, str]:
+    """Return the page's own parameters."""
+    given = st.query_params.to_dict()
+    return {name: text for name, text in given.items() if name not in (_DEMO, _PART)}
+
+
+def write_address(link: Mapping[str, str]) -> None:
+    """Put the page's link into the address, unless it says that already."""
+    whole = {**link, **_ours()}
+    if st.query_params.to_dict() != whole:
+        st.query_params.from_dict(whole)
+
+
+def keep_address() -> None:
+    """Put part and step into the address where a page wrote none; its own parameters stay.
+
+    Each alone: those that belong to a widget may not be written here.
+    """
+    ours = _ours()
+    for name in (_PART, _DEMO):
+        if name in ours and st.query_params.get(name) != ours[name]:
+            st.query_params[name] = ours[name]
+        elif name not in ours and name in st.query_params:
+            del st.query_params[name]
+
+
+def _ours() -> dict[str, str]:
+    at = st.session_state.get(_PART_KEY, "")
+    return {**({_PART: at} if at else {}), **step_link()}
+
+
+def demo_asked() -> tuple[int, str] | None:
+    """Return the step that the address asks for, and the token of a running demo or ''."""
+    found = _FORM.fullmatch(st.query_params.get(_DEMO, ""))
+    return None if found is None else (int(found[1]), found[2] or "")
+
+
+def step_link(step: int | None = None) -> dict[str, str]:
+    """Return the parameter that opens this session's demo at a step, by default the current one."""
+    token = st.session_state.get(TOKEN)
+    at = step or st.session_state.get(STEP, 1)
+    return {} if token is None else {_DEMO: f"{at}.{token}"}

@@ -33,13 +33,14 @@ def button(sweep: Sweep, knob: float, key: str, label: str = "Report") -> None:
         name = folder_name(f"{sweep.evalset.name} {state.get().catalog}")
         asked = (sweep, knob, tuned_on, state.get().baseline)
         st.download_button(
-            "HTML report", lambda: _html(*asked), f"{name}.html", "text/html",
+            "HTML report", lambda: _html(contents(*asked)), f"{name}.html", "text/html",
             icon=":material/download:", key=f"{key}.html", on_click="ignore", width="stretch",
             type="primary",
         )  # fmt: skip
         st.download_button(
-            "JSON report", lambda: _json(*asked), f"{name}.json", "application/json",
-            icon=":material/data_object:", key=f"{key}.json", on_click="ignore", width="stretch",
+            "JSON report", lambda: json_text(contents(*asked)) + "\n", f"{name}.json",
+            "application/json", icon=":material/data_object:", key=f"{key}.json", on_click="ignore",
+            width="stretch",
         )  # fmt: skip
 
 
@@ -56,11 +57,7 @@ def contents(sweep: Sweep, knob: float, tuned_on: str, baseline: str = "") -> di
     return report_document(evaluate(sweep, knob, baseline), made=made, tuned_on=tuned_on)
 
 
-def _html(sweep: Sweep, knob: float, tuned_on: str, baseline: str) -> str:
+def _html(report: dict[str, Any]) -> str:
     from hydra_core.replay.report import evaluation_html
 
-    return evaluation_html(contents(sweep, knob, tuned_on, baseline))
-
-
-def _json(sweep: Sweep, knob: float, tuned_on: str, baseline: str) -> str:
-    return json_text(contents(sweep, knob, tuned_on, baseline)) + "\n"
+    return evaluation_html(report)

@@ -9,11 +9,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.types import Catalog, Chosen
-from hydra_core.console import cache, chosen_on, drafts, state, widgets
+from hydra_core.console import cache, drafts, state, widgets
 from hydra_core.console.cache import CatalogEntry, SetEntry
-from hydra_core.console.demo import address
 from hydra_core.console.drafts import Working
-from hydra_core.console.frame import Head
+from hydra_core.console.frame import Head, read_address, write_address
 
 #: What the solver remembers makes sense on one eval set and catalog only.
 _OF_THE_SET = ("tune.goal_qr", "tune.goal_cost")
@@ -55,7 +54,7 @@ def _first_set(
     """The best set that fits a catalog, or any where none is wanted: own ones before samples."""
     best: Sequence[SetEntry] = ()
     if wanted is not None and wanted.catalog is not None:
-        best = chosen_on.fitting(wanted.catalog)
+        best = drafts.fitting_sets(wanted.catalog)
     if not best:
         fitting = [s for s in sets if any(fits(s, c) for c in catalogs)]
         best = sorted(fitting, key=lambda s: s.shipped)
@@ -156,7 +155,7 @@ def follow(link: Mapping[str, str]) -> None:
         link: Parameter of the address -> key of the widget that it restores. What the address
             says is no option yet: whoever draws the widget looks whether it is.
     """
-    given = address.read()
+    given = read_address()
     if given == st.session_state.get(state.OTHER_LINK):
         return
     for name, key in link.items():
@@ -171,7 +170,7 @@ def write(link: Mapping[str, str]) -> None:
     shown = {"set": state.get().evalset, "catalog": state.get().catalog, **chosen}
     text = {name: str(one) for name, one in shown.items() if one not in (None, "")}
     st.session_state[state.OTHER_LINK] = text
-    address.write(text)
+    write_address(text)
 
 
 def choose_data(*, baseline: bool = True) -> tuple[SetEntry, Catalog] | None:
@@ -245,7 +244,7 @@ def use_set(key: str) -> None:
 
 def choose_evalset(place: DeltaGenerator, catalog: Catalog) -> SetEntry | None:
     """Draw the selector of the eval sets that fit a catalog; None where none does."""
-    chosen = chosen_on.in_view(catalog)
+    chosen = drafts.set_in_view(catalog)
     if chosen is not None:
         names = {one.key: one.info.name for one in cache.evalsets() if one.fits(catalog)}
         _select(place, "Eval set", "evalset", names, chosen.key, use_set)
@@ -260,11 +259,9 @@ def _select(
     value: str,
     changed: Callable[[str], None],
 ) -> None:
-    key = f"data.{field}"
-    st.session_state[key] = value
     place.selectbox(
-        label, tuple(names), format_func=lambda option: names.get(option, option), key=key,
-        on_change=lambda: changed(st.session_state[key]),
+        label, tuple(names), format_func=lambda option: names.get(option, option),
+        **state.bound(f"data.{field}", value, changed),
     )  # fmt: skip
 
 
@@ -275,7 +272,7 @@ def _use_catalog_alone(key: str) -> None:
     chosen = next((c for c in cache.catalogs() if c.key == key), None)
     now = next((s for s in sets if s.key == state.get().evalset), None)
     if chosen is not None and (now is None or not fits(now, chosen)):
-        fitting = chosen_on.fitting(chosen.catalog) if chosen.catalog else ()
+        fitting = drafts.fitting_sets(chosen.catalog) if chosen.catalog else ()
         state.put(evalset=fitting[0].key if fitting else state.get().evalset)
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypedDict, TypeVar, Unpack
+from typing import Any, Generic, TypeVar
 
 import streamlit as st
 
 from hydra_core.base.types import Catalog, Policy, Rule
-from hydra_core.console.demo import address
+from hydra_core.console.frame import read_address, write_address
 from hydra_core.console.view_frontier import XAxis, YAxis
 from hydra_core.replay.metrics import costliest
 from hydra_core.replay.operating_point import Aim, AimKind
@@ -61,7 +61,7 @@ class Remembered(Generic[_Record]):
     def get(self) -> _Record:
         """The session's record."""
         if self.key not in st.session_state:
-            st.session_state[self.key] = self.fresh(address.read())
+            st.session_state[self.key] = self.fresh(read_address())
         record: _Record = st.session_state[self.key]
         return record
 
@@ -119,10 +119,6 @@ class Tuning:
     aim: Aim | None = None
     view: str = ""
 
-    def tau_for(self, catalog: Catalog) -> float:
-        """The tau in force."""
-        return catalog.policy.tau if self.tau is None else self.tau
-
     def weights_for(self, catalog: Catalog) -> tuple[float, ...]:
         """The stored weights in force; those of another dimension count are not used."""
         if self.weights is None or len(self.weights) != len(catalog.dimensions):
@@ -151,7 +147,8 @@ class Tuning:
         value_usd = policy.value_usd if self.value_usd is None else self.value_usd
         if rule is Rule.VALUE and value_usd is not None:
             return replace(policy, rule=rule, value_usd=value_usd)
-        tau, weights = self.tau_for(catalog), self.weights_for(catalog)
+        tau = policy.tau if self.tau is None else self.tau
+        weights = self.weights_for(catalog)
         return replace(policy, rule=Rule.SHORTFALL, tau=tau, weights=weights)
 
 
@@ -160,27 +157,9 @@ def get() -> Tuning:
     return _TUNING.get()
 
 
-class TuningChange(TypedDict, total=False):
-    """New values for fields of a `Tuning`."""
-
-    evalset: str
-    catalog: str
-    tau: float | None
-    weights: tuple[float, ...] | None
-    rule: Rule | None
-    value_usd: float | None
-    baseline: str
-    x: XAxis
-    y: YAxis
-    costs: Prices
-    pin: Pin | None
-    aim: Aim | None
-    view: str
-
-
-def put(**changes: Unpack[TuningChange]) -> None:
-    """Change some fields; the address follows with `write_link`."""
-    _TUNING.set(replace(get(), **changes))
+def put(**changes: object) -> None:
+    """Change some fields of the tuning; the address follows with `write_link`."""
+    _TUNING.put(**changes)
     st.session_state[_TOUCHED] = True
 
 
@@ -198,7 +177,7 @@ def follow_link() -> None:
     The addresses that `write_link` and another part wrote last say nothing new. Neither does any
     when a widget has just changed the tuning: the browser may not have caught up with it yet.
     """
-    params = address.read()
+    params = read_address()
     touched = st.session_state.pop(_TOUCHED, False)
     written = st.session_state.get(_LINK, params), st.session_state.get(OTHER_LINK)
     if params and not touched and params not in written:
@@ -210,7 +189,7 @@ def write_link() -> None:
     link = to_link(get())
     st.session_state[_LINK] = link
     st.session_state.pop(_TOUCHED, None)
-    address.write(link)
+    write_address(link)
 
 
 def from_link(params: Mapping[str, str]) -> Tuning:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pandas as pd
 import streamlit as st
 
-from hydra_core.base.spelling import signed, titled
+from hydra_core.base.spelling import signed
 from hydra_core.export.downloads import csv_file, latex_file, parquet_file
 
 if TYPE_CHECKING:  # it brings Jinja with it, and few tables need it
@@ -112,21 +112,21 @@ def _written(
     return form(frame if isinstance(frame, pd.DataFrame) else frame())
 
 
-def languages(frame: pd.DataFrame) -> None:
+def languages(frame: pd.DataFrame, key: str) -> None:
     """QR, CS and cost by language with 95 % bounds; small samples are marked."""
     column, costs = st.column_config, ranges(frame, "cost", _decimals(frame["cost"]))
     last = {
         "cost": column.NumberColumn("Cost per query", format=dollars(frame["cost"])),
         "cost_range": "95 % interval  ",
     }
-    _slices(frame, {"policy": "Language"}, {}, last, cost_range=costs)
+    _slices(frame, key, {"policy": "Language"}, {}, last, cost_range=costs)
 
 
-def groups(frame: pd.DataFrame) -> None:
+def groups(frame: pd.DataFrame, key: str) -> None:
     """Language groups with QR and savings, and both minus English, in percent points."""
     column = st.column_config
     _slices(
-        frame, {"group": "Language group"},
+        frame, key, {"group": "Language group"},
         {"qr_apart": column.TextColumn("QR minus English", width=170)},
         {"cs_apart": column.TextColumn("Savings minus English", width=170)},
         qr_apart=_apart(frame, "qr_english"), cs_apart=_apart(frame, "cs_english"),
@@ -135,6 +135,7 @@ def groups(frame: pd.DataFrame) -> None:
 
 def _slices(
     frame: pd.DataFrame,
+    key: str,
     name: dict[str, Any],
     qr: dict[str, Any],
     last: dict[str, Any],
@@ -159,10 +160,7 @@ def _slices(
         note=frame["small"].map({True: "small sample", False: ""}),
         **further,
     )
-    st.dataframe(
-        shown, hide_index=True, height="content", column_order=tuple(columns),
-        column_config=columns,
-    )  # fmt: skip
+    kept(shown, key, columns=columns, rows=frame)
 
 
 def _apart(frame: pd.DataFrame, name: str) -> list[str]:
@@ -174,7 +172,7 @@ def _apart(frame: pd.DataFrame, name: str) -> list[str]:
     ]
 
 
-def policies(frame: pd.DataFrame) -> None:
+def policies(frame: pd.DataFrame, key: str) -> None:
     """The router beside the constant at its cost, the oracle and every single model."""
     column = st.column_config
     shown = frame.assign(
@@ -196,10 +194,7 @@ def policies(frame: pd.DataFrame) -> None:
         "cs": column.NumberColumn("Savings", format=_PERCENT),
         "misroute": column.NumberColumn("Overpaid queries", format=_PERCENT),
     }
-    st.dataframe(
-        shown, hide_index=True, height="content", column_order=tuple(columns),
-        column_config=columns,
-    )  # fmt: skip
+    kept(shown, key, columns=columns, rows=frame)
 
 
 def ranges(frame: pd.DataFrame, name: str, digits: int = 1) -> list[str]:
@@ -252,18 +247,3 @@ def queries(frame: pd.DataFrame, total: int) -> None:
         st.caption(f"The first {len(frame):,} of {total:,} queries.")
     if "text" not in frame.columns:
         st.caption("This set has no texts.")
-
-
-def pool(frame: pd.DataFrame) -> None:
-    """A catalog's models with blended price and capabilities in [0, 1]."""
-    column = st.column_config
-    share = partial(column.ProgressColumn, min_value=0, max_value=1, format="%.2f", width=115)
-    columns = {
-        "model": column.TextColumn("Model", width=185),
-        "status": column.TextColumn("Status", width=66),
-        "price": column.NumberColumn("Price per Mtok", format="$%.4g", width=100),
-    }
-    further = {name: share(titled(name)) for name in frame.columns if name not in columns}
-    st.dataframe(
-        frame, hide_index=True, height="content", column_config=columns | further
-    )  # fmt: skip

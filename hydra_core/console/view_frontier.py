@@ -22,7 +22,6 @@ from hydra_core.console.figures.frontier import (
 )
 from hydra_core.console.figures.shares import SharesView
 from hydra_core.console.numbers import SYMBOLS, knob_text
-from hydra_core.console.tune.figures import LanguagesView
 from hydra_core.predictor.languages import language_name
 from hydra_core.replay.evaluation import Evaluation
 from hydra_core.replay.frontier import CurvePoint
@@ -154,13 +153,6 @@ def language_table(evaluation: Evaluation) -> pd.DataFrame:
         row |= {"n": int(counts[i]), "small": bool(counts[i] < SMALL)}
         rows.append(row)
     return pd.DataFrame(rows)
-
-
-def languages_view(frame: pd.DataFrame, evaluation: Evaluation) -> LanguagesView:
-    """The funnel of a `language_table`."""
-    n, qr, low, high, small = frame[["n", "qr", "qr_lo", "qr_hi", "small"]].to_numpy(np.float64).T
-    overall = 100 * evaluation.router.qr.value
-    return LanguagesView(tuple(frame["policy"]), n, qr, low, high, overall, small)
 
 
 def policy_table(

@@ -195,7 +195,7 @@ def test_back_goes_one_step_back_with_one_press(page):
 )
 def test_a_step_is_one_entry_whichever_comes_first(page, told):
     page.goto("/_stcore/health?demo=3.t")
-    code = (ROOT / "hydra_core/console/demo/one_entry.js").read_text(encoding="utf-8")
+    code = (ROOT / "hydra_core/console/components/one_entry.js").read_text(encoding="utf-8")
     entries = page.evaluate(
         """async ([code, told]) => {
           const component = await import(`data:text/javascript,${encodeURIComponent(code)}`);

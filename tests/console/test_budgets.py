@@ -27,6 +27,7 @@ def test_every_row_is_the_curve_at_the_stated_setting():
             assert (quality, cost) == pytest.approx((100 * at.quality, at.mean_cost_usd))
     assert frame["setting"].iloc[-1] == "only gpt-5.4-mini"
     assert "At 80 % of the budget: τ 0.3077, quality" in budget_text(frame, budget)
+    assert ", quality 0.0 points." in budget_text(frame.assign(change=-0.04), budget)
 
 
 def test_a_team_is_written_changed_and_taken_out():

@@ -236,7 +236,7 @@ def test_which_workspace_and_which_address_have_one_home():
         "open_store": {"cache.py"},
         "SAMPLE_DATA": {"demo/session.py", "demo/copies.py", "inspect/view.py"}
         | {"inspect/view_conversation.py", "live/cache.py", "live/flight.py"},
-        "st.query_params": {"demo/address.py"},
+        "st.query_params": {"frame.py"},
     }
     console = ROOT / "hydra_core" / "console"
     files = {path.relative_to(console).as_posix(): text(path) for path in console.rglob("*.py")}

@@ -6,7 +6,7 @@ import pytest
 from hydra_core.base.shipped import CATALOGS
 from hydra_core.base.types import CostBasis, Defences, StickyMode
 from hydra_core.catalog.schema import parse_catalog
-from hydra_core.console import cache, learned_models
+from hydra_core.console import cache, replays
 from hydra_core.console.catalog.policy import (
     alone,
     conversation_note,
@@ -94,9 +94,9 @@ def test_a_field_tried_alone_is_replayed_although_its_text_was_replayed_before(
     entry = next(one for one in cache.evalsets() if one.key == "console_demo")
     before = parse_catalog(TEXT)
     after = parse_catalog(with_field(TEXT, "cost_basis", "realised"))
-    published = learned_models.replayed(entry, before)
+    published = replays.replayed(entry, before)
     tried, whole = (
-        what_if(published, learned_models.replayed(entry, one))
+        what_if(published, replays.replayed(entry, one))
         for one in (alone(before, after, "cost_basis"), after)
     )
     assert whole.comparison.flipped.size
@@ -108,7 +108,7 @@ def test_a_setting_that_both_are_compared_at_stays_out_of_the_catalog(tmp_path, 
     entry = next(one for one in cache.evalsets() if one.key == "console_demo")
     catalog = parse_catalog(TEXT.replace("tau: 0.24", "tau: 0.19"))
     own = catalog.policy
-    at = learned_models.replayed(entry, catalog, own.tau + 0.2)
+    at = replays.replayed(entry, catalog, own.tau + 0.2)
     assert at.catalog.policy.tau == own.tau + 0.2
-    sweep = learned_models.ruled_sweep(entry, catalog, own.rule, own.weights)
+    sweep = replays.ruled_sweep(entry, catalog, own.rule, own.weights)
     assert sweep.own_knob == own.tau

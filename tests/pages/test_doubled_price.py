@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hydra_core.base.spelling import usd
-from hydra_core.console import cache, learned_models
+from hydra_core.console import cache, replays
 from tests.pages.store_steps import ANA, opened, shown
 from tests.replay.test_doubled_price import SET, TEXT, doubled
 
@@ -22,7 +22,7 @@ def costs(workspace, monkeypatch):
     store.drafts.save(started, doubled(), actor=ANA, unfinished=True)
     entry = next(one for one in cache.evalsets() if one.key == SET.name)
     catalogs = [cache.parsed(text, NAME)[0] for text in (TEXT, doubled())]
-    return [learned_models.replayed(entry, one).metrics.mean_cost_usd.value for one in catalogs]
+    return [replays.replayed(entry, one).metrics.mean_cost_usd.value for one in catalogs]
 
 
 def told(app):

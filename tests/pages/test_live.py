@@ -144,7 +144,7 @@ def test_without_a_log_there_is_nothing_to_make_a_set_of(open_page):
 
 
 def test_every_form_says_how_it_is_asked_before_there_is_any_log(open_page):
-    from hydra_core.console.live.connect import ADDRESS, ways
+    from hydra_core.console.live.traffic import ADDRESS, ways
 
     app = open_page(PAGE)
     assert not app.exception

@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from hydra_core.base.spelling import usd
-from hydra_core.console import cache, learned_models
+from hydra_core.console import cache, replays
 from hydra_core.replay.evaluation import evaluate
 from tests.console.valued import LINK, valued
 from tests.made_once import made_once
@@ -80,7 +80,7 @@ def test_figures_of_the_published_point_are_the_same_on_every_page(open_point, p
     entry = next(one for one in cache.evalsets() if one.key == link["set"])
     catalog = next(one.catalog for one in cache.catalogs() if one.key == link["catalog"])
     policy = catalog.policy
-    sweep = learned_models.ruled_sweep(entry, catalog, policy.rule, policy.weights)
+    sweep = replays.ruled_sweep(entry, catalog, policy.rule, policy.weights)
     found = evaluate(sweep, policy.knob)
     point, text = found.router, everything(app)
     assert usd(point.mean_cost_usd.value) in text

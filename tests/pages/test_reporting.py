@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from hydra_core.base.json_values import json_text
 from hydra_core.console import reports as reporting
 from hydra_core.replay.report import evaluation_html
 from tests.pages.pairs import paper_sweep
@@ -26,7 +27,7 @@ def test_the_report_tells_the_policy_in_force(workspace):
     assert told["policy"]["tau"] == 0.5
     assert told["policy"]["tuned_on"] == "other queries"
     assert told["fingerprints"]["synthetic"]
-    json.loads(reporting._json(paper_sweep(), 0.5, "", ""))
+    json.loads(json_text(told))
     page = evaluation_html(told)
     assert "<script" not in page
     assert "http://" not in page.replace("http://www.w3.org", "")

@@ -9,7 +9,7 @@ import pytest
 from hydra_core.base.types import Rule
 from hydra_core.catalog import parse_catalog
 from hydra_core.catalog.editing.document import CatalogDocument
-from hydra_core.console import cache, learned_models
+from hydra_core.console import cache, replays
 from hydra_core.console.tune.view_learned import headline
 from hydra_core.outcome_model.format import load_outcome_model
 from tests.console.valued import valued
@@ -202,11 +202,20 @@ def test_a_release_shows_both_sides_and_what_changes(open_page, workspace):
         assert total == pytest.approx(100.0, abs=0.3)
     entry = next(one for one in cache.evalsets() if one.key == HERE["set"])
     drafted = cache.parsed(store.drafts.find(NAME, ANA).text, NAME)[0]
-    metrics = learned_models.replayed(entry, drafted).metrics
+    metrics = replays.replayed(entry, drafted).metrics
     assert rows["Resolved"][1].startswith(f"{100 * metrics.quality.value:.1f} %")
     for model, share in metrics.shares.items():
         if share:
             assert shares[f"Traffic to {model}"][1] == f"{100 * share:.1f} %"
+
+
+def test_a_share_of_traffic_that_stays_has_no_sign(open_page, workspace):
+    store = opened(workspace)
+    store.publish(NAME, FILE, actor=ANA, base_revision=0, note="first")
+    draft(store, priced(FILE, 0.8))
+    rows = table(open_page(PAGE, **HERE))
+    changes = {cells[2] for label, cells in rows.items() if label.startswith("Traffic to")}
+    assert changes == {"0.0 points"}
 
 
 def test_publishing_asks_where_traffic_goes_to_models_nobody_measured(open_page, own):

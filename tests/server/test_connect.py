@@ -7,7 +7,7 @@ import subprocess
 import pytest
 import yaml
 
-from hydra_core.console.live.connect import ADDRESS, upstream_note, ways
+from hydra_core.console.live.traffic import ADDRESS, upstream_note, ways
 from tests.server.conftest import MODELS, upstreams_text
 from tests.server.fake_upstream import PIECES
 

@@ -17,8 +17,8 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from streamlit import config, delta_generator, net_util
 from streamlit.components.v2 import manifest_scanner
@@ -44,23 +44,19 @@ _LATER = 0.05
 
 def end_expired_sessions() -> None:
     """Have sessions end when their time is up, with what was uploaded in them."""
-    MemorySessionStorage.save = _saving(MemorySessionStorage.save)  # type: ignore[assignment,method-assign]
+    save = MemorySessionStorage.save
 
-
-def _saving(
-    save: Callable[[MemorySessionStorage, SessionInfo], None],
-) -> Callable[[MemorySessionStorage, SessionInfo], None]:
     def kept_for_a_while(self: MemorySessionStorage, session_info: SessionInfo) -> None:
         save(self, session_info)
-        cache = self._cache
+        cache: Any = self._cache
 
         def end() -> None:
-            for _, gone in cache.expire():  # type: ignore[attr-defined]
+            for _, gone in cache.expire():
                 gone.session.shutdown()  # takes its uploads along
 
-        asyncio.get_running_loop().call_later(cache.ttl + _LATER, end)  # type: ignore[attr-defined]
+        asyncio.get_running_loop().call_later(cache.ttl + _LATER, end)
 
-    return kept_for_a_while
+    MemorySessionStorage.save = kept_for_a_while  # type: ignore[method-assign]
 
 
 def refuse_uploads_without_sign_in() -> None:

@@ -23,7 +23,7 @@ from hydra_core.catalog.editing.model_grid import add_model, cell_problems
 from hydra_core.catalog.profiles import mean_tokens
 from hydra_core.choosing.by_rate import Rehearsal, rehearse_profiles
 from hydra_core.choosing.material import outcomes_of_replay
-from hydra_core.console import cache, chosen_on, drafts, widgets
+from hydra_core.console import cache, drafts, widgets
 from hydra_core.console.cache import CatalogEntry
 from hydra_core.console.drafts import Working
 from hydra_core.console.widgets import literal
@@ -156,7 +156,7 @@ def _evidence(catalog: Catalog) -> dict[str, Any]:
 
 def _success_rates(catalog: Catalog) -> tuple[dict[str, float], str]:
     """What share each model resolves, and of which queries: the set in view, or the benchmarks."""
-    entry = chosen_on.in_view(catalog)
+    entry = drafts.set_in_view(catalog)
     if entry is None:
         return profiles.benchmark_rates(catalog), "the benchmarks"
     loaded = cache.evalset(entry)
@@ -171,7 +171,7 @@ def _success_rates(catalog: Catalog) -> tuple[dict[str, float], str]:
 
 def _risk(catalog: Catalog) -> str:
     """What a rate is worth on the set in view, and what more outcomes would bring."""
-    entry, found = chosen_on.in_view(catalog), None
+    entry, found = drafts.set_in_view(catalog), None
     if entry is not None:
         with suppress(HydraError):  # not scored yet: nothing can be rehearsed
             found = _rehearsed(cache.sweep(entry, catalog, catalog.policy.weights))

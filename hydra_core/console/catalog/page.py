@@ -9,13 +9,13 @@ from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.base.types import Catalog
 from hydra_core.console import cache, drafts, frame, selectors, widgets
+from hydra_core.console.browser import cell_typing
 from hydra_core.console.cache import CatalogEntry, SetEntry
 from hydra_core.console.catalog import add_model, profiles
 from hydra_core.console.catalog import dialogs as catalog_dialogs
 from hydra_core.console.catalog import models as models_view
 from hydra_core.console.catalog import policy as catalog_policy
 from hydra_core.console.catalog import what_if as what_if_view
-from hydra_core.console.components.scripts import cell_typing
 from hydra_core.console.drafts import Working
 from hydra_core.console.frame import Head, Part
 from hydra_core.console.widgets import literal

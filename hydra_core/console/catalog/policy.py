@@ -25,7 +25,7 @@ from hydra_core.base.types import (
 )
 from hydra_core.catalog.diff import team_text
 from hydra_core.catalog.editing.document import CatalogDocument, Data, Value
-from hydra_core.console import cache, drafts, learned_models, selectors
+from hydra_core.console import cache, drafts, replays, selectors
 from hydra_core.console.cache import CatalogEntry, SetEntry
 from hydra_core.console.catalog import what_if as what_if_view
 from hydra_core.console.drafts import Working
@@ -378,13 +378,13 @@ def _effect(setting: _Setting, working: Working, catalog: Catalog, chosen: SetEn
     if chosen is None:
         return before + "No eval set fits this catalog, so its effect cannot be shown."
     try:
-        replayed = learned_models.replayed(chosen, working.published)
+        replayed = replays.replayed(chosen, working.published)
         if not decides_routes(setting.name):
             evalset = cache.evalset(chosen)
             needs = replayed.data.requirements
             return before + conversation_note(setting.name, catalog.policy, evalset, needs)
         changed = alone(working.published, catalog, setting.name)
-        found = what_if(replayed, learned_models.replayed(chosen, changed))
+        found = what_if(replayed, replays.replayed(chosen, changed))
     except (HydraError, ValueError) as error:
         return before + literal(str(error))
     return before + literal(what_if_view.alone(found))

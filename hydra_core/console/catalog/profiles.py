@@ -17,16 +17,7 @@ from hydra_core.catalog.binding import rebind
 from hydra_core.catalog.editing import evidence_grid as grid
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.profiles import capabilities, compensated_weights, contributions
-from hydra_core.console import (
-    cache,
-    chosen_on,
-    drafts,
-    learned_models,
-    replays,
-    selectors,
-    tables,
-    widgets,
-)
+from hydra_core.console import cache, drafts, replays, selectors, tables, widgets
 from hydra_core.console.cache import CatalogEntry, SetEntry
 from hydra_core.console.catalog import models as models_view
 from hydra_core.console.catalog import what_if as what_if_view
@@ -282,7 +273,7 @@ def _edits(
 
 def from_evalset(entry: CatalogEntry, working: Working, catalog: Catalog) -> None:
     """Bands as the set in use has them, what they would change, and the button."""
-    chosen = chosen_on.in_view(working.published or catalog)
+    chosen = drafts.set_in_view(working.published or catalog)
     if chosen is None:
         return
     with st.container(border=True):
@@ -314,7 +305,7 @@ def _preview(chosen: SetEntry, catalog: Catalog, text: str) -> tuple[tuple[Band,
     after, _ = cache.parsed(_rebound(text, catalog, bands), "draft")
     if after is None:
         return bands, ""
-    least = [learned_models.replayed(chosen, one).data.shortfalls() for one in (catalog, after)]
+    least = [replays.replayed(chosen, one).data.shortfalls() for one in (catalog, after)]
     before_share, share = (
         100 * float((shortfalls.min(axis=1) > one.policy.tau).mean())
         for shortfalls, one in zip(least, (catalog, after), strict=True)
@@ -370,7 +361,7 @@ def show_sensitivity(catalog: Catalog) -> None:
         widgets.no_evalset()
         return
     try:
-        found = learned_models.replayed(chosen, catalog)
+        found = replays.replayed(chosen, catalog)
         effects = replays.sensitivity(chosen, catalog)
     except HydraError as error:
         widgets.problem(error)

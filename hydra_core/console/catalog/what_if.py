@@ -14,12 +14,12 @@ from hydra_core.base.intervals import Interval
 from hydra_core.base.spelling import signed, signed_usd, usd
 from hydra_core.base.types import Catalog, FloatArray, IntArray, Rule
 from hydra_core.catalog.profiles import capabilities
-from hydra_core.console import learned_models, selectors, tables, widgets
+from hydra_core.console import replays, selectors, tables, widgets
+from hydra_core.console.browser import Bar, LiveKnob, live_knob
 from hydra_core.console.cache import SetEntry, cached
-from hydra_core.console.components.live_knob import Bar, LiveKnob, live_knob
 from hydra_core.console.drafts import Working
 from hydra_core.console.figures.heat import HeatView, heat_figure
-from hydra_core.console.figures.shares import TrafficView, traffic_figure
+from hydra_core.console.figures.shares import traffic_figure
 from hydra_core.console.figures.theme import model_colors
 from hydra_core.console.numbers import SYMBOLS, knob_text, points, policy_text
 from hydra_core.console.view_result import Measure, Tile
@@ -128,7 +128,7 @@ def details(found: WhatIf, evalset: EvalSet, before: str, after: str) -> None:
     with left.container(border=True, height="stretch"):
         st.markdown("**Traffic by model**")
         widgets.figure(
-            traffic_figure(TrafficView(models, was, now, before, after), widgets.colors()),
+            traffic_figure(models, was, now, (before, after), widgets.colors()),
             "what_if.traffic",
             alt="Share of queries that each model gets, before and after",
         )
@@ -378,9 +378,7 @@ def _sweeps(found: WhatIf, chosen: SetEntry) -> tuple[Sweep, Sweep] | None:
     if both[0].policy.rule is not both[1].policy.rule:
         return None
     try:
-        a, b = (
-            learned_models.ruled_sweep(chosen, c, c.policy.rule, c.policy.weights) for c in both
-        )
+        a, b = (replays.ruled_sweep(chosen, c, c.policy.rule, c.policy.weights) for c in both)
     except HydraError:  # the tiles are there without the knob, and say the same at rest
         return None
     return a, b
@@ -445,7 +443,7 @@ def compared(
         knob: tau or V of the rule of both, instead of each catalog's own.
     """
     try:
-        return what_if(*(learned_models.replayed(chosen, one, knob) for one in (before, after)))
+        return what_if(*(replays.replayed(chosen, one, knob) for one in (before, after)))
     except HydraError as error:
         widgets.problem(error)
     except ValueError as error:

@@ -12,10 +12,10 @@ import streamlit as st
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.types import Catalog, IntArray, Policy, Rule
-from hydra_core.console import cache, learned_models, selectors, state
+from hydra_core.console import cache, replays, selectors, state
 from hydra_core.console.cache import CatalogEntry, SetEntry
 from hydra_core.console.compare.view import Kind, Side
-from hydra_core.console.demo import address
+from hydra_core.console.frame import read_address, write_address
 from hydra_core.replay.baselines import BASELINES, RANDOM_MIX, Checker
 from hydra_core.replay.imported_policies import policy_names
 from hydra_core.replay.sweep import Sweep
@@ -45,7 +45,7 @@ def follow(options: Mapping[str, tuple[str, ...]]) -> None:
     if st.session_state.get(_FOLLOWED):
         return
     st.session_state[_FOLLOWED] = True
-    link = address.read()
+    link = read_address()
     keys = {"view": "compare.view"} | {k: v for view in _VIEWS.values() for k, v in view.items()}
     for name, key in keys.items():
         # the choice itself, not its text: a widget knows its options by what they are
@@ -87,7 +87,7 @@ def write() -> None:
         link["query"] = str(now.get(PICKED) or now.get(LINKED) or "")
     if part == "Significance":
         link["policies"] = "|".join(now.get(POLICIES) or ())
-    address.write(now.get(_BASE, {}) | {name: text for name, text in link.items() if text})
+    write_address(now.get(_BASE, {}) | {name: text for name, text in link.items() if text})
 
 
 _TUNED, _PINNED, _CASCADE = "tuned", "pin", "cascade"
@@ -222,7 +222,7 @@ def sweep_of(entry: SetEntry, side: Side, own: Sweep) -> Sweep:
     if side.catalog != state.get().catalog:
         catalog = next(one.catalog for one in cache.catalogs() if one.key == side.catalog)
     assert catalog is not None
-    return learned_models.ruled_sweep(entry, catalog, side.rule, side.weights)
+    return replays.ruled_sweep(entry, catalog, side.rule, side.weights)
 
 
 def sides(options: dict[str, Side], sweep: Sweep) -> tuple[Side, Side]:

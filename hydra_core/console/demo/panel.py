@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 import streamlit as st
@@ -15,20 +14,17 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from hydra_core.base.errors import AccessError, HydraError
 from hydra_core.base.workspace import workspace_folder
-from hydra_core.console import cache, frame, state, widgets
+from hydra_core.console import browser, cache, frame, state, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.compare import state as compare_state
-from hydra_core.console.demo import address, session
-from hydra_core.console.demo.address import STEP
+from hydra_core.console.demo import session
 from hydra_core.console.demo.copies import DEMOS, EVALSET
 from hydra_core.console.demo.session import TOKEN
+from hydra_core.console.frame import STEP
 from hydra_core.store.roles import Action, require
 
 _OVER = "demo.over"
 _RADIO, _WANTED, _LINKED = "demo.radio", "demo.wanted", "demo.linked"
-_ONE_ENTRY = st.components.v2.component(
-    "hydra_demo_one_entry", js=(Path(__file__).parent / "one_entry.js").read_text(encoding="utf-8")
-)
 #: What stays in a session when it changes between a demo and the operator's workspace.
 _KEPT = ("who.name",)
 #: A message that the story's first policy sends to the cheapest of its models.
@@ -40,7 +36,7 @@ HALF: Final = (1.5, 7.5)
 
 def arrive() -> bool:
     """Find the demo of the session or of the address; return whether there is one."""
-    asked, token = address.asked(), st.session_state.get(TOKEN)
+    asked, token = frame.demo_asked(), st.session_state.get(TOKEN)
     if token is not None and not _joined(str(token)):
         _clear_session()
         st.session_state[_OVER] = True
@@ -92,7 +88,7 @@ def invitation() -> None:
 
 def offered() -> bool:
     """Offer to begin a demo, instead of the page, where the address asks for one and none runs."""
-    asked, over = address.asked(), st.session_state.pop(_OVER, False)
+    asked, over = frame.demo_asked(), st.session_state.pop(_OVER, False)
     if session.demo() is not None or (asked is None and not over):
         return False
     number, token = asked or (1, "")
@@ -138,7 +134,7 @@ def _begin(number: int) -> None:
 def _go(number: int) -> None:
     _enter(number)
     step = STEPS[number - 1]
-    frame.go(step.place, **step.link, **address.step_link(number))
+    frame.go(step.place, **step.link, **frame.step_link(number))
 
 
 def _clear_session() -> None:
@@ -157,7 +153,7 @@ def sidebar(where: str) -> None:
     if st.session_state.pop(_LINKED, False) and where == STEPS[0].where and now > 1:
         _go(now)  # a link to a step, without its page
     with st.sidebar.container(gap="small"):
-        _ONE_ENTRY(key="demo.one_entry")
+        browser.one_entry()
         st.badge(
             "Demo copy", icon=":material/science:", color="orange",
             help="A throw-away copy of the workspace. Nothing that you do here reaches it.",
@@ -209,7 +205,7 @@ def _compare(place: frame.Place) -> None:
     demo = session.demo()
     assert demo is not None
     compare_state.put(a="mix", b=f"catalog:{demo.catalog}", knob_a=None, knob_b=None)
-    frame.go(place, **address.step_link())
+    frame.go(place, **frame.step_link())
 
 
 def _leave() -> None:

@@ -13,7 +13,7 @@ from hydra_core.catalog.prices.price_file import GivenPrice
 from hydra_core.catalog.prices.recorded import cost_gaps
 from hydra_core.choosing import new_catalog
 from hydra_core.choosing.initial_catalog import InitialCatalog
-from hydra_core.console import cache, learned_models, replays, selectors, state, widgets
+from hydra_core.console import cache, replays, selectors, state, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.eval_sets import scoring
@@ -211,9 +211,7 @@ def _publication(entry: SetEntry, loaded: EvalSet, made: InitialCatalog) -> None
 
 def _publish(entry: SetEntry, key: str, text: str) -> None:
     catalog, _ = cache.parsed(text, key)
-    metrics = (
-        {} if catalog is None else measured(learned_models.replayed(entry, catalog), entry.info)
-    )
+    metrics = {} if catalog is None else measured(replays.replayed(entry, catalog), entry.info)
     note = f"Made from eval set {entry.info.name}"
     cache.store().publish(
         key, text, actor=identity.actor(), base_revision=0, note=note, metrics=metrics

@@ -10,7 +10,7 @@ from hydra_core.base.errors import EvalSetError, HydraError
 from hydra_core.console import cache, frame, selectors, tables, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.cache import SetEntry
-from hydra_core.console.demo import address, session
+from hydra_core.console.demo import session
 from hydra_core.console.eval_sets import (
     audit,
     collect,
@@ -22,7 +22,7 @@ from hydra_core.console.eval_sets import (
 )
 from hydra_core.console.eval_sets import view as views
 from hydra_core.console.eval_sets.figures import outcomes_figure
-from hydra_core.console.frame import BY_HAND, Head, Part, go
+from hydra_core.console.frame import BY_HAND, Head, Part, go, read_address, write_address
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.changes import Earlier, EvalSetChanges, earlier
 from hydra_core.evalsets.dependence import ACCEPTED, DECLINED
@@ -182,7 +182,7 @@ def choose(sets: Sequence[SetEntry]) -> SetEntry:
             label_visibility="collapsed",
             on_change=_picked,
         )
-    address.write({"set": chosen})
+    write_address({"set": chosen})
     st.session_state[_LINK] = chosen
     earlier_states(by_key[chosen])
     return by_key[chosen]
@@ -190,7 +190,7 @@ def choose(sets: Sequence[SetEntry]) -> SetEntry:
 
 def _follow_link(keys: Sequence[str]) -> None:
     """Take the set from the address, unless it was written here or a click was just made."""
-    linked = address.read().get("set", "")
+    linked = read_address().get("set", "")
     if linked in keys and st.session_state.get(_LINK, "") not in (linked, None):
         selectors.use_set(linked)
 

@@ -1,12 +1,13 @@
-"""Values with their intervals: in rows with reference lines, and after every day."""
+"""Values with their intervals: in rows with reference lines, after every day, by language."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from hydra_core.base.intervals import Interval
@@ -21,6 +22,9 @@ from hydra_core.console.figures.theme import (
     plain,
     with_room,
 )
+
+if TYPE_CHECKING:
+    from hydra_core.live.flight.effects import Effect
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,47 +162,80 @@ def _trace(view: IntervalsView, one: Series, shift: float, color: str) -> dict[s
     return trace
 
 
-@dataclass(frozen=True, slots=True)
-class EffectByDayView:
-    """(days,) values and bounds in percent, NaN where there were too few units.
+def effect_by_day_figure(
+    days: Sequence[str], effect: Effect, metric: str, colors: Palette, *, valid: bool
+) -> go.Figure:
+    """A metric's change after each day in a band that narrows, over the line of no change.
 
-    Attributes:
-        units: Units so far.
+    Args:
+        effect: (days,) NaN where there were too few units.
         valid: Whether any day may be the last one; a fixed reading holds for the end alone.
     """
-
-    days: tuple[str, ...]
-    value: FloatArray
-    low: FloatArray
-    high: FloatArray
-    units: FloatArray
-    title: str
-    valid: bool
-
-
-def effect_by_day_figure(view: EffectByDayView, colors: Palette) -> go.Figure:
-    """A line in a band that narrows, over the line of no change."""
-    layout = base_layout(colors, height=360, y=plain(view.title))
+    parts = (effect.relative, effect.relative_lo, effect.relative_hi)
+    value, low, high = (100.0 * np.asarray(part, dtype=float) for part in parts)
+    layout = base_layout(colors, height=360, y=plain(f"Change of {metric.lower()}, %"))
     layout["margin"] |= {"l": 64, "t": 16}
-    layout["yaxis"] |= {"range": _effect_range(view), "ticksuffix": " %"}
+    layout["yaxis"] |= {"range": _effect_range(low, high), "ticksuffix": " %"}
     layout["xaxis"] |= {"showgrid": False, "nticks": 8, "type": "category"}
     layout["shapes"] = [dashed((0, 1), (0, 0), colors, xref="paper")]
-    tone = colors.accent if view.valid else colors.warn
+    tone = colors.accent if valid else colors.warn
     traces = line_in_band(
-        view.days, view.value, view.low, view.high, tone,
+        tuple(days), value, low, high, tone,
         mode="lines+markers", marker={"size": 6, "color": tone},
-        customdata=np.column_stack([view.low, view.high, view.units]),
+        customdata=np.column_stack([low, high, effect.units]),
         hovertemplate="<b>%{x}</b><br>%{y:+.1f} % [%{customdata[0]:+.1f}, %{customdata[1]:+.1f}]"
         "<br>%{customdata[2]:,.0f} units<extra></extra>",
     )  # fmt: skip
     return go.Figure({"data": traces, "layout": layout})
 
 
-def _effect_range(view: EffectByDayView) -> list[float]:
+def _effect_range(lows: FloatArray, highs: FloatArray) -> list[float]:
     """Room for all but the widest first days, and for no change."""
-    known = np.isfinite(view.low) & np.isfinite(view.high)
+    known = np.isfinite(lows) & np.isfinite(highs)
     if not known.any():
         return [-1.0, 1.0]
-    low = min(0.0, float(np.quantile(view.low[known], 0.1)))
-    high = max(0.0, float(np.quantile(view.high[known], 0.9)))
+    low = min(0.0, float(np.quantile(lows[known], 0.1)))
+    high = max(0.0, float(np.quantile(highs[known], 0.9)))
     return with_room([low, high], 0.06)
+
+
+def languages_figure(frame: pd.DataFrame, overall: float, colors: Palette) -> go.Figure:
+    """One row per language of a `language_table`: QR with its interval, the overall QR as a line.
+
+    Args:
+        overall: QR of all queries in percent.
+    """
+    qr, low, high = frame[["qr", "qr_lo", "qr_hi"]].to_numpy(np.float64).T
+    height = 84 + 26 * len(frame)
+    figure = go.Figure(layout=base_layout(colors, height=height))
+    figure.update_layout(margin={"l": 190, "t": 28})
+    tint = np.where(frame["small"], colors.warn, colors.accent)
+    names = [
+        f"{plain(name)}  <i>n {n}</i>" for name, n in zip(frame["policy"], frame["n"], strict=True)
+    ]
+    for i, name in enumerate(names):
+        figure.add_scatter(
+            x=[low[i], high[i]], y=[name, name], mode="lines", hoverinfo="skip",
+            line={"color": tint[i], "width": 5}, opacity=0.35,
+        )  # fmt: skip
+    figure.add_scatter(
+        x=qr,
+        y=names,
+        mode="markers",
+        marker={"size": 10, "color": tint.tolist()},
+        customdata=np.stack([low, high], axis=1),
+        hovertemplate="<b>%{y}</b><br>QR %{x:.1f} % [%{customdata[0]:.1f}, "
+        "%{customdata[1]:.1f}]<extra></extra>",
+    )
+    figure.add_vline(x=overall, line={"color": colors.muted, "width": 1.5, "dash": "dash"})
+    figure.add_annotation(
+        x=overall, y=1, yref="paper", yanchor="bottom", showarrow=False,
+        text=f"all {overall:.1f} %", font={"color": colors.muted, "size": 13},
+    )  # fmt: skip
+    figure.update_yaxes(autorange="reversed", showgrid=False, tickfont_color=colors.ink)
+    figure.update_xaxes(
+        title_text="Quality retention (QR), 95 % interval",
+        ticksuffix=" %",
+        range=with_room([low, high], 0.04),
+    )
+    return figure

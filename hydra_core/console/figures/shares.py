@@ -1,19 +1,19 @@
-"""By model: traffic over the knob, over time and around a change, and what benchmarks add."""
+"""By model: traffic, what benchmarks add, and predicted against achieved success."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import plotly.graph_objects as go
 
-from hydra_core.base.types import FloatArray, IntArray
+from hydra_core.base.types import FloatArray
 from hydra_core.console.figures.theme import (
     Palette,
     base_layout,
+    dashed,
     drawn,
     legend,
     model_colors,
@@ -23,6 +23,9 @@ from hydra_core.console.figures.theme import (
     straight,
     tint,
 )
+
+if TYPE_CHECKING:
+    from hydra_core.live.traffic import Timeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,25 +106,8 @@ def _family(bases: Sequence[str], i: int) -> dict[str, object]:
     return {**rank, "legendgroup": bases[i], "legendgrouptitle": title}
 
 
-@dataclass(frozen=True, slots=True)
-class TimelineView:
-    """Decisions in bars of equal width.
-
-    Attributes:
-        starts: (t,) beginnings, UTC.
-        width_s: Width of a bar.
-        names: (m,) models or reasons, in drawing order.
-        counts: (t, m).
-    """
-
-    starts: Sequence[datetime]
-    width_s: int
-    names: tuple[str, ...]
-    counts: IntArray
-
-
-def timeline_figure(view: TimelineView, colors: Palette) -> go.Figure:
-    """Stacked bars over time, one colour a name."""
+def timeline_figure(view: Timeline, colors: Palette) -> go.Figure:
+    """Decisions in stacked bars over time, one colour a model or reason, in this order."""
     by_name = model_colors(view.names, colors)
     layout = base_layout(colors, height=300, x="UTC", y="Decisions")
     layout["yaxis"] |= {"rangemode": "tozero", "nticks": 6}
@@ -185,28 +171,29 @@ def contributions_figure(view: ContributionsView, colors: Palette) -> go.Figure:
     return go.Figure({"data": traces, "layout": layout})
 
 
-@dataclass(frozen=True, slots=True)
-class TrafficView:
-    """Shares in percent (m,) before and after; models cheapest first."""
+def traffic_figure(
+    models: Sequence[str],
+    before: FloatArray,
+    after: FloatArray,
+    names: tuple[str, str],
+    colors: Palette,
+) -> go.Figure:
+    """One line per model from its share before (ring) to its share after (dot).
 
-    models: tuple[str, ...]
-    before: FloatArray
-    after: FloatArray
-    before_name: str
-    after_name: str
-
-
-def traffic_figure(view: TrafficView, colors: Palette) -> go.Figure:
-    """One line per model from its share before (ring) to its share after (dot)."""
-    layout = base_layout(colors, height=34 * len(view.models) + 92)
-    row_a_model(layout, view.models, right=64, below=60)
+    Args:
+        models: (m,) cheapest first.
+        before, after: (m,) shares in percent.
+        names: Of the traffic before and after.
+    """
+    layout = base_layout(colors, height=34 * len(models) + 92)
+    row_a_model(layout, models, right=64, below=60)
     ticks = {"ticksuffix": " %", "tickvals": [0, 25, 50, 75, 100], "tickangle": 0}
     layout["xaxis"] |= {"range": [-5, 104], **ticks}
     layout["showlegend"] = True
     layout["legend"] = legend(
         colors.ink, orientation="h", x=0, y=-0.02, yref="container", yanchor="bottom"
     )
-    pairs = list(zip(view.before, view.after, strict=True))
+    pairs = list(zip(before, after, strict=True))
     layout["shapes"] = [
         straight(pair, (i, i), colors.muted, 2, layer="below") for i, pair in enumerate(pairs)
     ]
@@ -215,14 +202,14 @@ def traffic_figure(view: TrafficView, colors: Palette) -> go.Figure:
         for i, pair in enumerate(pairs)
     ]
     marks = (
-        (view.before_name, view.before, "circle-open", colors.muted),
-        (view.after_name, view.after, "circle", colors.accent),
+        (names[0], before, "circle-open", colors.muted),
+        (names[1], after, "circle", colors.accent),
     )
     traces = [
         {
             "type": "scatter", "mode": "markers", "name": plain(name), "x": values,
             "y": list(range(len(pairs))), "cliponaxis": False,
-            "text": [plain(m) for m in view.models],
+            "text": [plain(m) for m in models],
             "marker": {"symbol": symbol, "color": color, "size": 11, "line": {"width": 2}},
             "hovertemplate": f"<b>%{{text}}</b><br>{plain(name)} %{{x:.1f}} %<extra></extra>",
         }
@@ -235,3 +222,33 @@ def _change_in_words(before: float, after: float) -> str:
     if abs(before - after) < 0.05:
         return f"{after:.1f}"
     return f"{before:.1f} → {after:.1f}"
+
+
+def reliability_figure(lines: Mapping[str, FloatArray], colors: Palette) -> go.Figure:
+    """Points on the diagonal keep what they promise; below it too much was promised.
+
+    Args:
+        lines: Model -> (3, b): queries, predicted and achieved percent of bins.
+    """
+    layout = base_layout(colors, height=400, x="Predicted success", y="Achieved")
+    for axis in ("xaxis", "yaxis"):
+        layout[axis] |= {"range": [-2, 102], "ticksuffix": " %", "nticks": 6}
+    layout |= {
+        "margin": {"l": 70, "r": 12, "t": 16, "b": 52},
+        "showlegend": True,
+        "legend": legend(colors.ink, x=0.01, y=0.99, bgcolor="rgba(0,0,0,0)"),
+        "shapes": [dashed((0, 100), (0, 100), colors, layer="below")],
+    }
+    tints = model_colors(list(lines), colors)
+    traces = [
+        {
+            "type": "scatter", "mode": "lines+markers", "name": plain(model),
+            "x": predicted, "y": achieved, "customdata": queries,
+            "line": {"color": tints[model], "width": 2},
+            "marker": {"color": tints[model], "size": 8},
+            "hovertemplate": f"<b>{plain(model)}</b><br>predicted %{{x:.1f}} %<br>achieved "
+            "%{y:.1f} %<br>%{customdata:,} queries<extra></extra>",
+        }
+        for model, (queries, predicted, achieved) in lines.items()
+    ]  # fmt: skip
+    return go.Figure({"data": traces, "layout": layout})

@@ -8,21 +8,22 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 from plotly.graph_objects import Figure
 
 from hydra_core.base.errors import HydraError
-from hydra_core.base.spelling import signed, usd
+from hydra_core.base.spelling import signed, titled, usd
 from hydra_core.base.types import Catalog, Rule, SuccessSource
 from hydra_core.console import (
     bundles,
     cache,
     drafts,
     frame,
-    learned_models,
     replays,
     reports,
     selectors,
@@ -192,13 +193,13 @@ def in_use() -> InUse | None:
     tuning = state.get()
     try:
         rule, weights = tuning.rule_for(catalog), tuning.weights_for(catalog)
-        sweep = learned_models.ruled_sweep(entry, catalog, rule, weights)
+        sweep = replays.ruled_sweep(entry, catalog, rule, weights)
     except HydraError:
         return None
     other, learned = _more(catalog, rule), None
     if other is not None:
         with suppress(HydraError):  # the Catalog page says what is wrong with it
-            learned = learned_models.ruled_sweep(entry, other, Rule.VALUE, catalog.policy.weights)
+            learned = replays.ruled_sweep(entry, other, Rule.VALUE, catalog.policy.weights)
     return InUse(entry, sweep, learned)
 
 
@@ -448,8 +449,20 @@ def _catalog(entry: CatalogEntry) -> None:
             f"{len(catalog.models)} models · bound to predictor {literal(catalog.predictor)} "
             f"({literal(catalog.predictor_fingerprint[:12])})"
         )
-        tables.pool(pool_table(catalog))
-        tables.offer_downloads(pool_table(catalog), "home.pool")
+        _pool(pool_table(catalog))
+
+
+def _pool(frame: pd.DataFrame) -> None:
+    """A catalog's models with blended price and capabilities in [0, 1]."""
+    column = st.column_config
+    columns = {
+        "model": column.TextColumn("Model", width=185),
+        "status": column.TextColumn("Status", width=66),
+        "price": column.NumberColumn("Price per Mtok", format="$%.4g", width=100),
+    }
+    share = partial(column.ProgressColumn, min_value=0, max_value=1, format="%.2f", width=115)
+    further = {name: share(titled(name)) for name in frame.columns if name not in columns}
+    tables.kept(frame, "home.pool", column_config=columns | further)
 
 
 def _bundle() -> None:

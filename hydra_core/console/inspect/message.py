@@ -18,10 +18,10 @@ from hydra_core.base.digests import text_sha256
 from hydra_core.base.spelling import signed, titled, usd
 from hydra_core.base.types import CostBasis, Rule
 from hydra_core.console import cache, tables
-from hydra_core.console.components.live_knob import Line, LiveKnob, Message, live_knob
-from hydra_core.console.demo import address
+from hydra_core.console.browser import Line, LiveKnob, Message, live_knob
 from hydra_core.console.figures.strip import MARGIN, strip_figure, strip_left
 from hydra_core.console.figures.theme import model_colors, tint
+from hydra_core.console.frame import write_address
 from hydra_core.console.inspect import state as inspect_state
 from hydra_core.console.inspect import value_rule, view
 from hydra_core.console.inspect import view_words as words
@@ -129,7 +129,7 @@ def words_panel(text: str, one: Inspection, turn: int, key: str) -> None:
         chosen = st.segmented_control(
             "Requirement", names, required=True, label_visibility="collapsed", **shown
         )
-    address.write(link(one, key))
+    write_address(link(one, key))
     place = st.empty()  # the last message's words go before this one's are looked for
     with place.container():
         found = _occlusion(text, turn)

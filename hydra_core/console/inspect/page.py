@@ -9,8 +9,7 @@ import streamlit as st
 from hydra_core.base.errors import HydraError
 from hydra_core.base.types import Catalog
 from hydra_core.console import cache, frame, widgets
-from hydra_core.console.demo import address
-from hydra_core.console.frame import Part
+from hydra_core.console.frame import Part, write_address
 from hydra_core.console.inspect import conversation, message, robustness, value_rule, view
 from hydra_core.console.inspect import message_input as inspect_input
 from hydra_core.console.inspect import state as inspect_state
@@ -66,7 +65,7 @@ def one_message(key: str, catalog: Catalog) -> None:
         with st.container(border=True, key=RULES):
             value_rule.both(one, beside)
     details(text, one, beside, key)
-    address.write(message.link(one, key))
+    write_address(message.link(one, key))
 
 
 def details(text: str, one: Inspection, beside: Inspection | None, key: str) -> None:
@@ -105,7 +104,7 @@ def two_messages(key: str, catalog: Catalog) -> None:
             message.decision(one, label=f"Chosen for {name}")
             shown[name] = one
     if "A" in shown:
-        address.write(message.link(shown["A"], key))
+        write_address(message.link(shown["A"], key))
     if len(shown) < 2:
         return
     left, right = st.columns([13, 7], gap="small")

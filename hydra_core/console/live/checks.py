@@ -49,7 +49,9 @@ def shadowing(look: LogView) -> None:
     )  # fmt: skip
     with right.container(border=True):
         widgets.figure(
-            traffic_figure(views.shadow_view(found, key, in_cost_order(other)), widgets.colors()),
+            traffic_figure(
+                *views.shadow_shares(found, in_cost_order(other)), ("live", key), widgets.colors()
+            ),
             "live.mix",
             alt="Share of every model, live and under the second catalog",
         )

@@ -4,24 +4,42 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
+import numpy as np
+import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.shipped import SAMPLE_DATA
+from hydra_core.base.spelling import signed
 from hydra_core.console import cache, tables, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.demo import session
-from hydra_core.console.figures.intervals import effect_by_day_figure, intervals_figure
+from hydra_core.console.figures.intervals import (
+    IntervalsView,
+    effect_by_day_figure,
+    intervals_figure,
+    one_series,
+)
 from hydra_core.console.frame import Head
-from hydra_core.console.live import cache as live_cache
-from hydra_core.console.live import view_flight as views
+from hydra_core.console.live import cache as cache_live
 from hydra_core.console.widgets import literal, metric_row
-from hydra_core.live.flight.analysis import LEAST_UNITS, Alarm, FlightReport, all_metrics, plans
-from hydra_core.live.flight.effects import Reading
+from hydra_core.live.flight.analysis import (
+    LEAST_UNITS,
+    Alarm,
+    FlightReport,
+    MetricPlan,
+    MetricResult,
+    TeamParts,
+    all_metrics,
+    plans,
+)
+from hydra_core.live.flight.effects import Effect, Reading
 from hydra_core.live.flight.files import FlightFolder, save_flight
+from hydra_core.replay.significance_table import p_text
 from hydra_core.store.roles import Action
 
 _SUFFIXES = ["csv", "tsv", "jsonl", "ndjson", "parquet", "gz", "zip"]
@@ -70,9 +88,9 @@ def load_dialog() -> None:
 
 def verdict(report: FlightReport, arm: str) -> None:
     """Draw the answer, then the row of figures."""
-    tone, title, text = views.headline(report, arm)
+    tone, title, text = headline(report, arm)
     widgets.toned(tone, text, title)
-    verdicts = [one.verdict() for one in views.arm_results(report, arm)]
+    verdicts = [one.verdict() for one in arm_results(report, arm)]
     control = report.flight.control
     counts = f"{report.units[control]:,} and {report.units[arm]:,}"
     entries = [
@@ -104,14 +122,14 @@ def results(folder: FlightFolder, report: FlightReport, arm: str) -> None:
     wide, narrow = st.columns([4, 6], gap="small")
     with wide.container(border=True):
         widgets.figure(
-            intervals_figure(views.changes_view(report, arm), widgets.colors()),
+            intervals_figure(changes_view(report, arm), widgets.colors()),
             "flight.changes",
             alt="Relative change of every metric with its 95 % interval",
         )
     column = st.column_config
     with narrow:
         tables.kept(
-            views.results_frame(report, arm),
+            results_frame(report, arm),
             "flight.results",
             {"control": _three, "arm": _three},
             columns={
@@ -123,9 +141,7 @@ def results(folder: FlightFolder, report: FlightReport, arm: str) -> None:
                 "verdict": column.TextColumn("Result", width=74),
             },
         )
-    left_out = {
-        one.metric.name: one.left_out for one in views.arm_results(report, arm) if one.left_out
-    }
+    left_out = {one.metric.name: one.left_out for one in arm_results(report, arm) if one.left_out}
     if left_out:
         counts = ", ".join(f"{name} {count:,}" for name, count in left_out.items())
         st.caption(f":material/info: Left out because their cell is empty: {literal(counts)}.")
@@ -144,7 +160,7 @@ def _three(value: float) -> str:
 
 def over_time(folder: FlightFolder, report: FlightReport, arm: str) -> None:
     """Draw one metric after each day."""
-    flight, rows = live_cache.opened(folder)
+    flight, rows = cache_live.opened(folder)
     if not flight.day or len(rows.days) < 2:
         st.info(
             "Name the column with the day in flight.yaml (day: ...) to see the change after each "
@@ -153,16 +169,15 @@ def over_time(folder: FlightFolder, report: FlightReport, arm: str) -> None:
         return
     metrics = {metric.name: metric for metric in all_metrics(flight)}
     name = _choose_metric(metrics)
-    path = live_cache.path(folder, metrics[name], arm, report.reading, report.adjusted)
+    path = cache_live.path(folder, metrics[name], arm, report.reading, report.adjusted)
+    any_time = report.reading is Reading.ALWAYS
     with st.container(border=True):
         widgets.figure(
-            effect_by_day_figure(
-                views.effect_by_day_view(rows.days, path, name, report.reading), widgets.colors()
-            ),
+            effect_by_day_figure(rows.days, path, name, widgets.colors(), valid=any_time),
             "flight.looks",
             alt=f"Change of {name} after every day with its interval",
         )
-    if report.reading is Reading.ALWAYS:
+    if any_time:
         st.caption("You can stop on any day: the chance that the band ever misses the true change "
                    "is at most 5 %.")  # fmt: skip
     else:
@@ -180,7 +195,7 @@ def _choose_metric(names: Iterable[str]) -> str:
 
 def teams(folder: FlightFolder, report: FlightReport, arm: str) -> None:
     """Draw one metric inside each team, with the teams' users and guardrails."""
-    found = live_cache.teams(folder, report.reading, report.adjusted)
+    found = cache_live.teams(folder, report.reading, report.adjusted)
     if found is None:
         st.info(
             "Name the column with the team in flight.yaml to compare the arms inside each team. "
@@ -191,9 +206,9 @@ def teams(folder: FlightFolder, report: FlightReport, arm: str) -> None:
     name = _choose_metric(metric.name for metric in all_metrics(report.flight))
     control, column = report.flight.control, st.column_config
     tables.kept(
-        views.teams_frame(found, name, arm, control),
+        teams_frame(found, name, arm, control),
         "flight.by_team",
-        rows=lambda: views.all_teams_frame(found, arm),
+        rows=lambda: all_teams_frame(found, arm),
         columns={
             "team": column.TextColumn("Team", width=200),
             "control": column.NumberColumn(f"Users, {control}", format="localized"),
@@ -207,7 +222,7 @@ def teams(folder: FlightFolder, report: FlightReport, arm: str) -> None:
     if found.compared:
         with st.container(border=True):
             widgets.figure(
-                intervals_figure(views.teams_view(found, name, arm, control), widgets.colors()),
+                intervals_figure(teams_view(found, name, arm, control), widgets.colors()),
                 "flight.teams",
                 alt=f"Change of {name} in each team with its interval",
             )
@@ -226,7 +241,7 @@ def teams(folder: FlightFolder, report: FlightReport, arm: str) -> None:
 def planning(folder: FlightFolder, report: FlightReport, arm: str) -> None:
     """Draw how many users and days it takes to detect a change."""
     del arm
-    flight, rows = live_cache.opened(folder)
+    flight, rows = cache_live.opened(folder)
     per_day_now = max(1, round(sum(report.units.values()) / max(1, len(rows.days))))
     left, middle, right = st.columns(3)
     change = left.number_input(
@@ -247,7 +262,7 @@ def planning(folder: FlightFolder, report: FlightReport, arm: str) -> None:
     )  # fmt: skip
     column = st.column_config
     tables.kept(
-        views.plan_frame(found),
+        plan_frame(found),
         "flight.plan",
         column_config={
             "metric": column.TextColumn("Metric", width=260),
@@ -266,7 +281,7 @@ _READINGS = {Reading.ALWAYS: "Any time", Reading.FIXED: "Once, at the end"}
 
 def choose() -> FlightFolder | None:
     """Return the chosen experiment; one that was just loaded is chosen."""
-    known = {folder.name: folder for folder in live_cache.flights()}
+    known = {folder.name: folder for folder in cache_live.flights()}
     wanted = st.session_state.pop("flight.wanted", None)
     if wanted in known:
         st.session_state["flight.chosen"] = wanted
@@ -283,7 +298,7 @@ def choose() -> FlightFolder | None:
 def experiment(folder: FlightFolder) -> None:
     """Draw the settings, the answer, and the chosen view."""
     try:
-        settings, _ = live_cache.opened(folder)
+        settings, _ = cache_live.opened(folder)
         with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
             view = st.segmented_control(
                 "View", list(_VIEWS), default="Results", key="flight.view", required=True,
@@ -305,7 +320,7 @@ def experiment(folder: FlightFolder) -> None:
             arm = others[0] if len(others) == 1 else st.selectbox(
                 "Arm", others, key="flight.arm", persist_state="session", bind="query-params",
             )  # fmt: skip
-        report = live_cache.report(folder, reading or Reading.ALWAYS, adjust)
+        report = cache_live.report(folder, reading or Reading.ALWAYS, adjust)
         verdict(report, arm)
         _VIEWS[view or "Results"](folder, report, arm)
     except (HydraError, OSError) as error:
@@ -324,5 +339,153 @@ def show(head: Head) -> None:
         )
         return
     with suppress(HydraError, OSError), head.left:  # said below
-        widgets.synthetic_badge(live_cache.opened(chosen)[0].synthetic)
+        widgets.synthetic_badge(cache_live.opened(chosen)[0].synthetic)
     experiment(chosen)
+
+
+def arm_results(report: FlightReport, arm: str) -> tuple[MetricResult, ...]:
+    """The results of one arm, in the order of the settings."""
+    return tuple(one for one in report.results if one.arm == arm)
+
+
+def headline(report: FlightReport, arm: str) -> tuple[str, str, str]:
+    """(tone, title, sentence): success, info, warning or error."""
+    if report.ratio.alarm is Alarm.RED:
+        shares = ", ".join(f"{arm} {count:,}" for arm, count in report.units.items())
+        return (
+            "error",
+            "The arms do not have the planned shares of users",
+            f"{shares} (p = {report.ratio.p_value:.2g}). Find what loses or doubles users in one "
+            "arm before you trust any figure below.",
+        )
+    verdicts = [one.verdict() for one in arm_results(report, arm)]
+    better, worse, broken = (verdicts.count(word) for word in ("better", "worse", "broken"))
+    held, opened = verdicts.count("holds"), verdicts.count("open")
+    guards = held + opened + broken
+    parts = [f"{better} metric{'s' * (better != 1)} better", f"{worse} worse"]
+    if guards:
+        parts.append(f"{held} of {guards} guardrails kept")
+    text = ", ".join(parts) + "."
+    if opened == 1:
+        text += " One guardrail is undecided; collect more users."
+    elif opened:
+        text += f" {opened} guardrails are undecided; collect more users."
+    if broken or worse:
+        return "warning", f"{arm} makes something worse", text
+    if better:
+        return "success", f"{arm} improves on {report.flight.control}", text
+    return "info", f"No measurable difference between {arm} and {report.flight.control} yet", text
+
+
+def changes_view(report: FlightReport, arm: str) -> IntervalsView:
+    """Relative change of every metric in percent."""
+    results = arm_results(report, arm)
+    named = [(f"{one.metric.name} {_ARROWS[one.metric.better.value]}", one) for one in results]
+    return _changes(named, arm, f"Change against {report.flight.control}, %")
+
+
+def _changes(named: Sequence[tuple[str, MetricResult]], arm: str, title: str) -> IntervalsView:
+    rows = [(name, *_relative(one.effect)) for name, one in named]
+    return one_series(arm, rows, title, " %", "+.1f", ((0.0, "no change"),))
+
+
+_ARROWS = {"lower": "↓", "higher": "↑"}
+
+
+def results_frame(report: FlightReport, arm: str) -> pd.DataFrame:
+    """One row a metric: values, change and interval in %, p after Holm, verdict."""
+    return pd.DataFrame(
+        [
+            {
+                "metric": ", ".join(filter(None, (one.metric.name, one.metric.unit))),
+                "wanted": one.metric.better.value,
+                "control": float(one.effect.control),
+                "arm": float(one.effect.treatment),
+                **_change(one),
+                "left_out": one.left_out,
+            }
+            for one in arm_results(report, arm)
+        ]
+    )
+
+
+def _change(one: MetricResult) -> dict[str, object]:
+    """Change and interval in %, p after Holm, verdict."""
+    change, low, high = _relative(one.effect)
+    return {
+        "change": change,
+        "interval": f"{signed(change)} % [{signed(low)}, {signed(high)}]",
+        "p": p_text(one.p_holm),
+        "verdict": _SHORT.get(one.verdict(), one.verdict()),
+    }
+
+
+def teams_view(teams: TeamParts, metric: str, arm: str, control: str) -> IntervalsView:
+    """One metric's relative change in percent, one row a team that is large enough."""
+    named = [
+        (part.team or "No team", one)
+        for part in teams.parts
+        if part.report is not None
+        for one in arm_results(part.report, arm)
+        if one.metric.name == metric
+    ]
+    return _changes(named, arm, f"Change of {metric.lower()} against {control}, %")
+
+
+def teams_frame(teams: TeamParts, metric: str, arm: str, control: str) -> pd.DataFrame:
+    """One row a team: units by arm, one metric's change, and how its guardrails stand."""
+    rows = []
+    for part in teams.parts:
+        row: dict[str, object] = {
+            "team": part.team or "No team",
+            "control": part.units[control],
+            "arm": part.units[arm],
+        }
+        results = () if part.report is None else arm_results(part.report, arm)
+        guards = [one.verdict() for one in results if one.metric.guard is not None]
+        counts = Counter(_SHORT.get(word, word) for word in guards)
+        row["guardrails"] = ", ".join(f"{count} {word}" for word, count in counts.items())
+        row |= next((_change(one) for one in results if one.metric.name == metric), _TOO_FEW)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+_TOO_FEW = {"change": np.nan, "interval": "too few users", "p": "", "verdict": ""}
+
+
+def all_teams_frame(teams: TeamParts, arm: str) -> pd.DataFrame:
+    """One row a team and metric, as `results_frame`; teams that are large enough."""
+    return pd.concat(
+        [
+            results_frame(part.report, arm).assign(
+                team=part.team, **{f"users_{name}": count for name, count in part.units.items()}
+            )
+            for part in teams.parts
+            if part.report is not None
+        ]
+        or [pd.DataFrame()],
+        ignore_index=True,
+    )
+
+
+_SHORT = {
+    "no difference shown": "no difference",
+    "holds": "kept",
+    "open": "undecided",
+}
+
+
+def _relative(effect: Effect) -> tuple[float, float, float]:
+    """A change that is read once, and its bounds, in percent."""
+    ends = effect.relative, effect.relative_lo, effect.relative_hi
+    change, low, high = (100.0 * float(end) for end in ends)
+    return change, low, high
+
+
+def plan_frame(plans: Sequence[MetricPlan]) -> pd.DataFrame:
+    """One row a metric: its value now, and the users and days needed to show the change."""
+    rows = [
+        (", ".join(filter(None, (one.metric, one.unit))), one.value, one.need.units, one.need.days)
+        for one in plans
+    ]
+    return pd.DataFrame(rows, columns=["metric", "value", "units", "days"])

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
 import pandas as pd
 
 from hydra_core.base.spelling import usd
-from hydra_core.base.types import Catalog
+from hydra_core.base.types import Catalog, FloatArray
 from hydra_core.console.figures.intervals import IntervalsView, one_series, ranged
-from hydra_core.console.figures.shares import TimelineView, TrafficView
 from hydra_core.console.numbers import percent
 from hydra_core.live.drift import CHANGED, STEADY, BandShares, Burst, Drift
 from hydra_core.live.off_policy import LoggedValue
@@ -22,6 +22,7 @@ from hydra_core.live.traffic import (
     Calibration,
     CostAgainst,
     Rated,
+    Timeline,
     Traffic,
     cost_per_resolved,
     share,
@@ -121,7 +122,7 @@ _SHORT = {
 }
 
 
-def timeline_view(traffic: Traffic, names: Sequence[str], order: Sequence[str]) -> TimelineView:
+def timeline_view(traffic: Traffic, names: Sequence[str], order: Sequence[str]) -> Timeline:
     """Counts over time; names of `order` first.
 
     Args:
@@ -131,10 +132,8 @@ def timeline_view(traffic: Traffic, names: Sequence[str], order: Sequence[str]) 
     place = {name: i for i, name in enumerate(order)}
     ranks = [place.get(name, len(place) + i) for i, name in enumerate(found.names)]
     columns = np.argsort(ranks, kind="stable")
-    return TimelineView(
-        found.starts, found.width_s, tuple(found.names[i] for i in columns),
-        found.counts[:, columns],
-    )  # fmt: skip
+    ranked = tuple(found.names[i] for i in columns)
+    return replace(found, names=ranked, counts=found.counts[:, columns])
 
 
 def model_frame(traffic: Traffic) -> pd.DataFrame:
@@ -256,12 +255,14 @@ def burst_frame(found: Sequence[Burst]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=names)
 
 
-def shadow_view(found: Shadow, name: str, order: Sequence[str]) -> TrafficView:
-    """Traffic by model, live and under the second catalog; `order` first."""
+def shadow_shares(
+    found: Shadow, order: Sequence[str]
+) -> tuple[tuple[str, ...], FloatArray, FloatArray]:
+    """Models, `order` first, with their traffic in percent, live and under the second catalog."""
     live, here = found.mixes
     models = tuple(dict.fromkeys(m for m in (*order, *live, *here) if m in live or m in here))
     before, after = (np.array([100.0 * mix.get(m, 0.0) for m in models]) for mix in (live, here))
-    return TrafficView(models, before, after, "live", name)
+    return models, before, after
 
 
 def differences(found: Shadow) -> pd.DataFrame:

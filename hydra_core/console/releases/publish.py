@@ -3,47 +3,41 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
+from hydra_core.base.intervals import Interval
+from hydra_core.base.spelling import signed, usd
 from hydra_core.base.types import Catalog, Rule
 from hydra_core.catalog.diff import Change
-from hydra_core.console import (
-    cache,
-    chosen_on,
-    drafts,
-    learned_models,
-    replays,
-    selectors,
-    state,
-    tables,
-    widgets,
-)
+from hydra_core.console import cache, drafts, replays, selectors, state, tables, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.cache import CatalogEntry, SetEntry
 from hydra_core.console.catalog import models as catalog_models
 from hydra_core.console.catalog import what_if as what_if_tables
 from hydra_core.console.drafts import Working
 from hydra_core.console.frame import CANARY, LEARNED, MODELS, link
-from hydra_core.console.numbers import policy_text
-from hydra_core.console.releases import view
-from hydra_core.console.releases.view import Row, Side
+from hydra_core.console.numbers import percent, policy_text
 from hydra_core.console.tune.view_learned import headline
-from hydra_core.console.view_result import Tile
+from hydra_core.console.view_result import Tile, difference, short
 from hydra_core.console.widgets import literal
 from hydra_core.export import release
 from hydra_core.outcome_model.format import catalog_outcome_model
-from hydra_core.replay.compare import what_if
+from hydra_core.replay.compare import Replayed, what_if
+from hydra_core.replay.evaluation import Evaluation
 from hydra_core.store.merge import Choice, MergeResult, Path, three_way
 from hydra_core.store.records import NewerRevisionError
 from hydra_core.store.roles import Action
 
 _PUBLISHED = "ship.published"
+#: Traffic to models without outcomes from which on publishing asks first.
+_MOST_UNKNOWN = 0.01
+_MOST_MODELS = 12
 
 
 def publish(entry: CatalogEntry, working: Working) -> None:
@@ -109,7 +103,7 @@ def _what_changes(working: Working) -> None:
     n = len(working.changes)
     st.subheader(f"{n} change{'s' * (n != 1)} to what is published", anchor=False)
     changes_list(working.changes)
-    if record := chosen_on.record_text(working.catalog):
+    if record := drafts.record_text(working.catalog):
         st.caption(literal(record))
     if not n:
         st.caption("Only comments or spelling differ.")
@@ -138,7 +132,7 @@ def changes_list(changes: Iterable[Change]) -> None:
     )
 
 
-def _measured(working: Working, chosen: SetEntry) -> tuple[Side | None, Side] | None:
+def _measured(working: Working, chosen: SetEntry) -> tuple[_Side | None, _Side] | None:
     """Replay what is published and the draft; None after saying why that cannot be done."""
     assert working.catalog is not None
     try:
@@ -152,13 +146,13 @@ def _measured(working: Working, chosen: SetEntry) -> tuple[Side | None, Side] | 
     return before, after
 
 
-def _side(chosen: SetEntry, catalog: Catalog) -> Side:
-    sweep = learned_models.own_sweep(chosen, catalog)
+def _side(chosen: SetEntry, catalog: Catalog) -> _Side:
+    sweep = replays.own_sweep(chosen, catalog)
     evaluation = replays.evaluated(sweep, catalog.policy.knob)
-    return Side(learned_models.replayed(chosen, catalog), evaluation)
+    return _Side(replays.replayed(chosen, catalog), evaluation)
 
 
-def _before_and_after(chosen: SetEntry | None, before: Side | None, after: Side) -> None:
+def _before_and_after(chosen: SetEntry | None, before: _Side | None, after: _Side) -> None:
     """Draw one table of quality, cost, result and traffic."""
     st.subheader("Before and after" if before else "What it measures", anchor=False)
     changes: Sequence[Tile] = ()
@@ -167,7 +161,7 @@ def _before_and_after(chosen: SetEntry | None, before: Side | None, after: Side)
         compared = what_if(before.replayed, after.replayed)
         changes = what_if_tables.tiles(compared, "published", "draft")
         moved = what_if_tables.sentence(compared)
-    _table(view.rows(before, after, changes), first=before is None)
+    _table(_rows(before, after, changes), first=before is None)
     if after.evaluation.served_note:
         st.caption(literal(after.evaluation.served_note))
     widgets.recorded_costs(after.replayed.data)
@@ -177,7 +171,7 @@ def _before_and_after(chosen: SetEntry | None, before: Side | None, after: Side)
             st.caption(literal(moved))
 
 
-def _table(rows: Sequence[Row], *, first: bool) -> None:
+def _table(rows: Sequence[_Row], *, first: bool) -> None:
     """Draw the figures; a first revision has no column to compare with."""
     names = ("New",) if first else ("Published", "Draft", "Change")
     lines = [f"| Figure | {' | '.join(names)} |", "|---|" + "---:|" * len(names)]
@@ -211,7 +205,7 @@ def _form(
     entry: CatalogEntry,
     working: Working,
     chosen: SetEntry | None,
-    measured: tuple[Side | None, Side] | None,
+    measured: tuple[_Side | None, _Side] | None,
 ) -> None:
     me = identity.actor()
     st.text_area(
@@ -224,9 +218,9 @@ def _form(
     unknown = 1.0 if measured is None else measured[1].replayed.metrics.unknown
     if measured is None:
         st.caption("No eval set fits this catalog, so it is published without measured figures.")
-    elif unmeasured := view.unknown_text(measured[1]):
+    elif unmeasured := _unknown_text(measured[1]):
         widgets.toned("warning", unmeasured, "Not measured")
-    sure = unknown <= view.MOST_UNKNOWN or st.checkbox(
+    sure = unknown <= _MOST_UNKNOWN or st.checkbox(
         f"Send {100 * unknown:.0f} % of the traffic to models without outcomes",
         key="ship.unknown", disabled=not allowed,
         help="Nobody has measured how well these models answer. Publish only if you know it from "
@@ -254,7 +248,7 @@ def _publish(entry: CatalogEntry, working: Working, chosen: SetEntry | None) -> 
     try:
         metrics: dict[str, Any] = {}
         if chosen is not None and working.catalog is not None:
-            found = learned_models.replayed(chosen, working.catalog)
+            found = replays.replayed(chosen, working.catalog)
             metrics = release.measured(found, chosen.info)
         text = drafts.record_looked(working, chosen)
         revision = cache.store().publish(
@@ -350,3 +344,102 @@ def _rebase(working: Working, merged: MergeResult) -> None:
         )
     )
     drafts.renew()
+
+
+class _Side(NamedTuple):
+    """A catalog with its own policy on an eval set, and its result against the fixed mix."""
+
+    replayed: Replayed
+    evaluation: Evaluation
+
+
+class _Row(NamedTuple):
+    """One line of the table, as text."""
+
+    label: str
+    published: str
+    new: str
+    change: str = ""
+
+
+def _rows(before: _Side | None, after: _Side, changes: Sequence[Tile] = ()) -> tuple[_Row, ...]:
+    """Return every line, before and after; `published` is empty for a first revision.
+
+    Beside a change with its interval, the two figures stand without theirs.
+
+    Args:
+        changes: The paired differences, as What-if has them.
+    """
+    alone = before is None
+    change = {tile.measure.value: tile.interval for tile in changes}
+    quality = "Resolved" if after.replayed.data.binary else "Mean quality"
+
+    def row(label: str, text: Callable[[_Side], str], measure: str = "") -> _Row:
+        first = "" if before is None else text(before)
+        return _Row(label, first, text(after), change.get(measure, ""))
+
+    return (
+        row(quality, lambda one: _share(one, "quality", alone), "quality"),
+        row("Quality retention", lambda one: _share(one, "qr", alone), "qr"),
+        row("Cost per query", lambda one: _cost(one, "mean_cost_usd", alone), "cost_usd"),
+        row("Cost per resolved query", lambda one: _cost(one, "per_resolved_usd", alone)),
+        row("Against the best fixed mix", lambda one: difference(one.evaluation.verdict)),
+        row("Result", lambda one: short(one.evaluation.verdict)),
+        *_traffic(before, after),
+    )
+
+
+def _traffic(before: _Side | None, after: _Side) -> tuple[_Row, ...]:
+    """Return the share of each model that gets any, cheapest first, and whether it has outcomes."""
+    pools = [one.replayed.data for one in (after, before) if one is not None]
+    cost = {i: c for data in pools for i, c in zip(data.pool.ids, data.pool.cost, strict=True)}
+    unmeasured = {model for data in pools for model in data.unmeasured}
+    shares = [{} if one is None else one.replayed.metrics.shares for one in (before, after)]
+    models = sorted(
+        (model for model in cost if any(mix.get(model, 0.0) for mix in shares)),
+        key=cost.__getitem__,
+    )
+    lines = []
+    for model in models[:_MOST_MODELS]:
+        first, then = (mix.get(model, 0.0) for mix in shares)
+        lines.append(
+            _Row(
+                f"Traffic to {model}" + (" (no outcomes)" if model in unmeasured else ""),
+                "" if before is None else f"{100 * first:.1f} %",
+                f"{100 * then:.1f} %",
+                "" if before is None else f"{signed(100 * (then - first))} points",
+            )
+        )
+    if len(models) > _MOST_MODELS:
+        lines.append(_Row(f"and {len(models) - _MOST_MODELS} more models", "", ""))
+    return tuple(lines)
+
+
+def _unknown_text(after: _Side) -> str:
+    """Say what nobody has measured; '' where every model that gets traffic has outcomes."""
+    shares = after.replayed.metrics.shares
+    models = [model for model in after.replayed.data.unmeasured if shares.get(model)]
+    if not models:
+        return ""
+    listed = ", ".join(f"{model} {100 * shares[model]:.1f} %" for model in models)
+    return (
+        f"{100 * after.replayed.metrics.unknown:.1f} % of the traffic goes to models without "
+        f"outcomes on this set ({listed}). Their queries count as unresolved here."
+    )
+
+
+def _share(side: _Side, name: str, with_interval: bool) -> str:
+    value, interval = percent(getattr(side.replayed.metrics, name))
+    if side.replayed.metrics.unknown:
+        value = f"≥ {value}"
+    return f"{value} ({interval})" if interval and with_interval else value
+
+
+def _cost(side: _Side, name: str, with_interval: bool) -> str:
+    cost: Interval = getattr(side.replayed.metrics, name)
+    each = name == "per_resolved_usd"
+    if each and not cost.known:
+        return "–"
+    unknown = each and side.replayed.metrics.unknown
+    interval = f" ({cost.bounds(usd, ' – ')})" if with_interval else ""
+    return f"{'≤ ' if unknown else ''}{usd(cost.value)}{interval}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -18,19 +17,18 @@ from hydra_core.console import view_frontier as frontier
 from hydra_core.console.access import identity
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.compare.view import group_table
+from hydra_core.console.figures.intervals import languages_figure
 from hydra_core.console.figures.shares import shares_figure
-from hydra_core.console.numbers import SYMBOLS, knob_text
+from hydra_core.console.numbers import knob_text
 from hydra_core.console.state import Pin
 from hydra_core.console.tune import knob as tune_knob
-from hydra_core.console.tune import promised, search_form
-from hydra_core.console.tune.figures import languages_figure
 from hydra_core.console.widgets import colors, figure, literal
 from hydra_core.replay.conversations import replay_conversations, why_per_query
 from hydra_core.replay.evaluation import Evaluation
 from hydra_core.replay.frontier import CurvePoint
 from hydra_core.replay.imported_policies import ImportedPolicies
 from hydra_core.replay.metrics import ConstantPolicy
-from hydra_core.replay.operating_point import Aim, AimKind, CrossFit, InfeasibleError
+from hydra_core.replay.operating_point import CrossFit
 from hydra_core.replay.pricing import Prices
 from hydra_core.replay.sweep import Sweep
 from hydra_core.store.roles import Action
@@ -78,80 +76,6 @@ def conversations(evaluation: Evaluation) -> None:
     st.caption(literal(text))
 
 
-#: The aim that the widgets were last seeded with.
-_SEEDED = "tune.aim_shown"
-
-
-def solver(sweep: Sweep, held_out: CrossFit | None) -> None:
-    """Ask for an aim, and say what the setting found keeps on queries it was not tuned on."""
-    aim = state.get().aim
-    if aim is not None and st.session_state.get(_SEEDED) != aim:  # as a link asks for it
-        st.session_state[_SEEDED] = aim
-        st.session_state["tune.aim"] = aim.kind
-        if aim.kind is AimKind.CHEAPEST_WITH_QR:
-            st.session_state["tune.goal_qr"] = min(round(100 * aim.value, 10), 100.0)
-        elif aim.kind is AimKind.BEST_WITH_COST:
-            st.session_state["tune.goal_cost"] = aim.value
-    kind = search_form.aim_kind(
-        st.container(), "Find an operating point", "tune.aim", "Knee",
-        help="The cheapest point that keeps QR, the best one within a cost, or the knee of the "
-        "curve.",
-    )  # fmt: skip
-    left, right = st.columns([3, 2], vertical_alignment="bottom")
-    costs = sweep.curve.mean_cost_usd
-    asked = search_form.goal(
-        sweep, kind, left, qr=("tune.goal_qr", 97 * sweep.best_qr),
-        cost=("tune.goal_cost", (costs[0] + costs[-1]) / 2),
-        otherwise="farthest above the straight line", label_visibility="collapsed",
-    )  # fmt: skip
-    right.button(
-        f"Find {SYMBOLS[sweep.rule]}", on_click=_find, args=(sweep, asked), width="stretch",
-        key="tune.find",
-    )  # fmt: skip
-    if aim is not None:
-        _answer(sweep, aim, held_out)
-
-
-def _find(sweep: Sweep, aim: Aim) -> None:
-    st.session_state[_SEEDED] = aim
-    with suppress(InfeasibleError):  # why not is said beside it
-        state.turn(sweep.rule, tune_knob.setting(sweep, aim))
-    state.put(aim=aim)
-
-
-def _answer(sweep: Sweep, aim: Aim, held_out: CrossFit | None) -> None:
-    if held_out is None:
-        _infeasible(sweep, aim)
-        return
-    metrics = held_out.metrics
-    qr, cost = metrics.qr.scaled(100.0), metrics.mean_cost_usd.value
-    said = (
-        f"On queries it was not tuned on: QR {qr.value:.1f} % ({qr.lo:.1f} to {qr.hi:.1f}) at "
-        f"{usd(cost)} per query."
-    )
-    if aim.met_by(metrics.qr.value, cost):
-        st.caption(literal(said))
-        return
-    st.warning(
-        literal(f"{said} That misses the aim of {search_form.limit(aim)}: leave some margin."),
-        title="The aim is missed",
-    )
-
-
-def _infeasible(sweep: Sweep, aim: Aim) -> None:
-    """Say why nothing serves an aim; nothing where the knob was merely moved elsewhere."""
-    try:
-        tune_knob.setting(sweep, aim)
-    except InfeasibleError as error:
-        text = (
-            f"No {SYMBOLS[sweep.rule]} reaches QR {100 * aim.value:.1f} %: the most is "
-            f"{100 * sweep.best_qr:.1f} %. Ask for less, or change the catalog."
-            if aim.kind is AimKind.CHEAPEST_WITH_QR
-            else str(error)
-        )
-        st.caption(literal(text))
-
-
 _COSTS = {Prices.TODAY: "Costs at today's prices", Prices.RECORDED: "As recorded"}
 _DETAILS = ("Traffic", "Languages", "Numbers", "Budgets")
 
@@ -170,16 +94,10 @@ def toggle(
         now: The option in force.
         changed: Called with the option that was picked.
     """
-    st.session_state[key] = now
     st.segmented_control(
-        label,
-        list(labels),
-        format_func=lambda option: labels[option],
-        key=key,
-        required=True,
-        label_visibility="collapsed",
-        on_change=lambda: changed(st.session_state[key]),
-    )
+        label, list(labels), format_func=labels.__getitem__, required=True,
+        label_visibility="collapsed", **state.bound(key, now, changed),
+    )  # fmt: skip
 
 
 def controls(
@@ -193,9 +111,9 @@ def controls(
         tune_knob.rule(evaluation.sweep.catalog)
         tune_knob.knob(evaluation.sweep, evaluation.knob)
     with st.container(border=True):
-        solver(evaluation.sweep, held_out)
+        tune_knob.solver(evaluation.sweep, held_out)
     with st.expander("Promise a quality", icon=":material/verified:", key="tune.promise_box"):
-        promised.control(evaluation.sweep, entry, weights_edited=evaluation.weights_edited)
+        tune_knob.promise(evaluation.sweep, entry, weights_edited=evaluation.weights_edited)
     with st.container(border=True):
         _weights(evaluation.sweep)
         _pin(evaluation, pinned)
@@ -296,22 +214,17 @@ def details(evaluation: Evaluation, imported: ImportedPolicies) -> None:
     elif shown == "Languages":
         frame = frontier.language_table(evaluation)
         figure(
-            languages_figure(frontier.languages_view(frame, evaluation), colors()),
+            languages_figure(frame, 100 * evaluation.router.qr.value, colors()),
             "tune.languages",
             alt="Quality retention by language against its number of queries",
         )
-        tables.languages(frame)
-        tables.offer_downloads(frame, "tune.table.languages")
+        tables.languages(frame, "tune.table.languages")
         if evaluation.spreads:
-            groups = group_table(evaluation)
-            tables.groups(groups)
-            tables.offer_downloads(groups, "tune.table.groups")
+            tables.groups(group_table(evaluation), "tune.table.groups")
     elif shown == "Budgets":
         _budgets(evaluation)
     else:
-        frame = frontier.policy_table(evaluation, imported.metrics)
-        tables.policies(frame)
-        tables.offer_downloads(frame, "tune.table.policies")
+        tables.policies(frontier.policy_table(evaluation, imported.metrics), "tune.table.policies")
         conversations(evaluation)
 
 
@@ -411,8 +324,7 @@ def budget_text(frame: pd.DataFrame, budget: TeamBudget) -> str:
         if budget.when_spent is WhenSpent.REFUSE
         else "the cheapest model goes on"
     )
-    change = f"{row['change']:+.1f}".replace("-", "−")
     return (
-        f"At 80 % of the budget: {row['setting']}, quality {change} points. At 100 % {then} until "
-        f"the next {budget.per.value}."
+        f"At 80 % of the budget: {row['setting']}, quality {signed(row['change'])} points. "
+        f"At 100 % {then} until the next {budget.per.value}."
     )

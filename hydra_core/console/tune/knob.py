@@ -1,24 +1,30 @@
-"""The knob of the Tune page: which rule decides, and its setting, tau or V."""
+"""The knob of the Tune page: the rule, its setting, and what finds one: an aim or a promise."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
+from typing import Final
 
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.spelling import signed, usd
-from hydra_core.base.types import Catalog, Rule
-from hydra_core.console import replays, state, widgets
-from hydra_core.console.components.live_knob import Bar, LiveKnob, Point, live_knob
+from hydra_core.base.types import Catalog, Rule, Selection
+from hydra_core.catalog.chosen_and_promised import with_promise
+from hydra_core.choosing.sources.promise import Promise, promise_on
+from hydra_core.console import drafts, replays, selectors, state, widgets
+from hydra_core.console.browser import Bar, LiveKnob, Point, live_knob
+from hydra_core.console.cache import SetEntry, cached
 from hydra_core.console.figures.theme import model_colors
 from hydra_core.console.frame import LEARNED, link
 from hydra_core.console.numbers import RULES, SYMBOLS
+from hydra_core.console.tune import search_form
 from hydra_core.console.view_frontier import XAxis, YAxis
 from hydra_core.console.view_result import Measure, mean_seconds, step_table, tiles
 from hydra_core.console.widgets import literal
 from hydra_core.replay.evaluation import Evaluation
-from hydra_core.replay.operating_point import Aim, CrossFit, InfeasibleError, aim_at
+from hydra_core.replay.operating_point import Aim, AimKind, CrossFit, InfeasibleError, aim_at
 from hydra_core.replay.sweep import Sweep
 
 _CHECKED = "tune.checked"
@@ -110,18 +116,17 @@ def rule(catalog: Catalog) -> None:
         st.caption("Routes by profiles. With outcomes learned it can route by value as well.")
         link(LEARNED, "Learn from outcomes", ":material/school:")
         return
-    st.session_state["tune.rule"] = state.get().rule_for(catalog)
+    now = state.get().rule_for(catalog)
     st.segmented_control(
         "Rule",
         list(Rule),
         format_func=RULES.__getitem__,
-        key="tune.rule",
         required=True,
         width="stretch",
         help="Shortfall: the cheapest model whose profile falls short of the requirements by at "
         "most τ. Value: the largest predicted success minus predicted cost / V, by success "
         "profiles or by the outcome model that was learned.",
-        on_change=lambda: state.put(rule=Rule(st.session_state["tune.rule"]), aim=None),
+        **state.bound("tune.rule", now, lambda rule: state.put(rule=Rule(rule), aim=None)),
     )
 
 
@@ -139,10 +144,9 @@ def knob(sweep: Sweep, at: float) -> None:
             "What you would pay for one more resolved query. The model with the largest predicted "
             "success minus predicted cost / V gets the query."
         )
-    st.session_state[key] = at
     st.number_input(
-        label, least, max(sweep.steps[-1], at, 0.01), step=step, format="%.6g", key=key, help=text,
-        on_change=lambda: state.turn(sweep.rule, float(st.session_state[key])),
+        label, least, max(sweep.steps[-1], at, 0.01), step=step, format="%.6g", help=text,
+        **state.bound(key, at, partial(state.turn, sweep.rule)),
     )  # fmt: skip
 
 
@@ -172,3 +176,191 @@ def live(evaluation: Evaluation) -> None:
     if seconds is not None:
         st.caption(f":material/schedule: {literal(seconds)}")
     widgets.cautions(evaluation.router, sweep.data)
+
+
+#: The aim that the widgets were last seeded with.
+_SEEDED = "tune.aim_shown"
+
+
+def solver(sweep: Sweep, held_out: CrossFit | None) -> None:
+    """Ask for an aim, and say what the setting found keeps on queries it was not tuned on."""
+    aim = state.get().aim
+    if aim is not None and st.session_state.get(_SEEDED) != aim:  # as a link asks for it
+        st.session_state[_SEEDED] = aim
+        st.session_state["tune.aim"] = aim.kind
+        if aim.kind is AimKind.CHEAPEST_WITH_QR:
+            st.session_state["tune.goal_qr"] = min(round(100 * aim.value, 10), 100.0)
+        elif aim.kind is AimKind.BEST_WITH_COST:
+            st.session_state["tune.goal_cost"] = aim.value
+    kind = search_form.aim_kind(
+        st.container(), "Find an operating point", "tune.aim", "Knee",
+        help="The cheapest point that keeps QR, the best one within a cost, or the knee of the "
+        "curve.",
+    )  # fmt: skip
+    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    costs = sweep.curve.mean_cost_usd
+    asked = search_form.goal(
+        sweep, kind, left, qr=("tune.goal_qr", 97 * sweep.best_qr),
+        cost=("tune.goal_cost", (costs[0] + costs[-1]) / 2),
+        otherwise="farthest above the straight line", label_visibility="collapsed",
+    )  # fmt: skip
+    right.button(
+        f"Find {SYMBOLS[sweep.rule]}", on_click=_find, args=(sweep, asked), width="stretch",
+        key="tune.find",
+    )  # fmt: skip
+    if aim is not None:
+        _answer(sweep, aim, held_out)
+
+
+def _find(sweep: Sweep, aim: Aim) -> None:
+    st.session_state[_SEEDED] = aim
+    with suppress(InfeasibleError):  # why not is said beside it
+        state.turn(sweep.rule, setting(sweep, aim))
+    state.put(aim=aim)
+
+
+def _answer(sweep: Sweep, aim: Aim, held_out: CrossFit | None) -> None:
+    if held_out is None:
+        _infeasible(sweep, aim)
+        return
+    metrics = held_out.metrics
+    qr, cost = metrics.qr.scaled(100.0), metrics.mean_cost_usd.value
+    said = (
+        f"On queries it was not tuned on: QR {qr.value:.1f} % ({qr.lo:.1f} to {qr.hi:.1f}) at "
+        f"{usd(cost)} per query."
+    )
+    if aim.met_by(metrics.qr.value, cost):
+        st.caption(literal(said))
+        return
+    st.warning(
+        literal(f"{said} That misses the aim of {search_form.limit(aim)}: leave some margin."),
+        title="The aim is missed",
+    )
+
+
+def _infeasible(sweep: Sweep, aim: Aim) -> None:
+    """Say why nothing serves an aim; nothing where the knob was merely moved elsewhere."""
+    try:
+        setting(sweep, aim)
+    except InfeasibleError as error:
+        text = (
+            f"No {SYMBOLS[sweep.rule]} reaches QR {100 * aim.value:.1f} %: the most is "
+            f"{100 * sweep.best_qr:.1f} %. Ask for less, or change the catalog."
+            if aim.kind is AimKind.CHEAPEST_WITH_QR
+            else str(error)
+        )
+        st.caption(literal(text))
+
+
+_ASKED: Final = "tune.promise"
+_CONFIDENCES: Final = (0.9, 0.95, 0.99)
+_HELP: Final = (
+    "Finds the cheapest setting whose mean quality is at most so far below the best single model. "
+    "Settings are tested from the dearest to the cheapest, so the confidence holds at any number "
+    "of queries. It holds for queries like these, not under drift."
+)
+
+
+def promise(sweep: Sweep, entry: SetEntry, *, weights_edited: bool) -> None:
+    """Ask how much quality may be lost, and show what can be promised."""
+    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    st.session_state.setdefault("tune.promise_within", 2.0)
+    points = left.number_input(
+        "Points below the best", 0.1, 50.0, step=0.5, format="%g",
+        key="tune.promise_within", persist_state="session",
+        help=_HELP,
+    )  # fmt: skip
+    st.session_state.setdefault("tune.promise_confidence", 0.95)
+    confidence = right.selectbox(
+        "Confidence", _CONFIDENCES, format_func=lambda p: f"{100 * p:g} %",
+        key="tune.promise_confidence", persist_state="session",
+    )  # fmt: skip
+    wanted = points / 100, confidence
+    asked = (entry.key, sweep.catalog.digest, sweep.rule, *wanted)
+
+    def find() -> None:
+        st.session_state[_ASKED] = asked
+        with suppress(HydraError, ValueError):  # said where it is shown
+            knob = _made(sweep, *wanted).knob(sweep.rule)
+            if knob is not None:
+                state.turn(sweep.rule, knob)
+
+    st.button(
+        "Find what can be promised", icon=":material/verified:", key="tune.promise_find",
+        width="stretch", on_click=find, disabled=weights_edited,
+        help="Go back to the catalog's weights first: weights tried on these queries cannot be "
+        "tested on them." if weights_edited else None,
+    )  # fmt: skip
+    if st.session_state.get(_ASKED) != asked or weights_edited:
+        return
+    try:
+        made = _made(sweep, *wanted)
+    except (HydraError, ValueError) as error:
+        st.warning(literal(str(error)), icon=":material/block:")
+        return
+    _promised(made, sweep, entry)
+
+
+@cached(24, "Testing settings")
+def _made(sweep: Sweep, within: float, confidence: float) -> Promise:
+    return promise_on(sweep, within=within, confidence=confidence)
+
+
+def _promised(made: Promise, sweep: Sweep, entry: SetEntry) -> None:
+    knob = made.knob(sweep.rule)
+    title, sentence = promise_text(made, sweep.rule)
+    tone, icon = ("success", "verified") if knob is not None else ("info", "balance")
+    widgets.toned(tone, sentence, title, icon)
+    st.caption(literal(forecast_text(made)))
+    if knob is None:
+        return
+    at = state.get().knob_for(sweep)
+    if at != knob:
+        st.button(
+            "Go to the promised setting", key="tune.promise_go", width="stretch",
+            on_click=state.turn, args=(sweep.rule, knob),
+        )  # fmt: skip
+    if drafts.may_edit():
+        st.button(
+            "Put the promise into the draft", icon=":material/edit_note:", key="tune.promise_take",
+            width="stretch", on_click=_draft, args=(made, sweep, entry, knob),
+            help="Sets the knob and writes the promise into the policy; nothing is published.",
+        )  # fmt: skip
+    working = selectors.working()
+    kept = None if working is None or working.catalog is None else working.catalog.policy.promise
+    if kept is not None and (kept.claim, kept.saving) == (made.claim, made.promised.saving):
+        st.caption(":material/check: Your draft makes this promise.")
+
+
+def _draft(made: Promise, sweep: Sweep, entry: SetEntry, knob: float) -> None:
+    turned = "value_usd" if sweep.rule is Rule.VALUE else "tau", knob
+    selectors.edit(
+        lambda text, source: with_promise(text, source, made.promised, turned),
+        drafts.chosen_by(entry, Selection.LOOKED, knob_alone=True),
+    )
+
+
+def promise_text(made: Promise, rule: Rule) -> tuple[str, str]:
+    """Return a title and a sentence."""
+    claim = f"{made.claim[:1].upper()}{made.claim[1:]}"
+    if not made.kept:
+        return (
+            "Nothing can be promised yet",
+            f"{claim}: {made.n:,} queries are too few, or the loss is too large.",
+        )
+    if made.knob(rule) is None:
+        return "No saving can be promised yet", f"{claim}: only the dearest setting holds."
+    saved = f"{100 * made.saving:.0f} %"
+    return f"Promised: {saved} saved", f"{claim}, and {saved} cheaper than it."
+
+
+def forecast_text(made: Promise) -> str:
+    """Say what other numbers of queries would allow, and what it was calibrated on."""
+    more = [one for one in made.forecast if one.queries > made.n]
+    said = ", ".join(f"with {one.queries:,} {100 * one.saving:.0f} %" for one in more)
+    now = f"{100 * made.saving:.0f} % with these {made.n:,} queries"
+    growth = f"Saved: {now}; {said}, if they are like these. " if said else ""
+    return (
+        f"{growth}Calibrated on {made.n:,} independent queries of {made.evalset} "
+        f"({made.calibrated_on}). It does not hold under drift: Live watches it."
+    )

@@ -22,7 +22,7 @@ from hydra_core.choosing.sources.ladder import (
     Rung,
     ladder_of_replay,
 )
-from hydra_core.console import cache, drafts, learned_models, replays, selectors, widgets
+from hydra_core.console import cache, drafts, replays, selectors, widgets
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.figures.intervals import intervals_figure, ranged
 from hydra_core.console.frame import PUBLISH, link
@@ -99,7 +99,7 @@ def _compared(entry: SetEntry, catalog: Catalog, model: OutcomeModel | None, tra
     predicted: Predicted | None = None
     learned = "" if model is None else model.digest
     if model is not None:
-        predicted = learned_models.value_sweep(entry, bare, model).data.with_outcomes.predicted
+        predicted = replays.value_sweep(entry, bare, model).data.with_outcomes.predicted
     key = ("ladder", cache.sweep_key(sweep), learned, traffic)
 
     def work(task: Task) -> Ladder:
@@ -119,7 +119,7 @@ def _unfitted(catalog: Catalog) -> Catalog:
         return catalog
     bare = parse_catalog(unfitted(working.published_text, working.published), working.key)
     kept = [model.id for model in catalog.models]
-    return learned_models.cut_to(replace(bare, folder=catalog.folder), kept)
+    return replays.cut_to(replace(bare, folder=catalog.folder), kept)
 
 
 def _table(entry: SetEntry, found: Ladder, take_heads: Callable[[], None]) -> None:

@@ -19,26 +19,18 @@ from hydra_core.choosing.learn import learn
 from hydra_core.choosing.lift import Rival, rivals
 from hydra_core.choosing.material import gather
 from hydra_core.choosing.write import audit_recorder, require_free_folder, write_outcome_model
-from hydra_core.console import (
-    cache,
-    chosen_on,
-    learned_models,
-    replays,
-    selectors,
-    tables,
-    widgets,
-)
+from hydra_core.console import cache, drafts, replays, selectors, tables, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.access.identity import stop_button
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.eval_sets import make_catalog
 from hydra_core.console.figures.frontier import frontier_figure
 from hydra_core.console.figures.intervals import intervals_figure
+from hydra_core.console.figures.shares import reliability_figure
 from hydra_core.console.frame import COLLECT, Head, link
 from hydra_core.console.tasks import Task, Write
 from hydra_core.console.tune import ladder
 from hydra_core.console.tune import view_learned as views
-from hydra_core.console.tune.figures import reliability_figure
 from hydra_core.console.view_frontier import Axes, XAxis, YAxis, frontier_view
 from hydra_core.console.widgets import colors, figure, literal
 from hydra_core.evalsets.changes import EvalSetChanges
@@ -293,7 +285,7 @@ def _rivals(model: OutcomeModel, sweep: Sweep, shortfall: Sweep) -> None:
 
 def choose(entry: SetEntry, catalog: Catalog) -> tuple[str, ...]:
     """Which models to learn; all that have outcomes unless some are taken out."""
-    known = learned_models.learnable(entry, catalog)
+    known = replays.learnable(entry, catalog)
     key = f"learn.models.{entry.key}.{catalog.name}"
     st.session_state.setdefault(key, list(known))
     picked = st.pills(
@@ -318,7 +310,7 @@ def groups_are_traffic(entry: SetEntry) -> bool:
 
 def rates_of_others(entry: SetEntry, catalog: Catalog) -> dict[str, float]:
     """Ask how often models without outcomes here solve such queries; none is filled in."""
-    known = learned_models.learnable(entry, catalog)
+    known = replays.learnable(entry, catalog)
     others = [m.id for m in catalog.models if m.id not in known and m.status.in_pool]
     if not others:
         return {}
@@ -340,7 +332,7 @@ def rates_of_others(entry: SetEntry, catalog: Catalog) -> dict[str, float]:
 
 def run(entry: SetEntry, catalog: Catalog) -> None:
     """The controls above; below the work or what was learned."""
-    if not learned_models.learnable(entry, catalog):
+    if not replays.learnable(entry, catalog):
         st.warning("This eval set has none of the catalog's models.", icon=":material/link_off:")
         make_catalog.offer(entry)
         return
@@ -350,11 +342,9 @@ def run(entry: SetEntry, catalog: Catalog) -> None:
             models = choose(entry, catalog)
             real = groups_are_traffic(entry)
             rates = rates_of_others(entry, catalog)
-        folder = learned_models.folder_of(
-            entry, catalog, models, groups_are_traffic=real, rates=rates
-        )
-        found, task = learned_models.learned(folder), replays.tasks().get(("learn", folder))
-        for find in (learned_models.named, learned_models.of_set):
+        folder = replays.model_folder(entry, catalog, models, groups_are_traffic=real, rates=rates)
+        found, task = replays.model_in(folder), replays.tasks().get(("learn", folder))
+        for find in (replays.model_named_by, replays.newest_model):
             found = found or find(entry, catalog, (*models, *rates))
         running = task is not None and task.running
         with right:
@@ -372,7 +362,7 @@ def run(entry: SetEntry, catalog: Catalog) -> None:
         return
     if found is None and task is not None and task.failure is not None:
         widgets.problem(task.failure)
-    cut = learned_models.cut_to(catalog, models if found is None else found.models)
+    cut = replays.cut_to(catalog, models if found is None else found.models)
     take = partial(_take, entry, cut, found)
     ladder.show(entry, cut, found, take, groups_are_traffic=real)
     if found is not None:
@@ -403,8 +393,8 @@ def nothing_yet(entry: SetEntry) -> None:
 def _take(entry: SetEntry, cut: Catalog, model: OutcomeModel | None) -> None:
     """Put heads into the draft, with the V in the middle of the cost range."""
     if model is not None:
-        middle = learned_models.value_sweep(entry, cut, model).middle
-        learned_on = chosen_on.chosen(entry, Selection.CROSS_FITTED, knob_alone=True)
+        middle = replays.value_sweep(entry, cut, model).middle
+        learned_on = drafts.chosen_by(entry, Selection.CROSS_FITTED, knob_alone=True)
         selectors.edit(lambda text, source: drafted(text, source, model, middle), learned_on)
 
 
@@ -414,7 +404,7 @@ def result(entry: SetEntry, cut: Catalog, model: OutcomeModel) -> None:
     Args:
         cut: The catalog with the learned models alone.
     """
-    sweep = learned_models.value_sweep(entry, cut, model)
+    sweep = replays.value_sweep(entry, cut, model)
     shortfall = cache.sweep(entry, cut, cut.policy.weights)
     st.subheader("Success heads", anchor=False)
     answer(model)

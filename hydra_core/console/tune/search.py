@@ -16,7 +16,7 @@ from hydra_core.catalog.editing.evidence_grid import edit_capabilities
 from hydra_core.catalog.editing.model_grid import model_rows
 from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.choosing.policy_search import SearchedPolicy, Setting, with_cells
-from hydra_core.console import cache, chosen_on, drafts, selectors, state, tables, widgets
+from hydra_core.console import cache, drafts, selectors, state, tables, widgets
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.frame import BY_HAND, COMPARE, MODELS, PUBLISH, SETS, Head, go, link
 from hydra_core.console.state import Pin
@@ -131,7 +131,7 @@ def _parts(setting: Setting) -> str:
 
 
 def _draft(result: SearchedPolicy, sweep: Sweep, entry: SetEntry) -> None:
-    tuned_on = chosen_on.chosen(entry, Selection.CROSS_FITTED, knob_alone=False)
+    tuned_on = drafts.chosen_by(entry, Selection.CROSS_FITTED, knob_alone=False)
     if selectors.edit(lambda text, source: _drafted(text, source, result, sweep), tuned_on):
         parts = _parts(result.setting)
         st.session_state["tuner.message"] = f"Your draft of the catalog has the tuned {parts}."
@@ -169,7 +169,7 @@ def show_result(result: SearchedPolicy, entry: SetEntry, sweep: Sweep, want: Wan
     widgets.verdict_box(result.verdict)
     _figures(result)
     take(result, entry, sweep)
-    plain = search_form.without_cells(entry, sweep, want) if want.cells else None
+    plain = search_form.without_cells(sweep, want) if want.cells else None
     left, right = st.columns([12, 8], gap="medium")
     with left:
         st.markdown("**Chosen on, reported on**")
@@ -324,7 +324,7 @@ def search(entry: SetEntry, sweep: Sweep) -> None:
         cells, reach = search_form.cells_wanted(sweep)
         want = replace(want, cells=cells, reach=reach)
         with places[3]:
-            task = search_form.search(entry, sweep, want)
+            task = search_form.search(sweep, want)
     basis()
     widgets.notes(sweep)
     if task is None:

@@ -23,7 +23,7 @@ from hydra_core.choosing.policy_search import (
 from hydra_core.console import replays, state, tables, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.access.identity import stop_button
-from hydra_core.console.cache import SetEntry, sweep_key
+from hydra_core.console.cache import sweep_key
 from hydra_core.console.demo import session
 from hydra_core.console.frame import BY_HAND
 from hydra_core.console.tasks import Task
@@ -190,7 +190,6 @@ class Wanted:
 
     aim: Aim
     trials: int
-    seed: int
     cells: tuple[Cell, ...] = ()
     reach: float = 0.0
 
@@ -215,7 +214,7 @@ def wanted(sweep: Sweep, places: Sequence[DeltaGenerator]) -> Wanted:
         required=True, persist_state="session", width="stretch",
         help="Of weights, τ and any cells: a third on each half of the queries, a third on all.",
     ) or 1_000  # fmt: skip
-    return Wanted(aim, int(trials), 0)
+    return Wanted(aim, int(trials))
 
 
 def aim_kind(place: DeltaGenerator, label: str, key: str, knee: str, **shown: Any) -> AimKind:  # noqa: ANN401
@@ -275,9 +274,9 @@ def goal(
     return Aim(kind, 0.0)
 
 
-def search(entry: SetEntry, sweep: Sweep, want: Wanted) -> Task | None:
+def search(sweep: Sweep, want: Wanted) -> Task | None:
     """Start, stop and resume; the search with exactly these wishes, if there is one."""
-    key = _key(entry, sweep, want)
+    key = _key(sweep, want)
     task = replays.tasks().get(key)
     if task is not None and task.running:
         stop_button(
@@ -297,17 +296,17 @@ def search(entry: SetEntry, sweep: Sweep, want: Wanted) -> Task | None:
     return task
 
 
-def _key(entry: SetEntry, sweep: Sweep, want: Wanted) -> Hashable:
+def _key(sweep: Sweep, want: Wanted) -> Hashable:
     return ("tuner", sweep_key(sweep), want)
 
 
-def without_cells(entry: SetEntry, sweep: Sweep, want: Wanted) -> SearchedPolicy | None:
+def without_cells(sweep: Sweep, want: Wanted) -> SearchedPolicy | None:
     """What the same search found with the profiles as they are; None if it was not run."""
-    task = replays.tasks().get(_key(entry, sweep, replace(want, cells=(), reach=0.0)))
+    task = replays.tasks().get(_key(sweep, replace(want, cells=(), reach=0.0)))
     return task.result if task is not None and isinstance(task.result, SearchedPolicy) else None
 
 
-def _start(key: Hashable, sweep: Sweep, want: Wanted) -> Task:
+def _start(key: Hashable, sweep: Sweep, want: Wanted) -> None:
     storage = session.folder() / "tuner.sqlite"
     storage.parent.mkdir(parents=True, exist_ok=True)
     cells = cells_around(sweep.data.pool, want.cells, want.reach) if want.cells else {}
@@ -318,13 +317,12 @@ def _start(key: Hashable, sweep: Sweep, want: Wanted) -> Task:
             Space(sweep.catalog.bands, cells=cells),
             want.aim,
             trials=want.trials,
-            seed=want.seed,
             progress=task.progress,
             cancel=task.cancel,
             storage=storage,
         )
 
-    return replays.tasks().start(key, work, identity.actor().name)
+    replays.tasks().start(key, work, identity.actor().name)
 
 
 def stopped(task: Task, sweep: Sweep, want: Wanted) -> None:

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.base.spelling import signed
+from hydra_core.base.types import FloatArray
 from hydra_core.choosing.lift import Rival
 from hydra_core.choosing.sources.few_outcomes import FEW
 from hydra_core.console.figures.intervals import IntervalsView, Ranged, one_series, ranged
-from hydra_core.console.tune.figures import ReliabilityLine
 from hydra_core.outcome_model.model import OutcomeModel
 
 _LIFT = "Quality above fixed mixes at equal cost, percentage points"
@@ -71,23 +71,22 @@ def lifts_view(rows: Sequence[Ranged]) -> IntervalsView:
     return one_series("Lift", rows, _LIFT, " pp", "+.1f", ((0.0, "as a fixed mix"),))
 
 
-def reliability_lines(model: OutcomeModel) -> tuple[ReliabilityLine, ...]:
-    """Predicted against achieved success of every model, on queries its heads had not seen."""
+def reliability_lines(model: OutcomeModel) -> dict[str, FloatArray]:
+    """Predicted against achieved success of every model, on queries its heads had not seen.
+
+    Returns:
+        Model -> (3, b): queries, predicted and achieved percent of bins of alike predictions.
+    """
     found: Any = model.figures["reliability"]
-    lines = []
-    for name, rows in found.items():
-        if not rows:  # a model without outcomes
-            continue
-        count, said, achieved = np.array(rows, dtype=np.float64).T
-        lines.append(ReliabilityLine(name, 100 * said, 100 * achieved, count))
-    return tuple(lines)
+    scale = np.array([1.0, 100.0, 100.0])  # a model without outcomes has no rows
+    known = {name: np.array(rows, dtype=np.float64) for name, rows in found.items() if rows}
+    return {name: (scale * rows).T for name, rows in known.items()}
 
 
-def calibration_error(lines: Sequence[ReliabilityLine]) -> float:
+def calibration_error(lines: Mapping[str, FloatArray]) -> float:
     """Mean distance between predicted and achieved success over all bins, percentage points."""
-    weight = np.concatenate([line.queries for line in lines])
-    apart = np.concatenate([np.abs(line.predicted - line.achieved) for line in lines])
-    return float(np.average(apart, weights=weight))
+    queries, predicted, achieved = np.concatenate(list(lines.values()), axis=1)
+    return float(np.average(np.abs(predicted - achieved), weights=queries))
 
 
 def choices_table(model: OutcomeModel) -> pd.DataFrame:

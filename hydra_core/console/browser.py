@@ -1,8 +1,4 @@
-"""The live knob: what is on the page follows every step of a drag.
-
-What every step shows is in the browser before the hand moves, so that no script runs during a
-drag. On release the step's setting comes back, once, and the page says the rest.
-"""
+"""What runs in the browser: the live knob, files of figures, fast typing in tables, and Back."""
 
 from __future__ import annotations
 
@@ -14,18 +10,71 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.components.v2.types import ComponentRenderer
 
 from hydra_core.base.spelling import signed
 from hydra_core.base.types import Rule
 from hydra_core.console.numbers import SYMBOLS, knob_text
 from hydra_core.console.view_result import Measure, Tile
+from hydra_core.console.widgets import colors
 
-_FILES = Path(__file__).parent
-_MOUNT = st.components.v2.component(
-    "hydra_live_knob",
-    css=(_FILES / "live_knob.css").read_text(encoding="utf-8"),
-    js=(_FILES / "live_knob.js").read_text(encoding="utf-8"),
+_FILES = Path(__file__).parent / "components"
+
+
+def _component(name: str, css: str | None = None) -> ComponentRenderer:
+    js = (_FILES / f"{name}.js").read_text(encoding="utf-8")
+    return st.components.v2.component(f"hydra_{name}", js=js, css=css)
+
+
+_BACK_BUTTON, _CELL_TYPING, _FIGURE_FILES, _ONE_ENTRY = map(
+    _component, ("back_button", "cell_typing", "figure_files", "one_entry")
 )
+_LIVE_KNOB = _component("live_knob", (_FILES / "live_knob.css").read_text(encoding="utf-8"))
+#: Streamlit's own code for plots. A page would ask for it with its first plot, and then wait.
+_PLOTS = next((Path(st.__file__).parent / "static/static/js").glob("PlotlyChart.*.js"), None)
+
+
+def figure_files() -> None:
+    """Put a button for PNG, SVG or CSV on the figures of this page, later ones included.
+
+    The browser gets ready to draw plots meanwhile, while the console still computes the first.
+    Drawn once, above all pages: a widget of its own on each figure would cost every page a
+    second or more. Nothing is sent anywhere.
+    """
+    theme = colors()
+    _FIGURE_FILES(
+        key="figure_files",
+        data={
+            "surface": theme.surface,
+            "ink": theme.ink,
+            "grid": theme.grid,
+            "hue": theme.accent,
+            "plots": _PLOTS.name if _PLOTS else "",
+        },
+    )
+
+
+def back_button() -> None:
+    """Keep one entry in the browser's history for a page, so that Back always goes back.
+
+    A page completes its address without an entry of its own; nothing is drawn.
+    """
+    _BACK_BUTTON(key="back_button")
+
+
+def cell_typing() -> None:
+    """Keep the keys of fast typists on this page; nothing is drawn.
+
+    A table opens and closes the input of its cell a moment after the key that asks for it, later
+    still while the page draws the last edit's effect. Keys in between were lost, and one at the
+    wrong moment left an input open that took everything and kept nothing.
+    """
+    _CELL_TYPING(key="cell_typing")
+
+
+def one_entry() -> None:
+    """Keep one entry of a demo in the browser's history; nothing is drawn."""
+    _ONE_ENTRY(key="demo.one_entry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +171,7 @@ def live_knob(shown: LiveKnob, *, key: str, on_release: Callable[[float], None])
             on_release(float(knob))
 
     at = np.searchsorted(shown.steps["knob"], shown.knob, side="right") - 1
-    _MOUNT(
+    _LIVE_KNOB(
         key=key,
         data={
             "symbol": SYMBOLS[shown.rule],
