@@ -26,8 +26,15 @@ from tokenizers import Tokenizer
 
 from hydra_core.base.types import DIMENSIONS
 from hydra_core.lab.training.network.model import EncoderConfig, Predictor
-from hydra_core.lab.training.ship.export import export_onnx, feed_of, parity, run_graph, session
-from hydra_core.lab.training.ship.quantize import VARIANTS, variant_of
+from hydra_core.lab.training.ship.export import (
+    VARIANTS,
+    export_onnx,
+    feed_of,
+    parity,
+    run_graph,
+    session,
+    variant_of,
+)
 from hydra_core.lab.training.ship.release import metrics
 from hydra_core.lab.training.texts.dataset import DataPaths, Message, read_messages, split
 from hydra_core.lab.training.texts.encode import token_ids

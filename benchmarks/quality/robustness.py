@@ -22,7 +22,7 @@ import pandas as pd
 from hydra_core.base.types import FloatArray, IntArray
 from hydra_core.cli.predictor import as_json
 from hydra_core.lab.evaluate import evaluate
-from hydra_core.lab.robustness.probe import TAUS, bound_catalog, probed, routed
+from hydra_core.lab.robustness.findings import TAUS, bound_catalog, probed, routed
 from hydra_core.predictor.bundle import SHIPPED, Bundle, load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor
 from hydra_core.routing.matcher import choose, shortfall

@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from hydra_core.lab.robustness.probe import probed
+from hydra_core.lab.robustness.findings import probed
 from hydra_core.predictor.bundle import SHIPPED, load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor
 from hydra_core.replay.significance import wilson

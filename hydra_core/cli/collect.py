@@ -26,10 +26,10 @@ from hydra_core.cli.workspace import EVALSET, changes, existing, log_folder, ope
 if TYPE_CHECKING:
     from hydra_core.base.list_price import ListPrice
     from hydra_core.lab.audit.tables import RatingRow
+    from hydra_core.lab.collect.graders import GradeSettings
     from hydra_core.lab.collect.outcomes import Collected
     from hydra_core.lab.collect.people import Grades, People
     from hydra_core.lab.collect.plan import Asked, Cell, CollectPlan
-    from hydra_core.lab.collect.settings import GradeSettings
     from hydra_core.lab.labeling.config import Server
     from hydra_core.lab.labeling.ledger import Ledger, Record
 
@@ -99,10 +99,10 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def _collect(options: argparse.Namespace) -> int:
+    from hydra_core.lab.collect.graders import EXAMPLE
     from hydra_core.lab.collect.outcomes import collected
     from hydra_core.lab.collect.people import keep_filled, read_grades
     from hydra_core.lab.collect.plan import LEDGER, SUFFIX, keep_setup, plan_of, read_asked
-    from hydra_core.lab.collect.settings import EXAMPLE
     from hydra_core.lab.labeling.ledger import Ledger
     from hydra_core.lab.labeling.run import check_texts, reopen
 
@@ -155,8 +155,7 @@ def _answer(
     options: argparse.Namespace, plan: CollectPlan, cells: Sequence[Cell], ledger: Ledger
 ) -> int:
     """Take the answers of batch files, else call the models; the exit code."""
-    from hydra_core.lab.labeling.answer_files import read_batch
-    from hydra_core.lab.labeling.run import BudgetError, run
+    from hydra_core.lab.labeling.run import BudgetError, read_batch, run
 
     for path in options.read_batch:
         say_taken(*read_batch(existing(path), plan, cells, ledger), path)
@@ -190,7 +189,7 @@ def _logged(options: argparse.Namespace, folder: Path) -> Path:
 
 def _write_batch(folder: Path, plan: CollectPlan, cells: Sequence[Cell], ledger: Ledger) -> None:
     """Write the calls that can be made now as files for a provider's batch API."""
-    from hydra_core.lab.labeling.answer_files import write_batches
+    from hydra_core.lab.labeling.run import write_batches
 
     left = plan.budget_usd - ledger.record.committed_usd
     most = plan.estimate(cells, ledger.record).most_usd
@@ -247,7 +246,7 @@ def _write_form(
 
 
 def _settings(options: argparse.Namespace) -> GradeSettings:
-    from hydra_core.lab.collect.settings import load_settings
+    from hydra_core.lab.collect.graders import load_settings
 
     settings = load_settings(existing(options.grade))
     if options.budget is None:

@@ -97,9 +97,8 @@ def _label(options: argparse.Namespace) -> int:
 def _with_ledger(
     options: argparse.Namespace, config: LabelConfig, messages: Sequence[Message], ledger: Ledger
 ) -> int:
-    from hydra_core.lab.labeling.answer_files import write_batches
     from hydra_core.lab.labeling.calls import LabelPlan, estimate
-    from hydra_core.lab.labeling.run import BudgetError, reopen, run
+    from hydra_core.lab.labeling.run import BudgetError, reopen, run, write_batches
 
     plan = LabelPlan(config)
     _read_answers(options, plan, messages, ledger)
@@ -127,7 +126,7 @@ def _with_ledger(
 def _read_answers(
     options: argparse.Namespace, plan: LabelPlan, messages: Sequence[Message], ledger: Ledger
 ) -> None:
-    from hydra_core.lab.labeling.answer_files import read_batch, take_answers, take_verdicts
+    from hydra_core.lab.labeling.run import read_batch, take_answers, take_verdicts
 
     if options.answers:
         taken = take_answers(existing(options.answers), messages, ledger)

@@ -255,9 +255,14 @@ def _add_probe(verbs: Verbs) -> None:
 
 
 def _probe(options: argparse.Namespace) -> None:
-    from hydra_core.lab.robustness.attack import load_probes, other_wordings, set_messages
-    from hydra_core.lab.robustness.probe import bound_catalog, cheap_at, own_suffixes, probed
-    from hydra_core.lab.robustness.probe import routed as routes
+    from hydra_core.lab.robustness.attack import (
+        load_probes,
+        other_wordings,
+        own_suffixes,
+        set_messages,
+    )
+    from hydra_core.lab.robustness.findings import bound_catalog, cheap_at, probed
+    from hydra_core.lab.robustness.findings import routed as routes
 
     predictor = open_predictor(options.bundle)
     catalog = bound_catalog(existing(CATALOG.find(options.catalog)), predictor.bundle)

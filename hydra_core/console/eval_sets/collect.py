@@ -17,9 +17,9 @@ from hydra_core.console.demo import session
 from hydra_core.console.eval_sets.rating import Question, exchange, rating_form
 from hydra_core.console.frame import Head
 from hydra_core.console.widgets import literal
+from hydra_core.lab.collect.graders import EXAMPLE
 from hydra_core.lab.collect.people import SCORE, Blind, forms_of
 from hydra_core.lab.collect.plan import SUFFIX, RunStatus, list_runs, status_of
-from hydra_core.lab.collect.settings import EXAMPLE
 from hydra_core.store.roles import Action
 
 _EVERY = "3s"

@@ -29,9 +29,9 @@ from hydra_core.console.inspect.figures import knob_rate_figure
 from hydra_core.console.numbers import percent
 from hydra_core.console.tasks import Task
 from hydra_core.console.widgets import colors, figure, literal, metric_row
-from hydra_core.lab.robustness import attack, probe
-from hydra_core.lab.robustness.findings import Exchange, Findings, RoutedAttacks
-from hydra_core.lab.robustness.probe import own_suffixes, suffix_lines
+from hydra_core.lab.robustness import attack
+from hydra_core.lab.robustness.findings import Exchange, Findings, RoutedAttacks, probed
+from hydra_core.lab.robustness.findings import routed as routes
 from hydra_core.predictor.languages import detect
 from hydra_core.predictor.onnx_predictor import cores
 
@@ -78,7 +78,7 @@ def start(wanted: Wanted) -> Task:
     families, predictor = wanted.families, cache.predictor()
 
     def work(task: Task) -> attack.Attacked:
-        return probe.probed(predictor, texts, languages, families, task.step, wordings)
+        return probed(predictor, texts, languages, families, task.step, wordings)
 
     return replays.tasks().start(wanted.key, work, owner=identity.actor().name)
 
@@ -92,7 +92,7 @@ def routed(wanted: Wanted, found: attack.Attacked, catalog: Catalog) -> RoutedAt
 @st.cache_resource(max_entries=6, show_spinner="Routing the attacked messages")
 def _routed(key: tuple[object, ...], _found: attack.Attacked, _catalog: Catalog) -> RoutedAttacks:
     del key
-    return probe.routed(_found, _catalog)
+    return routes(_found, _catalog)
 
 
 #: The page's address: parameter -> key of what it names; the policy is that of the whole page.
@@ -151,13 +151,13 @@ def _own() -> attack.Families:
             ["txt", "yaml", "yml"], key="robustness.file",
         )  # fmt: skip
         try:
-            families = suffix_lines(typed or "", "box")
+            families = attack.suffix_lines(typed or "", "box")
             if given is None:
                 return families
             with TemporaryDirectory() as folder:
                 path = Path(folder) / ("own" + Path(given.name).suffix.lower())
                 path.write_bytes(given.getvalue())
-                return {**families, **own_suffixes(path)}
+                return {**families, **attack.own_suffixes(path)}
         except (HydraError, UnicodeDecodeError) as error:
             shown = error if isinstance(error, HydraError) else HydraError("not a UTF-8 text")
             widgets.problem(shown)

@@ -27,13 +27,26 @@ from hydra_core.evalsets.importers.reading.bounded import Budget
 from hydra_core.evalsets.importers.reading.cells import Issues
 from hydra_core.evalsets.importers.reading.tables import json_objects
 from hydra_core.evalsets.suspects import normalised
-from hydra_core.lab.collect.graders import Kind, UngradedError, needs_reference, score_of
-from hydra_core.lab.collect.settings import JUDGE, GradeSettings
-from hydra_core.lab.labeling.calls import Due, Estimate, estimate_of, sampled
+from hydra_core.lab.collect.graders import (
+    JUDGE,
+    GradeSettings,
+    Kind,
+    UngradedError,
+    needs_reference,
+    score_of,
+)
+from hydra_core.lab.labeling.calls import (
+    Body,
+    Due,
+    Estimate,
+    MalformedError,
+    estimate_of,
+    read_answer,
+    sampled,
+)
 from hydra_core.lab.labeling.config import JsonMode, Server
 from hydra_core.lab.labeling.ledger import Call, Record, Tail
 from hydra_core.lab.labeling.messages import is_whole, read_each
-from hydra_core.lab.labeling.prompts import Body, MalformedError, read_answer
 from hydra_core.routing.conversations.context import last_turn
 from hydra_core.routing.conversations.messages import read_messages as read_turns
 

@@ -14,11 +14,10 @@ from hydra_core.base.intervals import Interval
 from hydra_core.base.types import FloatArray
 from hydra_core.base.whole_file import whole_file
 from hydra_core.lab.audit.tables import alpha_interval
-from hydra_core.lab.labeling.calls import LabelPlan
+from hydra_core.lab.labeling.calls import ORDERS, LabelPlan
 from hydra_core.lab.labeling.config import LabelConfig
 from hydra_core.lab.labeling.ledger import Call, Record
 from hydra_core.lab.labeling.messages import Message
-from hydra_core.lab.labeling.prompts import ORDERS
 from hydra_core.replay.significance import mean_interval
 
 _SCALE = 5.0

@@ -165,7 +165,7 @@ def _teach(args: argparse.Namespace) -> int:
 
 
 def _fit(args: argparse.Namespace) -> int:
-    from hydra_core.lab.training.network.workers import Team, together
+    from hydra_core.lab.training.network.fit import Team, together
 
     if args.workers > 1:
         together(args.workers, partial(_fit_in, args))
@@ -265,7 +265,7 @@ def _card(args: argparse.Namespace) -> int:
 
 
 def _ablations(args: argparse.Namespace) -> int:
-    from hydra_core.lab.training.ablations import table
+    from hydra_core.lab.training.network.recipe import table
 
     sys.stdout.write(table(_paths(args), args.pack, _recipe(args), args.out, args.texts) + "\n")
     return 0

@@ -9,10 +9,10 @@ import pytest
 from hydra_core.base.errors import LabelError
 from hydra_core.lab.collect.graders import Grader, Kind, UngradedError, grade
 from hydra_core.lab.labeling import client
+from hydra_core.lab.labeling.calls import MalformedError, ask_judge, read_verdict
 from hydra_core.lab.labeling.config import EXAMPLE, load_config
 from hydra_core.lab.labeling.ledger import Call, Ledger
 from hydra_core.lab.labeling.messages import Message, read_messages, tier_of
-from hydra_core.lab.labeling.prompts import MalformedError, ask_judge, read_verdict
 from tests.lab.labeling.fake_server import content, messages, settings
 from tests.lab.labeling.test_run import label, rows
 

@@ -11,9 +11,9 @@ import pytest
 from hydra_core.base.errors import LabelError
 from hydra_core.base.types import DIMENSIONS
 from hydra_core.cli.main import main
+from hydra_core.lab.labeling.calls import ORDERS
 from hydra_core.lab.labeling.config import load_config
 from hydra_core.lab.labeling.ledger import Call, Ledger
-from hydra_core.lab.labeling.prompts import ORDERS
 from tests.lab.labeling.fake_server import messages, settings
 
 

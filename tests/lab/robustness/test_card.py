@@ -12,7 +12,7 @@ from hydra_core.base.shipped import CATALOGS, SAMPLE_DATA
 from hydra_core.cli.main import main
 from hydra_core.evalsets.evalset import load_evalset, save_evalset
 from hydra_core.lab.robustness.attack import set_messages
-from hydra_core.lab.robustness.probe import TAUS, attack_table, bound_catalog, probed, routed
+from hydra_core.lab.robustness.findings import TAUS, attack_table, bound_catalog, probed, routed
 from hydra_core.lab.training.ship.card import demo_attacks, refresh_card, with_claims
 from hydra_core.predictor.bundle import SHIPPED, SHIPPED_SMALL, load_bundle
 from hydra_core.predictor.onnx_predictor import default_predictor

@@ -19,11 +19,12 @@ from hydra_core.lab.robustness.attack import (
     ANOTHER_WORDING,
     attacked,
     other_wordings,
+    own_suffixes,
     remembering,
     runs,
+    suffix_lines,
 )
 from hydra_core.lab.robustness.findings import PoolRoutes, RoutedAttacks
-from hydra_core.lab.robustness.probe import own_suffixes, suffix_lines
 from hydra_core.outcome_model.heads import Predicted
 from hydra_core.predictor.onnx_predictor import Prediction
 

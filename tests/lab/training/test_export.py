@@ -13,9 +13,16 @@ torch = pytest.importorskip("torch", reason="training needs torch: make test-tra
 from hydra_core.base.types import Band
 from hydra_core.lab.evaluate import reliability
 from hydra_core.lab.training.network.model import EncoderConfig, Predictor
-from hydra_core.lab.training.ship.calibrate import apply_all, fit_all
-from hydra_core.lab.training.ship.export import export_onnx, parity, run_graph, session
-from hydra_core.lab.training.ship.quantize import fuse_attention, nodes_within, variant_of
+from hydra_core.lab.training.ship.export import (
+    export_onnx,
+    fuse_attention,
+    nodes_within,
+    parity,
+    run_graph,
+    session,
+    variant_of,
+)
+from hydra_core.lab.training.ship.release import apply_all, fit_all
 from hydra_core.predictor.score_bands import score_bands
 
 

@@ -13,8 +13,14 @@ onnx = pytest.importorskip("onnx", reason="training needs torch: make test-train
 import onnxruntime
 
 from hydra_core.lab.training.network.model import EncoderConfig, Predictor
-from hydra_core.lab.training.ship.export import export_onnx, run_graph, session
-from hydra_core.lab.training.ship.quantize import fuse_attention, lean, variant_of
+from hydra_core.lab.training.ship.export import (
+    export_onnx,
+    fuse_attention,
+    lean,
+    run_graph,
+    session,
+    variant_of,
+)
 
 ROWS = [np.random.default_rng(n).integers(4, 80, n).tolist() for n in (2, 5, 17, 40, 64)]
 Exported = tuple[Predictor, Path]

@@ -14,8 +14,10 @@ torch = pytest.importorskip("torch", reason="training needs torch: make test-tra
 from hydra_core.lab.training.network.fit import (
     FitConfig,
     Fitter,
+    Team,
     rate_at,
     squared_spread,
+    together,
     weighted_bce,
 )
 from hydra_core.lab.training.network.model import EncoderConfig, Predictor, load_weights, predict
@@ -25,7 +27,6 @@ from hydra_core.lab.training.network.pretrained import (
     dequantise_q4,
     read_pack,
 )
-from hydra_core.lab.training.network.workers import Team, together
 from hydra_core.lab.training.texts.augment import Example, Family
 from hydra_core.lab.training.texts.dataset import Message
 from hydra_core.lab.training.texts.encode import buckets

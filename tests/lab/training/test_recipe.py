@@ -9,8 +9,7 @@ pytest.importorskip("torch", reason="training needs torch: make test-train")
 
 from hydra_core.base.errors import HydraError
 from hydra_core.lab.training.__main__ import main, with_field
-from hydra_core.lab.training.ablations import settings
-from hydra_core.lab.training.network.recipe import Recipe, targets_of
+from hydra_core.lab.training.network.recipe import Recipe, settings, targets_of
 from hydra_core.lab.training.texts.dataset import Message
 
 

@@ -12,8 +12,7 @@ pytest.importorskip("onnx", reason="training needs torch: make test-train")
 
 from hydra_core.lab.training.network.model import EncoderConfig, Predictor
 from hydra_core.lab.training.network.recipe import RecoverError, recovered
-from hydra_core.lab.training.ship.export import export_onnx
-from hydra_core.lab.training.ship.quantize import variant_of
+from hydra_core.lab.training.ship.export import export_onnx, variant_of
 
 CONFIG = EncoderConfig(vocab=80, width=64, layers=2, heads=2, intermediate=96, max_tokens=64)
 

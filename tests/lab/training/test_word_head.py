@@ -12,8 +12,7 @@ onnx = pytest.importorskip("onnx", reason="training needs torch: make test-train
 
 from hydra_core.lab.training.network.heads import WordConfig, WordHead, counts, fit_words
 from hydra_core.lab.training.network.model import EncoderConfig, Predictor
-from hydra_core.lab.training.ship.export import export_onnx, run_graph, session
-from hydra_core.lab.training.ship.quantize import variant_of
+from hydra_core.lab.training.ship.export import export_onnx, run_graph, session, variant_of
 from hydra_core.lab.training.texts.encode import collate
 
 CONFIG = WordConfig(buckets=97, ridge=0.3)

@@ -9,16 +9,19 @@ import pytest
 
 pytest.importorskip("torch", reason="training needs torch: make test-train")
 
-from hydra_core.lab.training.texts.augment import AugmentConfig, Drawer, mixed, noisy
-from hydra_core.lab.training.texts.dataset import Message
-from hydra_core.lab.training.texts.suffixes import (
+from hydra_core.lab.training.texts.augment import (
     FAMILIES,
     UNSEEN,
+    AugmentConfig,
+    Drawer,
     attack,
     claim,
     honest_endings,
     languages,
+    mixed,
+    noisy,
 )
+from hydra_core.lab.training.texts.dataset import Message
 
 
 def test_every_family_speaks_every_language_and_fills_its_blanks() -> None:

@@ -25,13 +25,12 @@ from hydra_core.lab.training.network.heads import (
     fit_words,
 )
 from hydra_core.lab.training.network.model import Predictor
-from hydra_core.lab.training.ship.export import export_module, feed_of, session
-from hydra_core.lab.training.ship.probe import parallel_report, pool_on
-from hydra_core.lab.training.ship.quantize import variant_of
+from hydra_core.lab.training.ship.card import parallel_report, pool_on
+from hydra_core.lab.training.ship.export import export_module, feed_of, session, variant_of
 from hydra_core.lab.training.ship.release import pearsons
+from hydra_core.lab.training.texts.augment import attack
 from hydra_core.lab.training.texts.dataset import Message, Origin, Splits
 from hydra_core.lab.training.texts.encode import collate, token_ids
-from hydra_core.lab.training.texts.suffixes import attack
 from hydra_core.predictor.score_bands import score_bands
 from hydra_core.routing.conversations.context import LastTurn
 

@@ -22,8 +22,8 @@ from torch import nn
 
 from hydra_core.base.types import Float32Array
 from hydra_core.lab.training.ship.export import feed_of, session
+from hydra_core.lab.training.texts.augment import FAMILIES, JOINS, claim, honest_endings, languages
 from hydra_core.lab.training.texts.dataset import Message
-from hydra_core.lab.training.texts.suffixes import FAMILIES, JOINS, claim, honest_endings, languages
 from hydra_core.predictor.signals import signal_prefix
 
 _HIDDEN = 64

@@ -23,8 +23,7 @@ from hydra_core.lab.bundle_writing import write_manifest
 from hydra_core.lab.training.network.heads import KernelConfig, WordConfig
 from hydra_core.lab.training.network.model import EncoderConfig
 from hydra_core.lab.training.network.second_stage import Read, SecondHeads, fit_second
-from hydra_core.lab.training.ship.export import feed_of, session
-from hydra_core.lab.training.ship.quantize import lean
+from hydra_core.lab.training.ship.export import feed_of, lean, session
 from hydra_core.lab.training.ship.release import GRAPH, TOKENIZER, Job, Release, conclude
 from hydra_core.lab.training.texts.dataset import Message, Splits
 from hydra_core.lab.training.texts.encode import columns
