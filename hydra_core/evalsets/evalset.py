@@ -27,12 +27,12 @@ from hydra_core.base.digests import file_sha256, text_sha256
 from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.base.list_price import ListPrice
 from hydra_core.base.types import FloatArray, IntArray
-from hydra_core.evalsets.dependence import DependenceAnswer, cluster_numbers
 from hydra_core.evalsets.folders import (
     MANIFEST,
     OUTCOMES,
     PARTS,
     QUERIES,
+    DependenceAnswer,
     Manifest,
     dump_manifest,
     load_part,
@@ -69,6 +69,52 @@ def marks_of(ids: Sequence[str], texts: Sequence[str] | None) -> frozenset[str]:
 def sample_of(marks: Iterable[str]) -> tuple[str, ...]:
     """The smallest `SAMPLE` marks, in order."""
     return tuple(sorted(marks)[:SAMPLE])
+
+
+#: Row numbers of the two ends of every link.
+Pairs = tuple[IntArray, IntArray]
+#: The columns of a query table that declare rows to belong together.
+CLUSTER, CONVERSATION = "cluster", "conversation_id"
+
+
+def cluster_numbers(queries: pd.DataFrame) -> IntArray | None:
+    """Number the clusters of a query table in order of appearance, (n,).
+
+    Rows with one cluster or one conversation belong together; a row with neither stands alone.
+    None where no row has either. Everything that counts or resamples whole clusters reads this.
+    """
+    n = len(queries)
+    named = [queries[name] for name in (CLUSTER, CONVERSATION) if name in queries.columns]
+    columns = [column for column in named if column.notna().any()]
+    if not columns:
+        return None
+    if len(columns) == 1:
+        codes = pd.factorize(columns[0])[0]
+        numbers = np.where(codes < 0, n + np.arange(n), codes)
+    else:
+        numbers = joined(map(same_key, columns), n)
+    clusters: IntArray = pd.factorize(numbers)[0]
+    return clusters
+
+
+def same_key(keys: pd.Series) -> Pairs:
+    """Every row with its key's first row; rows without a key stand alone."""
+    codes = pd.factorize(keys)[0]
+    rows = np.flatnonzero(codes >= 0)
+    first = np.full(codes.max(initial=-1) + 1, -1)
+    first[codes[rows[::-1]]] = rows[::-1]
+    return rows, first[codes[rows]]
+
+
+def joined(links: Iterable[Pairs], n: int) -> IntArray:
+    """(n,) number of the connected component of each row."""
+    from scipy.sparse import coo_matrix  # slow to import, and few sets have both columns
+    from scipy.sparse.csgraph import connected_components
+
+    left, right = (np.concatenate(ends) for ends in zip(*links, strict=True))
+    graph = coo_matrix((np.ones(left.size, dtype=bool), (left, right)), shape=(n, n))
+    labels: IntArray = connected_components(graph, directed=False)[1].astype(np.intp)
+    return labels
 
 
 #: Quality from which on a query counts as resolved (binary sets: exactly the ones).

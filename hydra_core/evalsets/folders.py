@@ -30,7 +30,6 @@ from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.base.list_price import ListPrice
 from hydra_core.base.reading.plain_yaml import read_plain_yaml
 from hydra_core.base.whole_file import synced
-from hydra_core.evalsets.dependence import DependenceAnswer, dependence_problems
 from hydra_core.evalsets.rules import model_id_problem
 
 SCHEMA = "hydra.evalset/v1"
@@ -52,6 +51,43 @@ _FACTS: Mapping[str, type[str] | type[bool]] = {
 }
 _PRICES = ("input", "output", "cached")
 _KEYS = ("schema", *_FACTS, "prices", "models", "parts", "dependence")
+
+
+#: What an operator may answer about dependent queries.
+ACCEPTED, DECLINED, NONE_FOUND = "accepted", "declined", "none found"
+_ANSWERS = (ACCEPTED, DECLINED, NONE_FOUND)
+
+
+@dataclass(frozen=True, slots=True)
+class DependenceAnswer:
+    """What was found when dependent queries were looked for, and what the operator said to it.
+
+    Attributes:
+        answer: accepted (declared as clusters), declined, or none found.
+        groups, queries: What was found, beyond the clusters declared before.
+        vectors: Whether texts were compared by their vectors, not only by ids and wording.
+    """
+
+    answer: str
+    groups: int = 0
+    queries: int = 0
+    vectors: bool = False
+
+
+def dependence_note(given: DependenceAnswer | None) -> str:
+    """What every verdict on a set must say; empty where nothing is left open."""
+    if given is None:
+        return (
+            "This set has not been checked for dependent queries (translations, near-duplicates). "
+            "If it has any, the interval is too narrow."
+        )
+    if given.answer != DECLINED:
+        return ""
+    return (
+        f"{given.queries:,} queries form {given.groups:,} groups of translations or "
+        "near-duplicates, and the operator declined to count each group as one. If they belong "
+        "together, the interval is too narrow."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -176,7 +212,22 @@ def _manifest_problems(content: Mapping[str, Any]) -> list[Problem]:
         problems.append(Problem("synthetic", "is missing", "say true for simulated outcomes"))
     problems += _price_problems(content.get("prices", {}), content.get("models"))
     problems += _model_problems(content.get("models")) + _part_problems(content.get("parts"))
-    return problems + dependence_problems(content.get("dependence"))
+    return problems + _dependence_problems(content.get("dependence"))
+
+
+def _dependence_problems(given: object) -> list[Problem]:
+    """Every problem with the `dependence` of a manifest."""
+    if given is None:
+        return []
+    remedy = "look for dependent queries again"
+    if not isinstance(given, dict) or given.get("answer") not in _ANSWERS:
+        return [Problem("dependence", f"must have an answer of {', '.join(_ANSWERS)}", remedy)]
+    kinds = {"answer": str, "groups": int, "queries": int, "vectors": bool}
+    return [
+        Problem(f"dependence: {key}", f"is not valid: {value!r:.40}", remedy)
+        for key, value in given.items()
+        if type(value) is not kinds.get(key) or (isinstance(value, int) and value < 0)
+    ]
 
 
 def _price_problems(prices: object, models: object) -> list[Problem]:

@@ -26,21 +26,22 @@ import pandas as pd
 from hydra_core.base.digests import file_sha256
 from hydra_core.base.errors import EvalSetError
 from hydra_core.base.types import Float32Array, IntArray, Progress
-from hydra_core.evalsets.dependence import (
-    ACCEPTED,
+from hydra_core.evalsets.evalset import (
     CLUSTER,
-    DECLINED,
-    NONE_FOUND,
-    DependenceAnswer,
+    EvalSet,
     Pairs,
     cluster_numbers,
     joined,
+    load_evalset,
     same_key,
 )
-from hydra_core.evalsets.evalset import EvalSet, load_evalset
 from hydra_core.evalsets.folders import (
+    ACCEPTED,
+    DECLINED,
     MANIFEST,
+    NONE_FOUND,
     QUERIES,
+    DependenceAnswer,
     dump_manifest,
     read_manifest,
     replace_folder,

@@ -28,7 +28,7 @@ from hydra_core.base.errors import EvalSetError, ExtraError, Problem
 from hydra_core.base.intervals import LEVEL, tails
 from hydra_core.base.types import FloatArray, IntArray, Pool, Progress
 from hydra_core.base.whole_file import whole_file
-from hydra_core.evalsets.dependence import CLUSTER, CONVERSATION, cluster_numbers
+from hydra_core.evalsets.evalset import CLUSTER, CONVERSATION, cluster_numbers
 from hydra_core.predictor.bundle import load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor, default_predictor
 from hydra_core.replay.frontier import Breakpoints, breakpoints

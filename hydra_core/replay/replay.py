@@ -23,9 +23,8 @@ from hydra_core.base.types import (
     Rule,
 )
 from hydra_core.catalog.profiles import pool as routable_pool
-from hydra_core.evalsets.dependence import dependence_note
 from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet
-from hydra_core.evalsets.folders import scored_by
+from hydra_core.evalsets.folders import dependence_note, scored_by
 from hydra_core.evalsets.scores import load_scores
 from hydra_core.outcome_model.heads import Predicted
 from hydra_core.replay.frontier import CLOSED, StepCurve, frontier, read_only

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hydra_core.evalsets.dependence import cluster_numbers
+from hydra_core.evalsets.evalset import cluster_numbers
 from hydra_core.replay.routability import duplicates
 from tests.evalsets import sets
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2] / "hydra_core"
 #: Who may name the columns: the one answer, what reads and writes them, and what asks for
 #: something else (a question asked anew in `attack`; the order of turns).
 NAMED_IN = {
-    "evalsets/dependence.py",
+    "evalsets/evalset.py",
     "evalsets/rules.py",
     "evalsets/suspects.py",
     "lab/robustness/attack.py",

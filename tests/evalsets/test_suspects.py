@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from hydra_core.base.errors import EvalSetError
-from hydra_core.evalsets.dependence import DependenceAnswer, dependence_note
 from hydra_core.evalsets.evalset import load_evalset
+from hydra_core.evalsets.folders import DependenceAnswer, dependence_note
 from hydra_core.evalsets.suspects import Sign, answer, look, suspects, with_clusters
 from tests.evalsets import sets
 

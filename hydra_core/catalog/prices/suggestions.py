@@ -45,67 +45,58 @@ _CLOSENESS: Final = {
 }
 
 
+#: As a catalog and a quote name them.
+_PRICES: Final = ("input_usd_per_mtok", "output_usd_per_mtok", "cached_input_usd_per_mtok")
+
+
 @dataclass(frozen=True, slots=True)
 class PriceMatch:
-    """A quote that may be the price of a model; somebody has to say so.
+    """A quote that may be the price of a model; somebody has to say so."""
 
-    Attributes:
-        old_input, old_output, old_cached: The catalog's prices, USD per million tokens, exact.
-        old_long: The catalog's prices of long requests.
-    """
-
-    model_id: str
+    model: ModelSpec
     quote: PriceQuote
     closeness: Closeness
-    old_input: Decimal
-    old_output: Decimal
-    old_cached: Decimal | None
-    old_date: date
-    old_long: tuple[LongPromptPrice, ...] = ()
+
+    @property
+    def prices(self) -> dict[str, tuple[Decimal | None, Decimal | None]]:
+        """Price, as a catalog names it -> the model's and the quote's, USD per Mtok, exact."""
+        old = (getattr(self.model, key) for key in _PRICES)
+        return {
+            key: (None if price is None else exact(price), getattr(self.quote, key))
+            for key, price in zip(_PRICES, old, strict=True)
+        }
 
     @property
     def changes(self) -> tuple[str, ...]:
         """What confirming changes in the prices, in words; empty where they agree."""
-        quote = self.quote
-        rows = (
-            ("input", self.old_input, quote.input_usd_per_mtok),
-            ("output", self.old_output, quote.output_usd_per_mtok),
-            ("cached input", self.old_cached, quote.cached_input_usd_per_mtok),
-        )
         changes = [
-            f"{name} price {_shown(old)} -> {_shown(new)} USD/Mtok"
-            for name, old, new in rows
+            f"{key.removesuffix('_usd_per_mtok').replace('_', ' ')} price {_shown(old)} -> "
+            f"{_shown(new)} USD/Mtok"
+            for key, (old, new) in self.prices.items()
             if old != new
         ]
-        if self.old_long != quote.price.long_prompts:
-            tiers = [_tiers(one) for one in (self.old_long, quote.price.long_prompts)]
-            changes.append(f"price of long requests {tiers[0]} -> {tiers[1]}")
+        tiers = (self.model.long_prompts, self.quote.price.long_prompts)
+        if tiers[0] != tiers[1]:
+            changes.append(f"price of long requests {_tiers(tiers[0])} -> {_tiers(tiers[1])}")
         return tuple(changes)
 
     def warnings(self, today: date) -> tuple[str, ...]:
         """What to know before confirming, in words."""
         quote = self.quote
         found = [*quote.remarks, *(str(tier) for tier in quote.tiers if tier.price is None)]
-        if self.old_cached is not None and quote.cached_input_usd_per_mtok is None:
+        if (
+            self.model.cached_input_usd_per_mtok is not None
+            and quote.cached_input_usd_per_mtok is None
+        ):
             found.append("the list states no price of cached input: it will cost as other input")
         if quote.retired_on is not None:
             verb = "was retired" if quote.retired_on <= today else "will be retired"
             found.insert(0, f"{quote.id} {verb} on {quote.retired_on.isoformat()}")
         elif quote.deprecated:
             found.insert(0, f"{quote.id} is deprecated")
-        if quote.as_of < self.old_date:
-            found.append(f"the list is older than the catalog's price of {self.old_date}")
+        if quote.as_of < self.model.price_date:
+            found.append(f"the list is older than the catalog's price of {self.model.price_date}")
         return tuple(found)
-
-
-@dataclass(frozen=True, slots=True)
-class StalePrice:
-    """A price read too long ago; a negative age is a date in the future."""
-
-    model_id: str
-    price_date: date
-    age_days: int
-    price_source: str
 
 
 def suggest_matches(catalog: Catalog, quotes: Iterable[PriceQuote]) -> tuple[PriceMatch, ...]:
@@ -117,7 +108,10 @@ def suggest_matches(catalog: Catalog, quotes: Iterable[PriceQuote]) -> tuple[Pri
         match
         for model in catalog.models
         for match in sorted(
-            (_match(model, quote) for quote in by_name.get(plain_name(model.id), ())),
+            (
+                PriceMatch(model, quote, _closeness(model, quote))
+                for quote in by_name.get(plain_name(model.id), ())
+            ),
             key=lambda match: (match.closeness, match.quote.source, match.quote.id),
         )
     )
@@ -132,21 +126,16 @@ def apply_price(document: CatalogDocument, match: PriceMatch) -> None:
     Raises:
         CatalogError: The model is not in the document.
     """
-    quote, path = match.quote, ("models", match.model_id)
-    new: dict[str, tuple[Decimal | None, Decimal | None]] = {
-        "input_usd_per_mtok": (match.old_input, quote.input_usd_per_mtok),
-        "output_usd_per_mtok": (match.old_output, quote.output_usd_per_mtok),
-        "cached_input_usd_per_mtok": (match.old_cached, quote.cached_input_usd_per_mtok),
-    }
-    for key, (old, value) in new.items():
-        if value is None and old is not None:
+    quote, path = match.quote, ("models", match.model.id)
+    for key, (old, new) in match.prices.items():
+        if new is None and old is not None:
             document.remove(*path, key)
-        elif value is not None and value != old:
-            document.set(*path, key, value)
+        elif new is not None and new != old:
+            document.set(*path, key, new)
     tiers = quote.price.long_prompts
     if tiers:
         document.set(*path, "long_prompts", tiers_value(tiers))
-    elif match.old_long:
+    elif match.model.long_prompts:
         document.remove(*path, "long_prompts")
     document.set(*path, "price_source", f"{quote.source.value}: {quote.id}")
     document.set(*path, "price_date", quote.as_of)
@@ -159,29 +148,17 @@ def tiers_value(tiers: Iterable[LongPromptPrice]) -> Value:
     ]
 
 
-def stale_prices(catalog: Catalog, today: date, max_age_days: int) -> tuple[StalePrice, ...]:
-    """Models not retired whose price is older than that or dated in the future, oldest first."""
-    aged = [
-        StalePrice(model.id, model.price_date, (today - model.price_date).days, model.price_source)
+def stale_prices(catalog: Catalog, today: date, max_age_days: int) -> dict[str, int]:
+    """Model id -> days since its price was read, where that is more, or < 0 (a date to come).
+
+    Retired models are left out.
+    """
+    ages = {
+        model.id: (today - model.price_date).days
         for model in catalog.models
         if model.status is not ModelStatus.RETIRED
-    ]
-    stale = [price for price in aged if not 0 <= price.age_days <= max_age_days]
-    return tuple(sorted(stale, key=lambda price: price.price_date))
-
-
-def _match(model: ModelSpec, quote: PriceQuote) -> PriceMatch:
-    cached = model.cached_input_usd_per_mtok
-    return PriceMatch(
-        model_id=model.id,
-        quote=quote,
-        closeness=_closeness(model, quote),
-        old_input=exact(model.input_usd_per_mtok),
-        old_output=exact(model.output_usd_per_mtok),
-        old_cached=None if cached is None else exact(cached),
-        old_date=model.price_date,
-        old_long=model.long_prompts,
-    )
+    }
+    return {model: age for model, age in ages.items() if not 0 <= age <= max_age_days}
 
 
 def _closeness(model: ModelSpec, quote: PriceQuote) -> Closeness:

@@ -125,7 +125,7 @@ def prices(entry: CatalogEntry, working: Working) -> None:
     matches = suggest_matches(working.catalog, listed.quotes)
     _said(working.catalog, listed, matches)
     chosen = _confirm(matches) if matches else []
-    names = [match.model_id for match in chosen]
+    names = [match.model.id for match in chosen]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         st.warning(f"Tick one quote only for {literal(', '.join(twice))}.")
@@ -138,7 +138,7 @@ def prices(entry: CatalogEntry, working: Working) -> None:
 
 
 def _said(catalog: Catalog, listed: PriceList, matches: tuple[PriceMatch, ...]) -> None:
-    matched = {match.model_id for match in matches}
+    matched = {match.model.id for match in matches}
     missing = [model.id for model in catalog.models if model.id not in matched]
     dropped = sum(map(len, listed.dropped.values()))
     priced = len(listed.quotes)
@@ -156,13 +156,13 @@ def _confirm(matches: tuple[PriceMatch, ...]) -> list[PriceMatch]:
     frame = pd.DataFrame(
         {
             "take": [False] * len(matches),
-            "model": [match.model_id for match in matches],
+            "model": [match.model.id for match in matches],
             "quote": [match.quote.id for match in matches],
             "why": [str(match.closeness) for match in matches],
-            "input": [_arrow(m.old_input, m.quote.input_usd_per_mtok) for m in matches],
-            "output": [_arrow(m.old_output, m.quote.output_usd_per_mtok) for m in matches],
-            "cached": [_arrow(m.old_cached, m.quote.cached_input_usd_per_mtok) for m in matches],
-            "read": [f"{m.old_date} → {m.quote.as_of}" for m in matches],
+            "input": [_arrow(*m.prices["input_usd_per_mtok"]) for m in matches],
+            "output": [_arrow(*m.prices["output_usd_per_mtok"]) for m in matches],
+            "cached": [_arrow(*m.prices["cached_input_usd_per_mtok"]) for m in matches],
+            "read": [f"{m.model.price_date} → {m.quote.as_of}" for m in matches],
             "look": ["; ".join(match.warnings(today)) for match in matches],
         }
     )

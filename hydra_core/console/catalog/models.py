@@ -122,10 +122,10 @@ def _checks(rows: list[dict[str, Data]], places: list[int], working: Working) ->
             text = f"✕ {one.column}: {one.message}" + (f" ({one.remedy})" if one.remedy else "")
             says[i] = f"{says[i]}; {text}" if says[i] else text
     if working.catalog is not None:
-        old = {p.model_id: p for p in stale_prices(working.catalog, date.today(), STALE_DAYS)}
+        old = stale_prices(working.catalog, date.today(), STALE_DAYS)
         for i, row in enumerate(rows):
             if str(row["id"]) in old:
-                says[i] = price_age(old[str(row["id"])].age_days)
+                says[i] = price_age(old[str(row["id"])])
     return says
 
 
@@ -225,7 +225,7 @@ _STATUS: dict[ModelStatus, tuple[Literal["green", "gray", "orange", "red"], str]
 def cards(catalog: Catalog) -> None:
     """One card per model: what it costs, takes and can do."""
     values = capabilities(catalog)
-    stale = {p.model_id: p.age_days for p in stale_prices(catalog, date.today(), STALE_DAYS)}
+    stale = stale_prices(catalog, date.today(), STALE_DAYS)
     order = together([model.base for model in catalog.models])
     for start in range(0, len(order), 3):
         for place, i in zip(st.columns(3), order[start : start + 3], strict=False):

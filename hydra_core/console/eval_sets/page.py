@@ -25,9 +25,8 @@ from hydra_core.console.eval_sets.figures import outcomes_figure
 from hydra_core.console.frame import BY_HAND, Head, Part, go, read_address, write_address
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.changes import Earlier, EvalSetChanges, earlier
-from hydra_core.evalsets.dependence import ACCEPTED, DECLINED
 from hydra_core.evalsets.evalset import EvalSet
-from hydra_core.evalsets.folders import read_manifest
+from hydra_core.evalsets.folders import ACCEPTED, DECLINED, read_manifest
 from hydra_core.evalsets.scores import load_scores
 from hydra_core.evalsets.suspects import Suspects, answer, look
 from hydra_core.store.roles import Action
