@@ -7,7 +7,6 @@ from hydra_core.console.figures.strip import Part, Strip, strip_figure
 from hydra_core.console.figures.theme import LIGHT
 from hydra_core.console.inspect.figures import (
     Lane,
-    Need,
     RequirementsView,
     Stop,
     lanes_figure,
@@ -63,7 +62,7 @@ def test_requirements_bands_and_capabilities_are_drawn_as_they_are():
     view = RequirementsView(
         dimensions=("reasoning", NASTY),
         bands=(Band(0.1, 0.5), Band(0.0, 0.4)),
-        needs=(Need("A", np.array([0.3, 0.9])), Need("B", np.array([0.2, 0.1]))),
+        needs={"A": np.array([0.3, 0.9]), "B": np.array([0.2, 0.1])},
         models=("a", NASTY),
         capabilities=np.array([[0.1, 0.2], [0.5, 0.4]]),
         chosen="a",

@@ -6,45 +6,42 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from hydra_core.base.types import FloatArray
 from hydra_core.console.figures.labels import Label, label_notes, place
 from hydra_core.console.figures.theme import Palette, base_layout, model_colors, named_rows, plain
 
-_WIDTH = 480.0
+_WIDTH, _HEIGHT = 480.0, 330
 
 
-@dataclass(frozen=True, slots=True)
-class OutcomesView:
-    """Models in cost order, all (m,): mean quality in percent with bounds, mean cost in USD."""
+def outcomes_figure(frame: pd.DataFrame, title: str, colors: Palette) -> go.Figure:
+    """Mean quality with its 95 % interval against mean cost per query, one point per model.
 
-    models: tuple[str, ...]
-    cost_usd: FloatArray
-    quality: FloatArray
-    low: FloatArray
-    high: FloatArray
-    title: str
-
-
-def outcomes_figure(view: OutcomesView, colors: Palette, *, height: int = 330) -> go.Figure:
-    """Mean quality with its 95 % interval against mean cost per query, one point per model."""
-    x_range = _padded(view.cost_usd, 0.16)
-    y_range = _padded(np.concatenate([view.low, view.high]), 0.06)
-    layout = base_layout(colors, height=height, x="Mean cost per query in USD", y=view.title)
+    Args:
+        frame: Columns model, cost in USD, and quality, low and high in percent, in cost order.
+        title: Of the quality.
+    """
+    cost, quality, low, high = (
+        frame[name].to_numpy(np.float64) for name in ("cost", "quality", "low", "high")
+    )
+    models = tuple(frame["model"])
+    x_range, y_range = _padded(cost, 0.16), _padded(np.concatenate([low, high]), 0.06)
+    layout = base_layout(colors, height=_HEIGHT, x="Mean cost per query in USD", y=title)
     layout["xaxis"] |= {"range": x_range, "nticks": 7, "tickprefix": "$", "tickformat": ".3~r"}
     layout["yaxis"] |= {"range": y_range, "nticks": 7, "ticksuffix": " %"}
-    layout["annotations"] = _labels(view, colors, x_range, y_range, height - 60.0)
+    layout["annotations"] = _labels(frame, colors, x_range, y_range)
     points = {
         "type": "scatter",
         "mode": "markers",
-        "x": view.cost_usd,
-        "y": view.quality,
-        "text": [plain(model) for model in view.models],
-        "marker": {"size": 12, "color": [*model_colors(view.models, colors).values()]},
+        "x": cost,
+        "y": quality,
+        "text": [plain(model) for model in models],
+        "marker": {"size": 12, "color": [*model_colors(models, colors).values()]},
         "error_y": {
-            "type": "data", "symmetric": False, "array": view.high - view.quality,
-            "arrayminus": view.quality - view.low, "color": colors.muted, "thickness": 1.2,
+            "type": "data", "symmetric": False, "array": high - quality,
+            "arrayminus": quality - low, "color": colors.muted, "thickness": 1.2,
             "width": 4,
         },
         "cliponaxis": False,
@@ -60,26 +57,25 @@ def _padded(values: FloatArray, room: float) -> tuple[float, float]:
 
 
 def _labels(
-    view: OutcomesView,
+    frame: pd.DataFrame,
     colors: Palette,
     x_range: tuple[float, float],
     y_range: tuple[float, float],
-    height: float,
 ) -> list[dict[str, Any]]:
     """Annotations that keep clear of each other and of the error bars."""
-    x = (view.cost_usd - x_range[0]) / (x_range[1] - x_range[0]) * _WIDTH
-    scale = height / (y_range[1] - y_range[0])
-    y = (view.quality - y_range[0]) * scale
-    ends = zip((view.low - y_range[0]) * scale, (view.high - y_range[0]) * scale, strict=True)
+    x = (frame["cost"] - x_range[0]) / (x_range[1] - x_range[0]) * _WIDTH
+    height = _HEIGHT - 60.0
+    y, low, high = (
+        (frame[name] - y_range[0]) * height / (y_range[1] - y_range[0])
+        for name in ("quality", "low", "high")
+    )
     bars = [
-        np.stack([np.full(25, x[i]), np.linspace(low, high, 25)], axis=1)
-        for i, (low, high) in enumerate(ends)
+        np.stack([np.full(25, at), np.linspace(lo, hi, 25)], axis=1)
+        for at, lo, hi in zip(x, low, high, strict=True)
     ]
-    labels = [
-        Label(plain(m), float(a), float(b)) for m, a, b in zip(view.models, x, y, strict=True)
-    ]
+    labels = [Label(plain(m), a, b) for m, a, b in zip(frame["model"], x, y, strict=True)]
     placed = place(labels, np.concatenate(bars), _WIDTH, height)
-    at = [(float(a), float(b)) for a, b in zip(view.cost_usd, view.quality, strict=True)]
+    at = list(zip(frame["cost"], frame["quality"], strict=True))
     font = {"color": colors.ink, "size": 13}
     return label_notes(labels, placed, at, [font] * len(labels), colors.muted)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import streamlit as st
 
 from hydra_core.base.errors import EvalSetError, HydraError
@@ -231,11 +232,13 @@ def one_set(entry: SetEntry) -> None:
     scoring.scores(entry, loaded)
     dependence(entry, loaded)
     table = views.model_table(loaded)
-    view = views.outcomes_view(loaded, table)
-    if view is not None:
+    known = views.outcomes(table)
+    if len(known):
+        binary = bool(np.isin(loaded.quality[~np.isnan(loaded.quality)], (0.0, 1.0)).all())
+        title = "Resolved queries" if binary else "Mean quality"
         with st.container(border=True):
             widgets.figure(
-                outcomes_figure(view, widgets.colors()),
+                outcomes_figure(known, title, widgets.colors()),
                 "eval_sets.models",
                 alt="Mean quality against mean cost per query of every model",
             )

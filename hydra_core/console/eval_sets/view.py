@@ -10,7 +10,7 @@ import pandas as pd
 
 from hydra_core.base.intervals import Interval
 from hydra_core.base.types import FloatArray, IntArray
-from hydra_core.console.eval_sets.figures import OutcomesView, SpreadView, UpsetView
+from hydra_core.console.eval_sets.figures import SpreadView, UpsetView
 from hydra_core.console.figures.intervals import IntervalsView, Series
 from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet
 from hydra_core.evalsets.importers.draft import ImportReport
@@ -81,21 +81,10 @@ def model_table(evalset: EvalSet) -> pd.DataFrame:
     return pd.DataFrame(rows).sort_values("cost", ignore_index=True)
 
 
-def outcomes_view(evalset: EvalSet, table: pd.DataFrame) -> OutcomesView | None:
-    """The plot of a `model_table`; None when no model has both quality and cost."""
+def outcomes(table: pd.DataFrame) -> pd.DataFrame:
+    """The models of a `model_table` with quality and cost; a missing bound is the quality."""
     known = table.dropna(subset=["quality", "cost"])
-    if known.empty:
-        return None
-    binary = bool(np.isin(evalset.quality[~np.isnan(evalset.quality)], (0.0, 1.0)).all())
-    quality = known["quality"].to_numpy(np.float64)
-    return OutcomesView(
-        models=tuple(known["model"]),
-        cost_usd=known["cost"].to_numpy(np.float64),
-        quality=quality,
-        low=known["low"].fillna(known["quality"]).to_numpy(np.float64),
-        high=known["high"].fillna(known["quality"]).to_numpy(np.float64),
-        title="Resolved queries" if binary else "Mean quality",
-    )
+    return known.assign(**{end: known[end].fillna(known["quality"]) for end in ("low", "high")})
 
 
 def with_requirements(

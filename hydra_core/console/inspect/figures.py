@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
+from hydra_core.base.intervals import Interval
 from hydra_core.base.spelling import titled
 from hydra_core.base.types import Band, FloatArray
+from hydra_core.console.figures.strip import TAU
 from hydra_core.console.figures.theme import (
     Palette,
     base_layout,
@@ -29,25 +31,18 @@ _LEGEND_WIDTH = 140
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
-    """One message's requirements (K,), with its label."""
-
-    label: str
-    values: FloatArray
-
-
-@dataclass(frozen=True, slots=True)
 class RequirementsView:
     """Requirements of one or two messages on K bands, beside what m models offer.
 
     Attributes:
+        needs: (K,) requirements of each message by its label.
         models: (m,) ids in cost order; `capabilities` (m, K) in the same.
         chosen: The chosen model of the first message.
     """
 
     dimensions: tuple[str, ...]
     bands: tuple[Band, ...]
-    needs: tuple[Need, ...]
+    needs: Mapping[str, FloatArray]
     models: tuple[str, ...]
     capabilities: FloatArray
     chosen: str
@@ -58,7 +53,7 @@ def requirements_figure(view: RequirementsView, colors: Palette) -> go.Figure:
     names = [plain(titled(name)) for name in view.dimensions]
     rows = np.arange(len(names), dtype=np.float64)
     highest = [view.capabilities.max(initial=0.05), *(band.hi for band in view.bands)]
-    highest += [need.values.max() for need in view.needs]
+    highest += [values.max() for values in view.needs.values()]
     top = min(1.0, 1.06 * float(max(highest)))
     entries = 1 + len(view.needs) + len(view.models)
     above = 22 * -(-entries // _LEGEND_COLUMNS)
@@ -109,13 +104,13 @@ def _bars(view: RequirementsView, rows: FloatArray, colors: Palette) -> list[dic
             "type": "bar",
             "orientation": "h",
             "y": rows + _offset(i, len(view.needs)),
-            "x": need.values,
+            "x": values,
             "width": width,
             "marker": {"color": tints[i % 2], "cornerradius": 3},
-            "name": plain(need.label),
-            "hovertemplate": f"{plain(need.label)}: %{{x:.3f}}<extra></extra>",
+            "name": plain(label),
+            "hovertemplate": f"{plain(label)}: %{{x:.3f}}<extra></extra>",
         }
-        for i, need in enumerate(view.needs)
+        for i, (label, values) in enumerate(view.needs.items())
     ]
 
 
@@ -155,8 +150,8 @@ def _values(view: RequirementsView, rows: FloatArray, colors: Palette) -> list[d
             1.0, row + 2.2 * _offset(i, len(view.needs)), f"<b>{value:.2f}</b>", "",
             xref="paper", xanchor="left", xshift=8, font={"color": tints[i % 2], "size": 14},
         )
-        for i, need in enumerate(view.needs)
-        for row, value in zip(rows, need.values, strict=True)
+        for i, values in enumerate(view.needs.values())
+        for row, value in zip(rows, values, strict=True)
     ]  # fmt: skip
 
 
@@ -271,42 +266,31 @@ def _marks(marks: Sequence[str], colors: Palette) -> list[dict[str, Any]]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class KnobRateView:
-    """(p,) values and bounds in percent at ascending knobs; NaN where there is none.
+def knob_rate_figure(
+    knobs: FloatArray, rates: Sequence[Interval], now: float, colors: Palette, *, by_value: bool
+) -> go.Figure:
+    """Shares of attacks that succeed at (p,) ascending knobs, in their band; a dashed line at now.
 
-    Attributes:
-        now: Where the knob stands, `named` in words; `title` and `logarithmic` are its axis.
+    Args:
+        by_value: Whether the knob is V, on a logarithmic axis, and not tau.
     """
-
-    knob: FloatArray
-    value: FloatArray
-    low: FloatArray
-    high: FloatArray
-    now: float
-    title: str
-    named: str = ""
-    logarithmic: bool = False
-
-
-def knob_rate_figure(view: KnobRateView, colors: Palette) -> go.Figure:
-    """A line in its band, and a dashed line at the knob."""
-    layout = base_layout(colors, height=360, x=plain(view.title), y="Attacks that succeed")
+    title = "V, USD for one more resolved query" if by_value else TAU.title
+    named = f"V ${now:.4g}" if by_value else f"τ {now:.3g}"
+    value, low, high = 100.0 * np.array([[one.value, one.lo, one.hi] for one in rates]).T
+    layout = base_layout(colors, height=360, x=plain(title), y="Attacks that succeed")
     layout["margin"] |= {"l": 84, "t": 28}
-    top = max(5.0, 1.1 * float(np.nanmax(view.high, initial=0.0)))
+    top = max(5.0, 1.1 * float(np.nanmax(high, initial=0.0)))
     layout["yaxis"] |= {
         "range": [0.0, min(top, 102.0)], "ticksuffix": " %", "ticklabelstandoff": 8,
     }  # fmt: skip
-    layout["xaxis"] |= {"ticklabelstandoff": 4}
-    if view.logarithmic:
-        layout["xaxis"]["type"] = "log"
-    layout["shapes"] = [dashed((view.now, view.now), (0, 1), colors, yref="paper")]
-    at = float(np.log10(view.now)) if view.logarithmic else view.now
-    text = f"<b>{plain(view.named)}</b>"
+    layout["xaxis"] |= {"ticklabelstandoff": 4} | ({"type": "log"} if by_value else {})
+    layout["shapes"] = [dashed((now, now), (0, 1), colors, yref="paper")]
+    at = float(np.log10(now)) if by_value else now
+    text = f"<b>{plain(named)}</b>"
     layout["annotations"] = [note(at, 1, text, colors.ink, yref="paper", yanchor="bottom")]
     traces = line_in_band(
-        view.knob, view.value, view.low, view.high, colors.accent,
-        customdata=np.column_stack([view.low, view.high]),
+        knobs, value, low, high, colors.accent,
+        customdata=np.column_stack([low, high]),
         hovertemplate="<b>%{x:.3g}</b><br>%{y:.1f} % of attacks succeed (%{customdata[0]:.1f} to "
         "%{customdata[1]:.1f})<extra></extra>",
     )  # fmt: skip

@@ -247,17 +247,16 @@ def _intervals(view: IntervalsView, alt: str) -> None:
 
 def _along(routed: RoutedAttacks, found: Findings) -> None:
     by_value = routed.valuer is not None
-    if by_value:
-        knobs = (found.knob * np.geomspace(0.02, 50.0, _STEPS)).tolist()
-    else:
-        knobs = np.linspace(0.0, max(0.5, 2 * found.knob), _STEPS).tolist()
-    rows = routed.along(knobs, localised=True)
-    view = views.knob_view(knobs, rows, found.knob, by_value=by_value)
+    knobs = (
+        found.knob * np.geomspace(0.02, 50.0, _STEPS)
+        if by_value
+        else np.linspace(0.0, max(0.5, 2 * found.knob), _STEPS)
+    )
+    rates = [row.success for row in routed.along(knobs.tolist(), localised=True)]
+    chart = knob_rate_figure(knobs, rates, found.knob, colors(), by_value=by_value)
     with st.container(border=True):
-        figure(
-            knob_rate_figure(view, colors()), "robustness.along",
-            alt="Share of attacks that succeed for every setting of the knob",
-        )  # fmt: skip
+        alt = "Share of attacks that succeed for every setting of the knob"
+        figure(chart, "robustness.along", alt=alt)
     st.caption("Suffixes in the message's own language. Band: 95 % interval at each setting. "
                "Dashed line: your setting.")  # fmt: skip
 

@@ -16,7 +16,7 @@ from hydra_core.base.spelling import titled, usd
 from hydra_core.base.tokens import text_tokens
 from hydra_core.base.types import Catalog, CostBasis, ModelSpec, Rule
 from hydra_core.console.figures.strip import TAU, Part, Scale, Strip, strip_end
-from hydra_core.console.inspect.figures import Need, RequirementsView
+from hydra_core.console.inspect.figures import RequirementsView
 from hydra_core.predictor.languages import LANGUAGES
 from hydra_core.predictor.signals import Signals, signals
 from hydra_core.predictor.tokens import Gap, TokenCounter
@@ -188,7 +188,7 @@ def requirements_view(shown: dict[str, Inspection]) -> RequirementsView:
     return RequirementsView(
         dimensions=decision.dimensions,
         bands=first.catalog.bands,
-        needs=tuple(Need(name, one.decision.requirements) for name, one in shown.items()),
+        needs={name: one.decision.requirements for name, one in shown.items()},
         models=cost_order(decision),
         capabilities=decision.pool.capabilities[order],
         chosen=decision.model,

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from hydra_core.base.reading.plain_yaml import load_plain
 from hydra_core.base.shipped import SAMPLE_DATA
 from hydra_core.base.spelling import usd
 from hydra_core.base.types import StickyMode
+from hydra_core.console.inspect import view
 from hydra_core.console.inspect.figures import Lane, Stop
 from hydra_core.routing.conversations.conversation import Event, Simulation, TurnOutcome
 from hydra_core.routing.conversations.messages import Conversation, read_messages
@@ -146,9 +146,6 @@ def alone(kept: TurnOutcome, routed: TurnOutcome) -> str:
 
 def cost_order(sims: Sequence[Simulation]) -> tuple[str, ...]:
     """Model ids of the pool, cheapest first; empty when every turn was refused."""
-    for one in sims:
-        for turn in one.turns:
-            if turn.decision is not None:
-                pool = turn.decision.pool
-                return tuple(pool.ids[i] for i in np.argsort(pool.cost, kind="stable"))
-    return ()
+    made = (turn.decision for one in sims for turn in one.turns if turn.decision is not None)
+    first = next(made, None)
+    return () if first is None else view.cost_order(first)

@@ -11,8 +11,6 @@ import pandas as pd
 from hydra_core.base.intervals import Interval
 from hydra_core.base.spelling import titled
 from hydra_core.console.figures.intervals import IntervalsView, Series
-from hydra_core.console.figures.strip import TAU
-from hydra_core.console.inspect.figures import KnobRateView
 from hydra_core.lab.robustness.attack import Attacked
 from hydra_core.lab.robustness.findings import EVERYONE, AttackRow, Exchange, Findings, FlipRow
 from hydra_core.predictor.languages import LANGUAGES
@@ -20,6 +18,7 @@ from hydra_core.predictor.languages import LANGUAGES
 #: From this share of successful attacks or re-routed messages on, the page warns.
 BOUND: Final = 0.05
 
+_MOST = 2_000
 _COLUMNS = ["message", "family", "wording", "ignored", "distance", "before", "after", "success"]
 _FAMILIES = {
     "keywords": "Keywords of difficulty",
@@ -111,25 +110,7 @@ def slips_view(found: Findings) -> IntervalsView:
     )
 
 
-def knob_view(
-    knobs: Sequence[float], rows: Sequence[AttackRow], now: float, *, by_value: bool
-) -> KnobRateView:
-    """Attack success along the knob."""
-    ends = 100.0 * np.array([[row.success.value, row.success.lo, row.success.hi] for row in rows])
-    value, low, high = ends.T
-    return KnobRateView(
-        knob=np.asarray(knobs, dtype=float),
-        value=value,
-        low=low,
-        high=high,
-        now=now,
-        title="V, USD for one more resolved query" if by_value else TAU.title,
-        named=f"V ${now:.4g}" if by_value else f"τ {now:.3g}",
-        logarithmic=by_value,
-    )
-
-
-def exchange_table(exchanges: Sequence[Exchange], most: int = 2_000) -> pd.DataFrame:
+def exchange_table(exchanges: Sequence[Exchange]) -> pd.DataFrame:
     """One row an attack: message with suffix, what was not scored, models before and after."""
     return pd.DataFrame(
         [
@@ -143,7 +124,7 @@ def exchange_table(exchanges: Sequence[Exchange], most: int = 2_000) -> pd.DataF
                 "after": one.after,
                 "success": one.won,
             }
-            for one in exchanges[:most]
+            for one in exchanges[:_MOST]
         ],
         columns=_COLUMNS,
     )
