@@ -41,6 +41,13 @@ def test_a_team_is_written_changed_and_taken_out():
     assert parse_catalog(gone).policy.teams == {}
 
 
+def test_the_name_of_a_team_may_hold_points():
+    text = (CATALOGS / "paper_five.yaml").read_text()
+    with_team = with_field(text, "teams.eu.search", {"tau": 0.3})
+    assert parse_catalog(with_team).policy.teams == {"eu.search": Team(tau=0.3)}
+    assert parse_catalog(with_field(with_team, "teams.eu.search", None)).policy.teams == {}
+
+
 @pytest.mark.parametrize(
     ("team", "told"),
     [

@@ -7,7 +7,7 @@ import pytest
 
 from hydra_core.base.shipped import CATALOGS, SAMPLE_DATA
 from hydra_core.catalog.schema import load_catalog
-from hydra_core.console.catalog.what_if import paired_steps
+from hydra_core.console.catalog.what_if import paired_steps, tiles
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.evalsets.scores import load_scores
 from hydra_core.replay.compare import replay_policy, what_if
@@ -59,3 +59,18 @@ def test_every_step_is_the_comparison_at_that_setting(name, request):
         assert step["misroute_change"] == pytest.approx(100 * paired.misroute.value, **close)
         for i, shares in enumerate(there.shares.values()):
             assert (step[f"before_{i}"], step[f"after_{i}"]) == pytest.approx(shares, **close)
+
+
+def test_a_set_of_one_cluster_has_differences_without_an_interval(evalset):
+    one = replace(evalset, queries=evalset.queries.assign(cluster="same"))
+    scores = load_scores(evalset, BEFORE.predictor_fingerprint)
+    found, same = (
+        what_if(
+            *(replay_policy(c, sweep_catalog(one, c, scores, today=TODAY)) for c in (BEFORE, then))
+        )
+        for then in (AFTER, BEFORE)
+    )
+    shown = [tile.interval for tile in tiles(found, "published", "draft")]
+    assert all("one independent query gives no interval" in text for text in shown)
+    assert not any("nan" in text for text in shown)
+    assert {tile.interval for tile in tiles(same, "published", "draft")} == {"unchanged"}

@@ -2,7 +2,8 @@
 
 from hydra_core.console import cache
 from hydra_core.console.eval_sets import audit
-from hydra_core.evalsets.scores import load_scores
+from hydra_core.evalsets.evalset import save_evalset
+from hydra_core.evalsets.scores import load_scores, save_scores
 from hydra_core.store import Actor, Role
 
 PAGE = "pages/configure/eval_sets.py?part=label-quality&view=samples"
@@ -143,3 +144,19 @@ def test_label_quality_opens_with_ratings_where_there_are_no_runs(open_page):
     app = open_page(page, **DEMO)
     assert app.segmented_control(key="label_quality.view").value == "samples"
     assert app.selectbox(key="audit.sample").value == "first"
+
+
+def test_a_set_of_three_queries_can_be_rated(open_page, workspace):
+    shipped = cache.evalset(next(one for one in cache.evalsets() if one.key == "console_demo"))
+    few = save_evalset(
+        workspace / "evalsets" / "few", name="few", queries=shipped.queries.head(3),
+        models=shipped.models, quality=shipped.quality[:3], cost_usd=shipped.cost_usd[:3],
+    )  # fmt: skip
+    bundle = cache.bundle()
+    scores = load_scores(shipped, bundle.fingerprint)[:3]
+    save_scores(few, bundle.fingerprint, bundle.dimensions, scores)
+    app = open_page(PAGE, set="my/few", catalog="paper_five")
+    assert not app.exception
+    next(b for b in app.button if b.label == "Draw").click().run()
+    assert not app.exception
+    assert [len(one.query_ids) for one in cache.store().ratings.samples()] == [3]

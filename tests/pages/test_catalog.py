@@ -9,6 +9,7 @@ import pytest
 from hydra_core.base.shipped import SAMPLE_DATA
 from hydra_core.catalog import parse_catalog, pool
 from hydra_core.console.catalog.add_model import missing_fields
+from hydra_core.console.catalog.policy import with_field
 from hydra_core.evalsets.evalset import load_evalset
 from tests.pages import live
 from tests.pages.store_steps import ANA, BEN, FILE, NAME, ROOT, draft, opened, priced, shown
@@ -273,6 +274,32 @@ def test_score_caps_are_set_and_taken_out_with_what_they_do(open_page):
         field(app, f"Cap on {name}").set_value(None).run()
     assert not app.exception
     assert "Switched on: none." in shown(app)
+
+
+def test_every_value_that_a_catalog_may_have_is_shown(open_page, workspace):
+    text = FILE
+    for name, value in {
+        "defences.budget_usd": 0.005, "stall.after": 3, "stall.requirement_step": 0.005,
+        "teams.search": {"tau": 0.3, "value_usd": 0.2, "budget": {"usd": 5.0, "least": 0.0005}},
+    }.items():  # fmt: skip
+        text = with_field(text, name, value)
+    draft(opened(workspace), text)
+    app = open_page(POLICY, **HERE)
+    app.selectbox(key="catalog.teams.which").set_value("search").run()
+    assert not app.exception
+    assert field(app, "Budget of a conversation, USD").value == 0.005
+    assert field(app, "Added to every requirement").value == 0.005
+    field(app, "Budget, USD").set_value(6.0)
+    next(one for one in app.button if one.label == "Save team").click().run()
+    assert not app.exception
+    team = parse_catalog(opened(workspace).drafts.find(NAME, ANA).text).policy.teams["search"]
+    assert (team.tau, team.value_usd, team.budget.usd, team.budget.least) == (0.3, 0.2, 6.0, 0.0005)
+
+
+def test_a_team_without_a_name_is_asked_for_one(open_page):
+    app = open_page(POLICY, **HERE)
+    next(one for one in app.button if one.label == "Save team").click().run()
+    assert "Give the team its name" in shown(app)
 
 
 def field(app, label):

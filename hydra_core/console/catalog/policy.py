@@ -125,7 +125,7 @@ _FLOOR = _Setting(
 _BUDGET = _Setting(
     "defences.budget_usd", "Budget of a conversation, USD",
     "Once the request says that so much was spent, only the cheapest model is left. In force with "
-    "`serve` and wherever a request carries `spent_usd`.", step=0.1, least=0.01, empty="no limit",
+    "`serve` and wherever a request carries `spent_usd`.", step=0.1, empty="no limit",
 )  # fmt: skip
 
 
@@ -142,10 +142,10 @@ _STALL = _Setting(
 )  # fmt: skip
 _STALL_STEP = _Setting(
     "stall.requirement_step", "Added to every requirement", "Under the shortfall rule.",
-    step=0.05, most=1.0, least=0.01,
+    step=0.05, most=1.0,
 )  # fmt: skip
 _STALL_FACTOR = _Setting(
-    "stall.value_factor", "V is multiplied by", "Under the value rule.", step=1.0, least=1.01,
+    "stall.value_factor", "V is multiplied by", "Under the value rule.", step=1.0, least=1.0,
 )  # fmt: skip
 
 
@@ -198,7 +198,8 @@ def with_field(text: str, name: str, value: Value) -> str:
         CatalogError: It cannot be written there.
     """
     document = CatalogDocument.parse(text)
-    steps = ["policy", *name.split(".")]
+    # a team's name may hold points, as in eu.search
+    steps = ["policy", *name.split(".", 1 if name.startswith("teams.") else -1)]
     if value is None:
         steps = steps[:2] if name == STALL else steps  # without it the section means nothing
         if _at(document.data(), steps) is not None:
@@ -432,11 +433,8 @@ def _form(entry: CatalogEntry, catalog: Catalog, name: str) -> None:
         )
         least = right.number_input(
             "V falls to (share)" if by_value else "τ is divided by up to 1 /",
-            0.001,
-            1.0,
-            budget.least,
-            0.05,
-        )
+            1e-6, 1.0, budget.least, 0.05, format="%.6g",
+        )  # fmt: skip
         saved = st.form_submit_button("Save team", disabled=not drafts.may_edit())
     if name:
         removed = drafts.editing(entry, lambda text: with_field(text, f"teams.{name}", None))
@@ -446,7 +444,11 @@ def _form(entry: CatalogEntry, catalog: Catalog, name: str) -> None:
         )  # fmt: skip
     if not saved:
         return
-    known: dict[str, Any] = {"models": models or None, "value_usd" if by_value else "tau": knob}
+    if not said.strip():
+        st.warning("Give the team its name: the one that its tokens carry.")
+        return
+    known: dict[str, Any] = {"models": models or None, "tau": team.tau, "value_usd": team.value_usd}
+    known["value_usd" if by_value else "tau"] = knob
     if usd:
         known["budget"] = {
             "usd": usd, "per": str(per or Period.MONTH), "falls_from": begins / 100,
@@ -454,6 +456,5 @@ def _form(entry: CatalogEntry, catalog: Catalog, name: str) -> None:
             "when_spent": str(then or WhenSpent.REFUSE),
         }  # fmt: skip
     written: Value = {field: value for field, value in known.items() if value is not None}
-    if said.strip():
-        drafts.edit(entry, lambda text: with_field(text, f"teams.{said.strip()}", written))
-        st.rerun()
+    drafts.edit(entry, lambda text: with_field(text, f"teams.{said.strip()}", written))
+    st.rerun()

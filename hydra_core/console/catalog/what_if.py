@@ -99,8 +99,11 @@ def tiles(found: WhatIf, before: str, after: str) -> tuple[Tile, ...]:
 def _signed(change: Interval, money: bool, unknown: float = 0.0) -> str:
     if np.isnan(change.value):
         return "not defined"
-    if change.value == change.lo == change.hi == 0.0:
+    exact = change.lo == change.hi == 0.0 or not (change.known or unknown)
+    if change.value == 0.0 and exact:
         return "unchanged"
+    if not change.known:
+        return f"{signed_usd(change.value) if money else points(change.value)} ({change.reason})"
     if money:
         top = max(abs(change.lo), abs(change.hi))
         places = max(1 - int(np.floor(np.log10(top))), 2)

@@ -239,7 +239,7 @@ def draw_form(entry: SetEntry, evalset: EvalSet, scores: FloatArray) -> None:
         )
         name, count, seed = st.columns([5, 2.5, 2.5])
         named = name.text_input("Name", f"{entry.key} audit", max_chars=120)
-        size = count.number_input("Messages", 5, 5_000, min(100, evalset.n), 5)
+        size = count.number_input("Messages", 5, 5_000, max(5, min(100, evalset.n)), 5)
         drawn = seed.number_input("Seed", 0, 10**6, 1)
         if not st.form_submit_button("Draw", type="primary", icon=":material/casino:"):
             return
