@@ -24,10 +24,9 @@ from benchmarks.quality.complexity_router import asked, decisions
 from benchmarks.quality.ladder_sets import POOLS_OF, materials
 from benchmarks.quality.sources import ladder
 from hydra_core.base.shipped import VERSION
-from hydra_core.choosing.lift import POINTS, differences_to_hull
+from hydra_core.choosing.lift import POINTS, differences_to_hull, hull_of
 from hydra_core.choosing.sources.ladder import TITLES, Kind
 from hydra_core.predictor.onnx_predictor import default_predictor
-from hydra_core.replay.metrics import hull_of
 from hydra_core.replay.significance import mean_interval
 
 #: Set -> what it is, what it is good for, and where it can be had.

@@ -32,13 +32,12 @@ import pandas as pd
 
 from benchmarks.quality.outcome_lift import POOLS, held_out_lift, mixed_set
 from benchmarks.quality.real_policies import flat_pool, learned, own_bands
-from hydra_core.choosing.lift import POINTS, differences_to_hull
+from hydra_core.choosing.lift import POINTS, differences_to_hull, hull_of
 from hydra_core.choosing.material import gather
 from hydra_core.cli.main import main as hydra
 from hydra_core.predictor.onnx_predictor import default_predictor
+from hydra_core.replay.fixed_mix import matched_cost_mix
 from hydra_core.replay.imported_policies import imported_choice
-from hydra_core.replay.matched_cost import matched_cost_mix
-from hydra_core.replay.metrics import hull_of
 from hydra_core.replay.replay import align, data_frontier, folds, replay
 from hydra_core.replay.significance import mean_interval
 

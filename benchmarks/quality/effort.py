@@ -30,7 +30,7 @@ from hydra_core.base.types import Selection
 from hydra_core.choosing.material import gather
 from hydra_core.evalsets.scores import messages_of, score_evalset
 from hydra_core.predictor.onnx_predictor import default_predictor
-from hydra_core.replay.matched_cost import matched_cost_mix
+from hydra_core.replay.fixed_mix import matched_cost_mix
 from hydra_core.replay.metrics import (
     evaluate_choice,
     oracle_quality,

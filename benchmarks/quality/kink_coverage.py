@@ -13,7 +13,7 @@ import argparse
 
 import numpy as np
 
-from hydra_core.replay.matched_cost import MatchedCost, matched_cost_mix
+from hydra_core.replay.fixed_mix import MatchedCost, matched_cost_mix
 from hydra_core.replay.metrics import ConstantPolicy, picked, upper_hull
 from hydra_core.replay.significance import student_quantile
 

@@ -24,11 +24,10 @@ import numpy as np
 
 from benchmarks.quality.ladder_sets import POOLS_OF, materials
 from benchmarks.quality.sources import cross_fit_heads, ladder, outcomes_of
-from hydra_core.choosing.lift import POINTS
+from hydra_core.choosing.lift import POINTS, hull_of
 from hydra_core.choosing.sources.ladder import NAMES, Kind, fit_rung
 from hydra_core.predictor.onnx_predictor import default_predictor
-from hydra_core.replay.matched_cost import matched_cost_mix
-from hydra_core.replay.metrics import hull_of
+from hydra_core.replay.fixed_mix import matched_cost_mix
 
 
 def lifts(material, kind, seeds):

@@ -36,7 +36,7 @@ from hydra_core.evalsets.scores import (
 )
 from hydra_core.predictor.onnx_predictor import default_predictor
 from hydra_core.replay.baselines import RANDOM_MIX, run_baselines
-from hydra_core.replay.matched_cost import matched_cost_mix
+from hydra_core.replay.fixed_mix import matched_cost_mix
 from hydra_core.replay.metrics import (
     evaluate_choice,
     oracle_quality,

@@ -20,7 +20,7 @@ from hydra_core.base.errors import OutcomeModelError, Problem
 from hydra_core.base.types import Float32Array, FloatArray, IntArray
 from hydra_core.choosing.heads import grouped_parts
 from hydra_core.choosing.learn import Learning, LoggedPart, reliability
-from hydra_core.choosing.lift import POINTS, differences_to_hull
+from hydra_core.choosing.lift import POINTS, differences_to_hull, hull_of
 from hydra_core.choosing.material import TOGETHER, Material, Outcomes
 from hydra_core.choosing.sources.lift import Ranked
 from hydra_core.choosing.sources.newcomers import (
@@ -34,7 +34,6 @@ from hydra_core.choosing.sources.profiles import fit_success_profiles
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.outcome_model.heads import Linear, Messages, Raw, log_odds
 from hydra_core.outcome_model.model import LEAST_OUTCOMES, Costs
-from hydra_core.replay.metrics import hull_of
 from hydra_core.routing.matcher import cost_order, returns_on_upgrading
 
 #: Outcomes of the newcomer at which a rate is rehearsed.

@@ -3,33 +3,192 @@
 Capabilities come from Algorithm 1 with every query of a training half as a benchmark that
 exercises each dimension as far as its requirement says. Added up over the queries, that is one
 benchmark a dimension whose rate is the requirement-weighted mean quality, and so it is written.
-Prices are given, never guessed; what the data do not say is written as a stated assumption.
+Prices are given, never guessed: the operator fills in a table of them. What the data do not say is
+written as a stated assumption.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final
 
 import numpy as np
+import pandas as pd
 
 from hydra_core.base.errors import CatalogError, EvalSetError, Problem
+from hydra_core.base.list_price import ListPrice
 from hydra_core.base.types import Band, Catalog, FloatArray, Pool, Selection
-from hydra_core.catalog.editing.document import Value, flow
-from hydra_core.catalog.prices.price_file import GivenPrice
+from hydra_core.catalog.editing.document import CatalogDocument, Value, flow
+from hydra_core.catalog.prices.lists import LIST_ENDINGS, read_prices
+from hydra_core.catalog.prices.price_file import (
+    GivenPrice,
+    near_entries,
+    parse_listed,
+    parse_price_file,
+)
+from hydra_core.catalog.prices.quotes import PriceQuote, price_number
 from hydra_core.catalog.prices.recorded import cost_gaps, tier_notes
 from hydra_core.catalog.prices.suggestions import tiers_value
 from hydra_core.catalog.schema import SCHEMA, parse_catalog
 from hydra_core.evalsets.evalset import EvalSet, sample_of
+from hydra_core.evalsets.folders import folder_name
 from hydra_core.predictor.score_bands import score_bands
-from hydra_core.replay.matched_cost import MatchedCost, Mix, matched_cost_mix
-from hydra_core.replay.metrics import single_models, upper_hull
+from hydra_core.replay.fixed_mix import UnderHull, under_hull
 from hydra_core.replay.operating_point import knee
 from hydra_core.replay.pricing import costs_at
 from hydra_core.replay.replay import ReplayData, align, align_catalog, data_frontier, folds
-from hydra_core.replay.significance import holm, standard_error, student_p
+
+#: The columns of the table that hold USD per million tokens, and what a problem calls them.
+PRICE_COLUMNS = {"input": "input price", "output": "output price", "cached": "cached input price"}
+_REMEDY = "give it in USD per million tokens, above 0"
+
+
+@dataclass(frozen=True, slots=True)
+class EnteredPrices:
+    """What the table of prices says.
+
+    Attributes:
+        models: The models that are to be in the catalog.
+        prices: Model and price of those that have one.
+        missing: Models that are to be in it and have no price.
+        problems: Prices that cannot be.
+    """
+
+    models: tuple[str, ...]
+    prices: tuple[tuple[str, GivenPrice], ...]
+    missing: tuple[str, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether a catalog can be made of it."""
+        return bool(self.models) and not self.missing and not self.problems
+
+
+def recorded_prices(prices: Mapping[str, ListPrice]) -> dict[str, GivenPrice]:
+    """What an eval set recorded, as prices of a new catalog."""
+    note = "price at recording, from the eval set"
+    return {model: GivenPrice(price, None, note) for model, price in prices.items()}
+
+
+def prices_of_text(
+    text: str,
+    name: str,
+    models: Sequence[str],
+    today: date,
+    entries: Mapping[str, str] | None = None,
+) -> dict[str, GivenPrice]:
+    """Prices of these models from a price file (YAML), or a price list (JSON, TOML, CSV, TSV).
+
+    Args:
+        entries: Model -> id of the list's entry that is its price.
+
+    Raises:
+        CatalogError: It cannot be read; all problems are listed.
+    """
+    if name.lower().endswith(LIST_ENDINGS):
+        return parse_listed(text, name, models, as_of=today, entries=entries)
+    given = parse_price_file(text, name)
+    return {model: given[model] for model in models if model in given}
+
+
+def proposed_entries(
+    text: str, name: str, models: Sequence[str], today: date
+) -> dict[str, PriceQuote]:
+    """Entries of a public list that may be the price of these models, which it does not name.
+
+    Raises:
+        CatalogError: It cannot be read.
+    """
+    if not models or not name.lower().endswith(LIST_ENDINGS):
+        return {}
+    return near_entries(models, read_prices(text, name, as_of=today).quotes)
+
+
+def price_table(models: Sequence[str], given: Mapping[str, GivenPrice]) -> pd.DataFrame:
+    """One row a model: whether it is used, its prices where known, and where they come from."""
+    known = [given.get(model) for model in models]
+    prices = [one.price if one else ListPrice(math.nan, math.nan) for one in known]
+    return pd.DataFrame(
+        {
+            "use": [True] * len(models),
+            "model": list(models),
+            "input": [price.input_usd_per_mtok for price in prices],
+            "output": [price.output_usd_per_mtok for price in prices],
+            "cached": pd.Series([p.cached_input_usd_per_mtok for p in prices], dtype="float64"),
+            "source": [(one.note or "price file") if one else "" for one in known],
+        }
+    )
+
+
+def entered_prices(table: pd.DataFrame, given: Mapping[str, GivenPrice]) -> EnteredPrices:
+    """The prices of an edited `price_table`; nothing is guessed.
+
+    Args:
+        given: What it was filled with; a price that was not changed keeps its date and note.
+    """
+    used = table[table["use"].astype(bool)]
+    prices, missing, problems = [], [], []
+    for row in used.to_dict("records"):
+        model = str(row["model"])
+        read = {name: price_number(row[name]) for name in PRICE_COLUMNS}
+        wrong = [
+            name
+            for name, price in read.items()
+            if not pd.isna(row[name]) and (price is None or price <= 0)
+        ]
+        problems += [
+            Problem(model, f"{PRICE_COLUMNS[name]} is {row[name]:g}", _REMEDY) for name in wrong
+        ]
+        per_input, per_output, per_cached = (
+            None if price is None else float(price) for price in read.values()
+        )
+        if pd.isna(row["input"]) or pd.isna(row["output"]):
+            missing.append(model)
+        elif per_input is not None and per_output is not None and not wrong:
+            price = ListPrice(per_input, per_output, per_cached)
+            given_price = given[model].price if model in given else price
+            if replace(given_price, long_prompts=()) == price:
+                price = given_price
+            before = given.get(model)
+            kept = before if before is not None and before.price == price else None
+            listed = before.listed if before is not None else None
+            own = GivenPrice(price, None, "given by the operator", listed)
+            prices.append((model, kept or own))
+    models = tuple(map(str, used["model"]))
+    return EnteredPrices(models, tuple(prices), tuple(missing), tuple(problems))
+
+
+def covered(models: Collection[str], catalogs: Sequence[Catalog | None]) -> bool:
+    """Whether some catalog knows every one of these models."""
+    return any(
+        set(models) <= {model.id for model in catalog.models} for catalog in catalogs if catalog
+    )
+
+
+def free_key(name: str, taken: Collection[str]) -> str:
+    """What a catalog of this name is called in the store: plain, and not taken yet."""
+    base, number = folder_name(name), 1
+    key = base
+    while key in taken:
+        number += 1
+        key = f"{base}_{number}"
+    return key
+
+
+def named(text: str, name: str) -> str:
+    """A catalog's text under another name.
+
+    Raises:
+        CatalogError: The name cannot be one.
+    """
+    document = CatalogDocument.parse(text)
+    document.set("name", name)
+    return document.text()
+
 
 #: Input tokens per output token in a first catalog.
 PRICE_RATIO: Final = 3.0
@@ -169,65 +328,6 @@ class CatalogText:
         if stated is None:
             return f"    {name}: {flow(assumed)}  # assumed"
         return f"    {name}: {flow(stated)}"
-
-
-_LEVEL = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class UnderHull:
-    """A model under the hull of the others.
-
-    Attributes:
-        gap: Mean quality that the mixture has more, in [0, 1].
-        mix: The mixture of other models at no more than its cost.
-        p_value: One-sided, Holm-corrected.
-    """
-
-    model: str
-    gap: float
-    mix: Mix
-    p_value: float
-
-    def __str__(self) -> str:
-        return (
-            f"{self.model}: {self.mix} is {100 * self.gap:.1f} points better at no more cost "
-            f"(p = {self.p_value:.2g})"
-        )
-
-
-def under_hull(data: ReplayData) -> tuple[UnderHull, ...]:
-    """The models that lie under the hull of the others, the clearest first.
-
-    Each is compared with the others' best mixture at its own mean cost; a model cheaper than every
-    other is never under their hull.
-    """
-    singles = single_models(data)
-    found: list[UnderHull] = []
-    for one in singles:
-        others = [other for other in singles if other.model != one.model]
-        if not others or one.mean_cost_usd < min(other.mean_cost_usd for other in others):
-            continue
-        mix = matched_cost_mix(upper_hull(others), one.mean_cost_usd)
-        gap = mix.quality - one.quality
-        always = np.full((len(data.query_ids), 1), one.index)
-        against = MatchedCost.of([mix], len(singles))
-        worse = -against.differences(data.quality, data.cost_usd, always)[:, 0]
-        found.append(UnderHull(one.model, gap, mix, _p_value(gap, worse - worse.mean(), data)))
-    corrected = holm([row.p_value for row in found])
-    rows = [replace(row, p_value=p) for row, p in zip(found, corrected, strict=True)]
-    clear = [row for row in rows if row.gap > 0 and row.p_value < _LEVEL]
-    return tuple(sorted(clear, key=lambda row: row.p_value))
-
-
-def _p_value(gap: float, influence: FloatArray, data: ReplayData) -> float:
-    """One-sided: how likely a gap this wide is where there is none."""
-    error, freedom = standard_error(influence, data.clusters)
-    if not error > 0:
-        return 0.0 if gap > 0 else 1.0
-    if gap <= 0:
-        return 1.0
-    return student_p(gap / error, freedom) / 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from hydra_core.choosing.material import Material
 from hydra_core.outcome_model.heads import Predicted
 from hydra_core.replay.band import MIN_MOVED, CurveBand, lift_band
 from hydra_core.replay.baselines import BASELINES, RANDOM_MIX, run_baselines
+from hydra_core.replay.fixed_mix import MatchedCost, matched_cost_mix
 from hydra_core.replay.frontier import choices, frontier
-from hydra_core.replay.matched_cost import MatchedCost, matched_cost_mix
-from hydra_core.replay.metrics import ConstantPolicy, hull_of
+from hydra_core.replay.metrics import ConstantPolicy, upper_hull
 from hydra_core.replay.replay import Fold
 from hydra_core.replay.significance import mean_interval
 from hydra_core.replay.sweep import Sweep
@@ -65,6 +65,12 @@ class Lift:
     def counted(self, percent: int) -> bool:
         """Whether enough queries are moved there for any verdict."""
         return bool(self.band.counted[GRID.index(percent)])
+
+
+def hull_of(quality: FloatArray, cost_usd: FloatArray) -> tuple[ConstantPolicy, ...]:
+    """The constants no mixture beats: (n, m), (n, m) -> from cheapest to best."""
+    means = zip(quality.mean(axis=0).tolist(), cost_usd.mean(axis=0).tolist(), strict=True)
+    return upper_hull([ConstantPolicy(str(i), i, 0, q, c) for i, (q, c) in enumerate(means)])
 
 
 def lift_of(

@@ -30,7 +30,7 @@ from hydra_core.base.errors import CancelledError, StoreError
 from hydra_core.base.spelling import signed
 from hydra_core.base.types import Band, FloatArray, IntArray, Pool, Selection
 from hydra_core.catalog.profiles import compensated_weights
-from hydra_core.replay.matched_cost import MatchedGain, matched_gain
+from hydra_core.replay.fixed_mix import MatchedGain, matched_gain
 from hydra_core.replay.metrics import PolicyMetrics, evaluate_choice, oracle_quality
 from hydra_core.replay.operating_point import Aim, Aimed, AimKind, aim_at
 from hydra_core.replay.replay import ReplayData, data_frontier, folds, replay

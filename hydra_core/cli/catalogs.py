@@ -112,7 +112,7 @@ def _gathered_prices(
     """Prices by model: --price goes before --prices, that before what the eval set recorded."""
     from hydra_core.catalog.prices.lists import LIST_ENDINGS
     from hydra_core.catalog.prices.price_file import GivenPrice, listed_prices, read_price_file
-    from hydra_core.choosing.new_catalog import recorded_prices
+    from hydra_core.choosing.initial_catalog import recorded_prices
     from hydra_core.evalsets.importers.given import parse_prices
 
     prices = recorded_prices(recorded)

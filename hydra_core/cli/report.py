@@ -93,7 +93,7 @@ def _shown(value: Interval, scale: float = 100.0) -> str:
 
 
 def _portability(options: argparse.Namespace) -> None:
-    from hydra_core.replay.portability import default_events, parse_event, portability
+    from hydra_core.replay.catalog_changes import default_events, parse_event, portability
     from hydra_core.replay.replay import catalog_scores
 
     sweep, tau = _sweep(options)

@@ -16,8 +16,7 @@ from hydra_core.base.digests import text_sha256
 from hydra_core.base.errors import HydraError, MismatchError
 from hydra_core.base.types import Catalog, FloatArray, Rule, SuccessSource
 from hydra_core.base.workspace import OUTCOME_MODELS
-from hydra_core.choosing.initial_catalog import InitialCatalog, initial_catalog
-from hydra_core.choosing.new_catalog import EnteredPrices
+from hydra_core.choosing.initial_catalog import EnteredPrices, InitialCatalog, initial_catalog
 from hydra_core.choosing.policy_search import Space, search_policy
 from hydra_core.console import cache
 from hydra_core.console.cache import SetEntry, cached
@@ -29,6 +28,8 @@ from hydra_core.evalsets.scores import load_scores
 from hydra_core.outcome_model.format import MANIFEST, catalog_outcome_model, load_outcome_model
 from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.replay.baselines import BaselineRun
+from hydra_core.replay.catalog_changes import Effect
+from hydra_core.replay.catalog_changes import sensitivity as find_sensitivity
 from hydra_core.replay.compare import Replayed, replay_policy
 from hydra_core.replay.evaluation import evaluate
 from hydra_core.replay.imported_policies import (
@@ -41,8 +42,6 @@ from hydra_core.replay.operating_point import Aim, AimKind, CrossFit, cross_fit_
 from hydra_core.replay.pricing import Prices
 from hydra_core.replay.replay import catalog_scores
 from hydra_core.replay.routability import PerfectRouter, difficulty, perfect_router
-from hydra_core.replay.sensitivity import Effect
-from hydra_core.replay.sensitivity import sensitivity as find_sensitivity
 from hydra_core.replay.sweep import Sweep, sweep_by_value, sweep_own_value
 from hydra_core.replay.verdict import Verdict
 

@@ -24,8 +24,8 @@ from hydra_core.console.figures.shares import SharesView
 from hydra_core.console.numbers import SYMBOLS, knob_text
 from hydra_core.predictor.languages import language_name
 from hydra_core.replay.evaluation import Evaluation
+from hydra_core.replay.fixed_mix import Mix
 from hydra_core.replay.frontier import CurvePoint
-from hydra_core.replay.matched_cost import Mix
 from hydra_core.replay.metrics import SMALL, ConstantPolicy, PolicyMetrics, evaluate_choice
 from hydra_core.replay.sweep import Sweep
 

@@ -5,6 +5,9 @@ PSI / (1/n + 1/m) is chi-square with bins - 1 degrees of freedom, with drift it 
 inverting that gives the interval. n counts what dependent decisions are worth. A burst is a window
 whose PSI against all other traffic is above `STEADY` beyond chance, over all windows looked at.
 
+Regions are a few clusters of scored decisions by their requirements. One is known where enough of
+its own decisions were rated, or enough queries of the eval set lie within it.
+
 Feedback bets against the promise: wealth starts at 1 and is multiplied by 1 + stake (floor -
 outcome) for every rated conversation. While the promise holds, it reaches 1 / (1 - confidence) with
 a probability of at most 1 - confidence, however long one looks (Ville).
@@ -357,3 +360,86 @@ def _rated(catalog: Catalog, traffic: Traffic) -> FloatArray:
     by_unit = outcomes.groupby(traffic.clusters[chosen], sort=False).mean()
     result: FloatArray = np.clip(by_unit.to_numpy(dtype=np.float64), 0.0, 1.0)
     return result
+
+
+#: Rated decisions, or eval queries, that make a cluster known.
+LEAST_KNOWN: Final = 20
+_CLUSTERS = 8
+_FITTED_ON = 20_000
+#: Share of a cluster's decisions within its reach.
+_WITHIN = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """One cluster.
+
+    Attributes:
+        centre: (K,) mean requirements.
+        share: Of the scored decisions.
+        in_evalset: Queries of the eval set as near to the centre as the cluster reaches.
+        model: The model that most of them went to, and `model_share` how many.
+        cost_usd: Mean cost of those with a known one, NaN where none has.
+    """
+
+    centre: tuple[float, ...]
+    share: float
+    decisions: int
+    rated: int
+    in_evalset: int
+    model: str
+    model_share: float
+    cost_usd: float
+
+    @property
+    def known(self) -> bool:
+        """Whether anything can be said about quality here."""
+        return max(self.rated, self.in_evalset) >= LEAST_KNOWN
+
+
+def regions(
+    traffic: Traffic, reference: FloatArray | None, *, clusters: int = _CLUSTERS
+) -> tuple[Region, ...]:
+    """The clusters of scored traffic: unknown ones first, then by traffic.
+
+    Args:
+        reference: (m, K) scores of the eval set, None without one.
+    """
+    from sklearn.cluster import KMeans  # which the start of a service need not wait for
+    from threadpoolctl import threadpool_limits
+
+    here = traffic.requirements()
+    scale = np.where(here.std(axis=0) > 0, here.std(axis=0), 1.0)
+    rng = np.random.default_rng(0)
+    few = rng.permutation(len(here))[:_FITTED_ON]
+    count = min(clusters, len(np.unique(here[few], axis=0)))
+    with threadpool_limits(1):
+        fitted = KMeans(count, n_init=4, random_state=0).fit(here[few] / scale)
+        labels = fitted.predict(here / scale)
+        near = None if reference is None else fitted.predict(reference / scale)
+    found = []
+    for one, centre in enumerate(fitted.cluster_centers_):
+        mine = labels == one
+        if not mine.any():
+            continue
+        reach = np.quantile(np.linalg.norm(here[mine] / scale - centre, axis=1), _WITHIN)
+        inside = 0
+        if reference is not None:
+            apart = np.linalg.norm(reference[near == one] / scale - centre, axis=1)
+            inside = int((apart <= reach).sum())
+        at = np.maximum(centre * scale, 0.0)  # a mean of zeros may come out a hair below
+        part = traffic.take(mine)
+        models = part.models.value_counts()
+        found.append(
+            Region(
+                tuple(at.tolist()),
+                len(part) / len(here),
+                len(part),
+                int(part.rows["quality"].notna().sum()),
+                inside,
+                str(models.index[0]),
+                float(models.iloc[0] / len(part)),
+                float(part.rows["cost_usd"].astype(float).mean()),
+            )
+        )
+    return tuple(sorted(found, key=lambda region: (region.known, -region.decisions)))

@@ -17,8 +17,8 @@ import numpy as np
 
 from hydra_core.base.intervals import DIFFERENCE, LEVEL, Interval
 from hydra_core.base.types import BoolArray, ChoiceArray, FloatArray, IntArray, Progress
-from hydra_core.replay.matched_cost import MatchedCost, matched_cost_mix
-from hydra_core.replay.metrics import hull_of, picked
+from hydra_core.replay.fixed_mix import MatchedCost, matched_cost_mix
+from hydra_core.replay.metrics import ConstantPolicy, picked, upper_hull
 from hydra_core.replay.significance import student_quantile
 
 #: Fewer moved queries (clusters) than this cannot carry a verdict.
@@ -117,6 +117,8 @@ def lift_band(
     clusters: IntArray | None = None,
     *,
     rng: np.random.Generator,
+    level: float = LEVEL,
+    draws: int = _DRAWS,
     progress: Progress | None = None,
     measured: BoolArray | None = None,
 ) -> CurveBand:
@@ -130,7 +132,7 @@ def lift_band(
         quality: (n, m) outcomes in [0, 1].
         cost_usd: (n, m) realised cost, USD.
         choice: (n, p) model index of each query at each knob position; unsigned bytes will do.
-        clusters, rng, progress: As in `simultaneous_band`.
+        clusters, rng, level, draws, progress: As in `simultaneous_band`.
         measured: (m,) models that have outcomes, so that mixes may be made of them; None for all.
 
     Raises:
@@ -145,7 +147,14 @@ def lift_band(
     parts = [slice(begin, begin + _ROWS_PER_BLOCK) for begin in range(0, n, _ROWS_PER_BLOCK)]
     mean_cost = sum(picked(cost_usd[part], choice[part]).sum(axis=0) for part in parts) / n
     mean_quality = sum(picked(quality[part], choice[part]).sum(axis=0) for part in parts) / n
-    hull = hull_of(quality, cost_usd, measured)
+    columns = zip(quality.mean(axis=0).tolist(), cost_usd.mean(axis=0).tolist(), strict=True)
+    hull = upper_hull(
+        [
+            ConstantPolicy(str(i), i, 0, q, c)
+            for i, (q, c) in enumerate(columns)
+            if measured is None or measured[i]
+        ]
+    )
     mixes = [matched_cost_mix(hull, cost) for cost in mean_cost.tolist()]
     against = MatchedCost.of(mixes, m)
     estimate = mean_quality - np.array([mix.quality for mix in mixes])
@@ -161,7 +170,7 @@ def lift_band(
 
     spread, units = _spread(blocks(), n, len(knob), progress)
     counted = moved.min(axis=0) >= MIN_MOVED
-    return _band(np.asarray(knob), estimate, spread, units, counted, rng)
+    return _band(np.asarray(knob), estimate, spread, units, counted, rng, level, draws)
 
 
 def _whole_clusters(
@@ -218,8 +227,8 @@ def _band(
     units: int,
     counted: BoolArray,
     rng: np.random.Generator,
-    level: float = LEVEL,
-    draws: int = _DRAWS,
+    level: float,
+    draws: int,
 ) -> CurveBand:
     error = np.sqrt(np.diagonal(spread))
     among = counted & (error > 1e-12)

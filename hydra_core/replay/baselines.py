@@ -18,7 +18,7 @@ import numpy as np
 from hydra_core.base.types import FloatArray, IntArray, Progress
 from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet
 from hydra_core.replay.compare import PolicyRun, policy_run
-from hydra_core.replay.matched_cost import matched_cost_mix
+from hydra_core.replay.fixed_mix import matched_cost_mix
 from hydra_core.replay.metrics import picked, single_models, upper_hull
 from hydra_core.replay.replay import Fold, ReplayData, folds
 

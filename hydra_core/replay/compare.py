@@ -154,7 +154,9 @@ def constant_run(data: ReplayData, model: str) -> PolicyRun:
     return policy_run(f"always {model}", data, choice)
 
 
-def compare(a: PolicyRun, b: PolicyRun, clusters: IntArray | None = None) -> Comparison:
+def compare(
+    a: PolicyRun, b: PolicyRun, clusters: Sequence[object] | IntArray | None = None
+) -> Comparison:
     """Compare b with a, paired by query.
 
     Args:
@@ -168,7 +170,9 @@ def compare(a: PolicyRun, b: PolicyRun, clusters: IntArray | None = None) -> Com
         raise ValueError(f"'{a.name}' and '{b.name}' have no query in common")
     left_out = len(a.rows) + len(b.rows) - 2 * int(rows.size)
     a, b = a.take(in_a), b.take(in_b)
-    groups = None if clusters is None else np.unique(clusters[rows], return_inverse=True)[1]
+    groups = None
+    if clusters is not None:
+        groups = np.unique(np.asarray(clusters)[rows], return_inverse=True)[1]
     quality, cost = b.quality - a.quality, b.cost_usd - a.cost_usd
     best = np.maximum(a.oracle, b.oracle)
     names = sorted({*a.ids, *b.ids})

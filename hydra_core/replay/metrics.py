@@ -161,20 +161,6 @@ def upper_hull(singles: Sequence[ConstantPolicy]) -> tuple[ConstantPolicy, ...]:
     return tuple(hull)
 
 
-def hull_of(
-    quality: FloatArray, cost_usd: FloatArray, measured: BoolArray | None = None
-) -> tuple[ConstantPolicy, ...]:
-    """The constants no mixture beats, by outcomes and costs alone; models are named by column.
-
-    Args:
-        quality, cost_usd: (n, m).
-        measured: (m,) models that have outcomes; None for all.
-    """
-    means = zip(quality.mean(axis=0).tolist(), cost_usd.mean(axis=0).tolist(), strict=True)
-    constants = (ConstantPolicy(str(i), i, 0, q, c) for i, (q, c) in enumerate(means))
-    return upper_hull([one for one in constants if measured is None or measured[one.index]])
-
-
 def _turns_up(a: ConstantPolicy, b: ConstantPolicy, c: ConstantPolicy) -> bool:
     """Whether b lies on or below the line from a to c."""
     left = (b.quality - a.quality) * (c.mean_cost_usd - a.mean_cost_usd)

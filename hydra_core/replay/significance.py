@@ -30,7 +30,6 @@ from hydra_core.base.types import FloatArray, IntArray
 from hydra_core.evalsets.evalset import RESOLVED_AT
 
 _EXACT_BELOW = 25
-_POWER = 0.80
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ def student_p(statistic: float, freedom: int) -> float:
     return float(2 * special.stdtr(freedom, -abs(statistic)))
 
 
-def wilson(successes: float, n: int) -> Interval:
+def wilson(successes: float, n: int, level: float = LEVEL) -> Interval:
     """Wilson score interval of a rate.
 
     Args:
@@ -67,7 +66,7 @@ def wilson(successes: float, n: int) -> Interval:
     """
     if n < 1 or not 0 <= successes <= n:
         raise ValueError(f"need 0 <= successes <= n and n >= 1, got {successes} of {n}")
-    z = normal_quantile()
+    z = normal_quantile(level)
     rate = successes / n
     centre = (rate + z * z / (2 * n)) / (1 + z * z / n)
     half = z * np.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n)) / (1 + z * z / n)
@@ -134,7 +133,7 @@ def mean_interval(
 
 
 def ratio_interval(
-    above: FloatArray, below: FloatArray, clusters: IntArray | None = None
+    above: FloatArray, below: FloatArray, clusters: IntArray | None = None, level: float = LEVEL
 ) -> Interval:
     """Interval of mean(above) / mean(below), paired by query (delta method).
 
@@ -146,7 +145,7 @@ def ratio_interval(
     if base == 0.0:
         return Interval.none(float("nan"), FREE_BASELINE)
     ratio = float(above.mean()) / base
-    return influence_interval(ratio, (above - ratio * below) / base, clusters)
+    return influence_interval(ratio, (above - ratio * below) / base, clusters, level)
 
 
 def per_resolved(
@@ -226,20 +225,25 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     return tuple(adjusted.tolist())
 
 
-def detectable_effect(standard_deviation: float, n: int) -> float:
-    """The smallest mean paired difference that n queries would show with a power of 80 %.
+def detectable_effect(
+    standard_deviation: float, n: int, level: float = LEVEL, power: float = 0.80
+) -> float:
+    """The smallest mean paired difference that n queries would show with this power.
 
     Args:
         standard_deviation: Of the per-query difference (for yes/no outcomes: the root of the
             share of queries on which the two policies differ, minus the squared difference).
         n: Number of queries (or clusters).
+        power: Probability of seeing an effect of that size.
     """
-    quantiles = normal_quantile() + special.ndtri(_POWER)
+    quantiles = normal_quantile(level) + special.ndtri(power)
     return float(quantiles * standard_deviation / np.sqrt(n))
 
 
-def sample_size(standard_deviation: float, effect: float) -> int:
+def sample_size(
+    standard_deviation: float, effect: float, level: float = LEVEL, power: float = 0.80
+) -> int:
     """How many queries it takes to see a mean paired difference of `effect` (not 0)."""
     if effect == 0:
         raise ValueError("no number of queries shows an effect of 0")
-    return int(np.ceil((detectable_effect(standard_deviation, 1) / effect) ** 2))
+    return int(np.ceil((detectable_effect(standard_deviation, 1, level, power) / effect) ** 2))

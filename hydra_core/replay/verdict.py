@@ -11,7 +11,7 @@ from hydra_core.base.intervals import DIFFERENCE, Interval
 from hydra_core.base.spelling import signed, usd
 from hydra_core.base.types import IntArray, Selection
 from hydra_core.replay.band import MIN_MOVED
-from hydra_core.replay.matched_cost import MatchedCost, Mix, matched_cost_mix
+from hydra_core.replay.fixed_mix import MatchedCost, Mix, matched_cost_mix
 from hydra_core.replay.metrics import picked, single_models, upper_hull
 from hydra_core.replay.replay import ReplayData
 from hydra_core.replay.significance import influence_interval, sample_size, student_quantile

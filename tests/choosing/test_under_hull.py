@@ -4,7 +4,7 @@ import numpy as np
 from scipy import stats
 
 from hydra_core.base.types import Pool
-from hydra_core.choosing.initial_catalog import under_hull
+from hydra_core.replay.fixed_mix import under_hull
 from hydra_core.replay.replay import ReplayData
 
 

@@ -10,7 +10,7 @@ import pytest
 from hydra_core.base.errors import CatalogError
 from hydra_core.base.list_price import ListPrice
 from hydra_core.catalog.prices.price_file import GivenPrice
-from hydra_core.choosing.new_catalog import (
+from hydra_core.choosing.initial_catalog import (
     entered_prices,
     free_key,
     price_table,

@@ -7,7 +7,7 @@ import pytest
 
 from hydra_core.console.home.page import day
 from hydra_core.console.live.view_traffic import notes
-from hydra_core.live.regions import regions
+from hydra_core.live.drift import regions
 from hydra_core.live.traffic import (
     Uncounted,
     against,

@@ -7,8 +7,8 @@ from statsmodels.regression.linear_model import OLS
 
 from hydra_core.base.types import Selection
 from hydra_core.replay.band import MIN_MOVED, lift_band, simultaneous_band
+from hydra_core.replay.fixed_mix import matched_cost_mix
 from hydra_core.replay.frontier import choices
-from hydra_core.replay.matched_cost import matched_cost_mix
 from hydra_core.replay.metrics import picked, single_models, upper_hull
 from hydra_core.replay.significance import mean_interval
 from hydra_core.replay.verdict import verdict

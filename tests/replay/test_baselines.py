@@ -11,7 +11,7 @@ from hydra_core.replay.baselines import (
     factorise,
     run_baselines,
 )
-from hydra_core.replay.matched_cost import matched_cost_mix
+from hydra_core.replay.fixed_mix import matched_cost_mix
 from hydra_core.replay.metrics import picked, single_models, upper_hull
 from hydra_core.replay.replay import folds
 from hydra_core.replay.verdict import VerdictLabel, verdict

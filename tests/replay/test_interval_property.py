@@ -17,7 +17,7 @@ from hydra_core.base.types import Pool, Selection
 from hydra_core.lab.audit.tables import alpha_interval
 from hydra_core.live.drift import psi
 from hydra_core.replay.compare import compare, constant_run, policy_run
-from hydra_core.replay.matched_cost import matched_gain
+from hydra_core.replay.fixed_mix import matched_gain
 from hydra_core.replay.metrics import by_language, evaluate_choice, spread
 from hydra_core.replay.replay import ReplayData
 from hydra_core.replay.routability import auc_interval

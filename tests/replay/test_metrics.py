@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hydra_core.base.types import Pool, Selection
-from hydra_core.replay.matched_cost import matched_cost_mix
+from hydra_core.replay.fixed_mix import matched_cost_mix
 from hydra_core.replay.metrics import (
     ConstantPolicy,
     costliest,

@@ -9,7 +9,13 @@ from hydra_core.base.errors import CatalogError
 from hydra_core.base.types import Band, Benchmark, Catalog, ModelSpec, ModelStatus, Policy
 from hydra_core.evalsets.evalset import save_evalset
 from hydra_core.lab.ablation import ablation
-from hydra_core.replay.portability import Event, EventKind, default_events, parse_event, portability
+from hydra_core.replay.catalog_changes import (
+    Event,
+    EventKind,
+    default_events,
+    parse_event,
+    portability,
+)
 from tests.replay.conftest import make_data
 
 TODAY = date(2026, 1, 1)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from hydra_core.catalog import load_catalog, pool
+from hydra_core.replay.catalog_changes import Cell, Steps, dominated, reach, sensitivity
 from hydra_core.replay.replay import ReplayData, replay
-from hydra_core.replay.sensitivity import Cell, Steps, dominated, reach, sensitivity
 
 ROOT = Path(__file__).resolve().parents[2]
 

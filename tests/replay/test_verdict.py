@@ -10,7 +10,7 @@ from statsmodels.regression.linear_model import OLS
 from hydra_core.base.spelling import usd
 from hydra_core.base.types import Selection
 from hydra_core.replay.band import MIN_MOVED
-from hydra_core.replay.matched_cost import matched_cost_mix, matched_gain
+from hydra_core.replay.fixed_mix import matched_cost_mix, matched_gain
 from hydra_core.replay.metrics import picked, single_models, upper_hull
 from hydra_core.replay.replay import replay
 from hydra_core.replay.verdict import VerdictLabel, verdict

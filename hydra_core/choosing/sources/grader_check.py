@@ -18,11 +18,10 @@ import numpy as np
 
 from hydra_core.base.intervals import Interval
 from hydra_core.base.types import BoolArray, ChoiceArray, FloatArray, IntArray
-from hydra_core.choosing.lift import differences_to_hull, with_ends
+from hydra_core.choosing.lift import differences_to_hull, hull_of, with_ends
 from hydra_core.choosing.material import groups_at, known_means
 from hydra_core.evalsets.evalset import EvalSet
-from hydra_core.replay.matched_cost import MatchedCost, matched_cost_mix
-from hydra_core.replay.metrics import hull_of
+from hydra_core.replay.fixed_mix import MatchedCost, matched_cost_mix
 from hydra_core.replay.significance import mean_interval, normal_p
 
 #: Fewer queries of a group than this show nothing.

@@ -15,11 +15,11 @@ import numpy as np
 
 from hydra_core.base.types import ChoiceArray, FloatArray, IntArray, Progress
 from hydra_core.choosing.heads import grouped_parts
-from hydra_core.choosing.lift import GRID, Lift, lift_of, lift_of_choices
+from hydra_core.choosing.lift import GRID, Lift, hull_of, lift_of, lift_of_choices
 from hydra_core.choosing.material import Outcomes
 from hydra_core.choosing.sources.profiles import FittedProfiles, FittedSuccess
 from hydra_core.outcome_model.heads import Predicted
-from hydra_core.replay.metrics import hull_of, picked
+from hydra_core.replay.metrics import picked
 from hydra_core.routing.matcher import choices_in_order
 
 #: Settings of the knob that are tried to meet a cost.

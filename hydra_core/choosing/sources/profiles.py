@@ -20,10 +20,10 @@ from scipy.sparse import coo_array
 from hydra_core.base.types import LEVEL_DIMENSION, Band, FloatArray, IntArray
 from hydra_core.catalog.profiles import compensated_weights, to_band
 from hydra_core.choosing.heads import Path, ridge_path, targets
+from hydra_core.choosing.lift import hull_of
 from hydra_core.choosing.material import Outcomes
 from hydra_core.outcome_model.success_profiles import LOG_BOUND, Curves, SuccessProfiles
 from hydra_core.predictor.score_bands import score_bands
-from hydra_core.replay.metrics import hull_of
 from hydra_core.routing.matcher import cost_order, returns_on_upgrading, shortfall
 
 #: Fewer outcomes than this cannot carry fitted profiles.

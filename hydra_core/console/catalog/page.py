@@ -19,7 +19,7 @@ from hydra_core.console.catalog import what_if as what_if_view
 from hydra_core.console.drafts import Working
 from hydra_core.console.frame import Head, Part
 from hydra_core.console.widgets import literal
-from hydra_core.replay.portability import Event, EventKind, event_catalogs
+from hydra_core.replay.catalog_changes import Event, EventKind, event_catalogs
 
 _DRAFT = ""
 _LABELS = {

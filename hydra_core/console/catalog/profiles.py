@@ -27,7 +27,7 @@ from hydra_core.console.figures.shares import ContributionsView, contributions_f
 from hydra_core.console.frame import LEARNED, POLICY, link
 from hydra_core.console.widgets import literal
 from hydra_core.predictor.score_bands import score_bands
-from hydra_core.replay.sensitivity import Cell, Effect, Reach, Steps, reach
+from hydra_core.replay.catalog_changes import Cell, Effect, Reach, Steps, reach
 
 _NUMBER = partial(st.column_config.NumberColumn, format="%.3f")
 #: Pixels of a table in a window 1,280 pixels wide.

@@ -32,8 +32,8 @@ from hydra_core.replay.compare import (
     policy_run,
 )
 from hydra_core.replay.evaluation import Evaluation
+from hydra_core.replay.fixed_mix import matched_cost_mix
 from hydra_core.replay.imported_policies import imported_choice
-from hydra_core.replay.matched_cost import matched_cost_mix
 from hydra_core.replay.metrics import SMALL
 from hydra_core.replay.significance import (
     holm,

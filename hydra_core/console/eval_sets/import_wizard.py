@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from hydra_core.base.errors import EvalSetError, HydraError, Problem
-from hydra_core.choosing.new_catalog import covered
+from hydra_core.choosing.initial_catalog import covered
 from hydra_core.console import cache, replays, selectors, state, tables, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.access.identity import stop_button

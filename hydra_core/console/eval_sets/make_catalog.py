@@ -11,7 +11,7 @@ import streamlit as st
 from hydra_core.base.errors import HydraError
 from hydra_core.catalog.prices.price_file import GivenPrice
 from hydra_core.catalog.prices.recorded import cost_gaps
-from hydra_core.choosing import new_catalog
+from hydra_core.choosing import initial_catalog as new_catalog
 from hydra_core.choosing.initial_catalog import InitialCatalog
 from hydra_core.console import cache, replays, selectors, state, widgets
 from hydra_core.console.access import identity

@@ -25,10 +25,9 @@ from hydra_core.live.traffic import Traffic, traffic_of
 
 if TYPE_CHECKING:
     from hydra_core.live.canary import CanaryReport
-    from hydra_core.live.drift import Burst, Drift
+    from hydra_core.live.drift import Burst, Drift, Region
     from hydra_core.live.flight.analysis import FlightReport, TeamParts
     from hydra_core.live.flight.effects import Effect, Reading
-    from hydra_core.live.regions import Region
 
 _VARIABLE = "HYDRA_LOG"
 
@@ -148,7 +147,7 @@ def bursts(key: LogKey, catalog: Catalog) -> tuple[Burst, ...]:
 @cached(8, "Grouping requests")
 def clusters(key: LogKey, catalog: Catalog, entry: SetEntry | None) -> tuple[Region, ...]:
     """Group the requests of the log, with what is known about each group."""
-    from hydra_core.live.regions import regions
+    from hydra_core.live.drift import regions
 
     reference = None if entry is None else requirements(entry, catalog)
     return regions(scored_by(traffic(key), catalog), reference)

@@ -14,9 +14,8 @@ from hydra_core.base.spelling import usd
 from hydra_core.base.types import Catalog, FloatArray
 from hydra_core.console.figures.intervals import IntervalsView, one_series, ranged
 from hydra_core.console.numbers import percent
-from hydra_core.live.drift import CHANGED, STEADY, BandShares, Burst, Drift
+from hydra_core.live.drift import CHANGED, LEAST_KNOWN, STEADY, BandShares, Burst, Drift, Region
 from hydra_core.live.off_policy import LoggedValue
-from hydra_core.live.regions import LEAST_KNOWN, Region
 from hydra_core.live.shadow import Shadow
 from hydra_core.live.traffic import (
     Calibration,

@@ -8,7 +8,7 @@ import pytest
 from hydra_core.base.errors import CatalogError
 from hydra_core.catalog.prices.lists import read_prices
 from hydra_core.catalog.prices.quotes import PriceSource
-from hydra_core.choosing.new_catalog import prices_of_text, proposed_entries
+from hydra_core.choosing.initial_catalog import prices_of_text, proposed_entries
 
 DAY = date(2026, 6, 1)
 

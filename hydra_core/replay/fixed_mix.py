@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,7 +11,12 @@ from hydra_core.base.intervals import Interval
 from hydra_core.base.types import BoolArray, ChoiceArray, FloatArray, IntArray
 from hydra_core.replay.metrics import ConstantPolicy, picked, single_models, upper_hull
 from hydra_core.replay.replay import ReplayData
-from hydra_core.replay.significance import mean_interval
+from hydra_core.replay.significance import (
+    holm,
+    mean_interval,
+    standard_error,
+    student_p,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,3 +188,62 @@ def matched_gain(data: ReplayData, before: IntArray, after: IntArray) -> Matched
     quality = mean_interval(lifts[:, 1] - lifts[:, 0], data.clusters)
     worth = mixes[0].quality_per_usd * costs[0]
     return MatchedGain(quality, quality.scaled(1 / worth) if worth > 0 else None)
+
+
+_SURE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class UnderHull:
+    """A model under the hull of the others.
+
+    Attributes:
+        gap: Mean quality that the mixture has more, in [0, 1].
+        mix: The mixture of other models at no more than its cost.
+        p_value: One-sided, Holm-corrected.
+    """
+
+    model: str
+    gap: float
+    mix: Mix
+    p_value: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.model}: {self.mix} is {100 * self.gap:.1f} points better at no more cost "
+            f"(p = {self.p_value:.2g})"
+        )
+
+
+def under_hull(data: ReplayData) -> tuple[UnderHull, ...]:
+    """The models that lie under the hull of the others, the clearest first.
+
+    Each is compared with the others' best mixture at its own mean cost; a model cheaper than every
+    other is never under their hull.
+    """
+    singles = single_models(data)
+    found: list[UnderHull] = []
+    for one in singles:
+        others = [other for other in singles if other.model != one.model]
+        if not others or one.mean_cost_usd < min(other.mean_cost_usd for other in others):
+            continue
+        mix = matched_cost_mix(upper_hull(others), one.mean_cost_usd)
+        gap = mix.quality - one.quality
+        always = np.full((len(data.query_ids), 1), one.index)
+        against = MatchedCost.of([mix], len(singles))
+        worse = -against.differences(data.quality, data.cost_usd, always)[:, 0]
+        found.append(UnderHull(one.model, gap, mix, _p_value(gap, worse - worse.mean(), data)))
+    corrected = holm([row.p_value for row in found])
+    rows = [replace(row, p_value=p) for row, p in zip(found, corrected, strict=True)]
+    clear = [row for row in rows if row.gap > 0 and row.p_value < _SURE]
+    return tuple(sorted(clear, key=lambda row: row.p_value))
+
+
+def _p_value(gap: float, influence: FloatArray, data: ReplayData) -> float:
+    """One-sided: how likely a gap this wide is where there is none."""
+    error, freedom = standard_error(influence, data.clusters)
+    if not error > 0:
+        return 0.0 if gap > 0 else 1.0
+    if gap <= 0:
+        return 1.0
+    return student_p(gap / error, freedom) / 2

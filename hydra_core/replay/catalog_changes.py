@@ -1,0 +1,364 @@
+"""What a change of the catalog does to a running policy, without retraining anything.
+
+An event removes, adds or reprices a model: capabilities, weights and the cost order follow by
+Algorithm 1, and the router is replayed at the same tau on the same queries. After a price change
+the realised costs of that model are scaled by the ratio of its blended prices, which the report
+says. A nudge moves one number of the evidence up and down by a stated step, alone: the queries that
+change their model are counted, and the models that no query can reach are named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from enum import StrEnum
+from itertools import product
+
+import numpy as np
+
+from hydra_core.base.errors import CatalogError, Problem
+from hydra_core.base.types import (
+    Benchmark,
+    BoolArray,
+    Catalog,
+    FloatArray,
+    ModelStatus,
+    Pool,
+    Selection,
+)
+from hydra_core.catalog.profiles import blended_price, capabilities
+from hydra_core.evalsets.evalset import EvalSet
+from hydra_core.replay.compare import Comparison, compare, policy_run
+from hydra_core.replay.metrics import PolicyMetrics, evaluate_choice, picked
+from hydra_core.replay.pricing import CostSource, priced_costs
+from hydra_core.replay.replay import ReplayData, align_catalog, replay
+from hydra_core.replay.verdict import Verdict, verdict
+from hydra_core.routing.matcher import choose, shortfall
+
+
+class EventKind(StrEnum):
+    """What happens to one model of the catalog."""
+
+    REMOVE = "remove"
+    ADD = "add"
+    REPRICE = "reprice"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event; prices (USD per million tokens) only where it is a new price."""
+
+    kind: EventKind
+    model: str
+    input_usd_per_mtok: float | None = None
+    output_usd_per_mtok: float | None = None
+
+    def __str__(self) -> str:
+        if self.kind is EventKind.REPRICE:
+            return f"{self.model} at {self.input_usd_per_mtok:g}/{self.output_usd_per_mtok:g}"
+        return f"{self.kind.value} {self.model}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EventReport:
+    """The same policy before and after one event, at the same tau.
+
+    Attributes:
+        before, after: Each on its own pool's queries.
+        comparison: After minus before, paired by query, with the QR of both.
+        moved: Fraction of the queries that change model.
+    """
+
+    event: Event
+    before: PolicyMetrics
+    after: PolicyMetrics
+    comparison: Comparison
+    verdict: Verdict
+    notes: tuple[str, ...] = ()
+
+
+def parse_event(text: str) -> Event:
+    """An event from `remove:ID`, `add:ID` or `reprice:ID=INPUT,OUTPUT`.
+
+    Raises:
+        CatalogError: It is none of these.
+    """
+    kind, _, rest = text.partition(":")
+    try:
+        if kind == EventKind.REPRICE:
+            model, _, prices = rest.rpartition("=")
+            given, answer = (float(part) for part in prices.split(","))
+            if model and np.isfinite([given, answer]).all() and min(given, answer) > 0:
+                return Event(EventKind.REPRICE, model, given, answer)
+        elif rest:
+            return Event(EventKind(kind), rest)
+    except ValueError:
+        pass
+    remedy = "remove:ID, add:ID or reprice:ID=INPUT,OUTPUT (USD per million tokens)"
+    raise CatalogError("--event", [Problem(repr(text), "is not an event", remedy)])
+
+
+def default_events(data: ReplayData) -> tuple[Event, ...]:
+    """Each model of the replay removed, and each added to the catalog without it."""
+    kinds = (EventKind.REMOVE, EventKind.ADD) if len(data.pool.ids) > 1 else ()
+    return tuple(Event(kind, model) for kind in kinds for model in data.pool.ids)
+
+
+def portability(
+    catalog: Catalog,
+    evalset: EvalSet,
+    requirements: FloatArray,
+    events: Sequence[Event],
+    *,
+    today: date,
+    tau: float | None = None,
+) -> tuple[EventReport, ...]:
+    """Replay every event on its own; nothing is learned or tuned anew.
+
+    Args:
+        catalog: The catalog as it is; an added model must be in it (it is taken out for "before").
+        requirements: (rows of the eval set, K) predicted requirements.
+        tau: Default the catalog's.
+
+    Raises:
+        CatalogError: An event names a model the catalog does not have: all of them.
+        MismatchError: Nothing to replay.
+    """
+    known = [model.id for model in catalog.models]
+    problems = [
+        Problem(str(event), f"the catalog has no {event.model!r}", f"one of {', '.join(known)}")
+        for event in events
+        if event.model not in known
+    ]
+    if problems:
+        raise CatalogError(catalog.source or catalog.name, problems)
+    used = catalog.policy.tau if tau is None else tau
+    return tuple(_report(catalog, evalset, requirements, event, today, used) for event in events)
+
+
+def _report(
+    catalog: Catalog,
+    evalset: EvalSet,
+    requirements: FloatArray,
+    event: Event,
+    today: date,
+    tau: float,
+) -> EventReport:
+    first, second = event_catalogs(catalog, event)
+    notes = []
+    before = _replayed(first, evalset, requirements, today)
+    factor = 1.0
+    if event.kind is EventKind.REPRICE:
+        ratio = catalog.policy.price_ratio
+        old, new = (blended_price(one.model(event.model), ratio) for one in (first, second))
+        factor = new / old
+        if priced_costs(evalset, second).sources.get(event.model) is not CostSource.RECORDED:
+            factor = 1.0  # its costs follow the new price by themselves
+        else:
+            scaled = f"realised costs of {event.model} are scaled by {factor:.3g}"
+            notes.append(f"{scaled} (an estimate)")
+    after = _replayed(second, evalset, requirements, today, {event.model: factor})
+    choices = replay(before, tau), replay(after, tau)
+    runs = policy_run("before", before, choices[0]), policy_run("after", after, choices[1])
+    found = compare(*runs, evalset.clusters)
+    return EventReport(
+        event=event,
+        before=evaluate_choice(before, choices[0]),
+        after=evaluate_choice(after, choices[1]),
+        comparison=found,
+        verdict=verdict(after, choices[1], Selection.FIXED),
+        notes=(*notes, *after.notes),
+    )
+
+
+def event_catalogs(catalog: Catalog, event: Event) -> tuple[Catalog, Catalog]:
+    """The catalog before and after an event; an added model is taken out for "before".
+
+    Raises:
+        KeyError: The catalog has no such model.
+    """
+    old = catalog.model(event.model)
+    if event.kind is EventKind.REPRICE:
+        new = replace(
+            old,
+            input_usd_per_mtok=event.input_usd_per_mtok or old.input_usd_per_mtok,
+            output_usd_per_mtok=event.output_usd_per_mtok or old.output_usd_per_mtok,
+        )
+        models = tuple(new if spec.id == event.model else spec for spec in catalog.models)
+        repriced = replace(catalog, models=models, digest=f"{catalog.digest}:{event}")
+        return catalog, repriced
+    off = tuple(  # its evidence no longer sets any range
+        replace(spec, status=ModelStatus.DISABLED) if spec.id == event.model else spec
+        for spec in catalog.models
+    )
+    without = replace(catalog, models=off, digest=f"{catalog.digest}:-{event.model}")
+    return (without, catalog) if event.kind is EventKind.ADD else (catalog, without)
+
+
+def _replayed(
+    catalog: Catalog,
+    evalset: EvalSet,
+    requirements: FloatArray,
+    today: date,
+    scaled: dict[str, float] | None = None,
+) -> ReplayData:
+    factors = np.array([(scaled or {}).get(model, 1.0) for model in evalset.models])
+    priced = replace(evalset, cost_usd=evalset.cost_usd * factors)
+    return align_catalog(priced, catalog, requirements, today=today)
+
+
+class Cell(StrEnum):
+    """Which kind of number."""
+
+    SCORE = "score"
+    IMPORTANCE = "importance"
+    WEIGHT = "weight"
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """How far each kind of number is nudged: rates and omega absolutely, alpha as a share of it."""
+
+    score: float = 0.05
+    importance: float = 0.5
+    weight: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What nudging one number does.
+
+    Attributes:
+        of: The model for a score, the dimension for a weight, '' for an importance.
+        delta_quality: Mean quality after minus before, over all queries.
+    """
+
+    cell: Cell
+    benchmark: str
+    of: str
+    before: float
+    after: float
+    flips: int
+    delta_quality: float
+    delta_cost_usd: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What of the traffic a model gets and could get.
+
+    Attributes:
+        share: Of all queries, at the policy's tau.
+        at_some_tau: Of all queries, those that some tau sends to it.
+        dominated_by: A model ranked before it that is at least as capable on every dimension, so
+            that no query ever reaches it; '' for none.
+    """
+
+    model: str
+    share: float
+    at_some_tau: float
+    dominated_by: str
+
+
+def sensitivity(data: ReplayData, catalog: Catalog, steps: Steps = Steps()) -> tuple[Effect, ...]:  # noqa: B008
+    """Every number's largest effect of the two directions, those that flip most queries first.
+
+    A nudge that leaves [0, 1] is cut there; a number that is cut to itself has no effect.
+
+    Args:
+        catalog: With the policy's tau.
+    """
+    base = replay(data, catalog.policy.tau)
+    quality, cost = (float(picked(v, base).mean()) for v in (data.quality, data.cost_usd))
+    rows = [[model.id for model in catalog.models].index(name) for name in data.pool.ids]
+    largest: dict[tuple[Cell, str, str], Effect] = {}
+    for cell, benchmark, of, before, after, changed in _nudges(catalog, steps):
+        lacks = shortfall(data.requirements, capabilities(changed)[rows], data.pool.weights)
+        choice = choose(lacks, data.pool.cost, catalog.policy.tau)
+        effect = Effect(
+            cell, benchmark, of, before, after, int((choice != base).sum()),
+            float(picked(data.quality, choice).mean()) - quality,
+            float(picked(data.cost_usd, choice).mean()) - cost,
+        )  # fmt: skip
+        key = (cell, benchmark, of)
+        if key not in largest or effect.flips > largest[key].flips:
+            largest[key] = effect
+    return tuple(sorted(largest.values(), key=lambda effect: -effect.flips))
+
+
+_Nudge = tuple[Cell, str, str, float, float, Catalog]
+
+
+def _nudges(catalog: Catalog, steps: Steps) -> Iterator[_Nudge]:
+    """Every number a step up and down: which it is, before, after, and the catalog with it."""
+    for (b, benchmark), sign in product(enumerate(catalog.benchmarks), (1.0, -1.0)):
+        before = benchmark.importance
+        after = before * (1.0 + sign * steps.importance)
+        changed = _with_benchmark(catalog, b, replace(benchmark, importance=after))
+        yield Cell.IMPORTANCE, benchmark.id, "", before, after, changed
+        for k, (dimension, before) in enumerate(
+            zip(catalog.dimensions, benchmark.weights, strict=True)
+        ):
+            after = float(np.clip(before + sign * steps.weight, 0.0, 1.0))
+            weights = (*benchmark.weights[:k], after, *benchmark.weights[k + 1 :])
+            changed = _with_benchmark(catalog, b, replace(benchmark, weights=weights))
+            yield Cell.WEIGHT, benchmark.id, dimension, before, after, changed
+        for m, model in enumerate(catalog.models):
+            if benchmark.id in model.scores:
+                before = model.scores[benchmark.id]
+                after = float(np.clip(before + sign * steps.score, 0.0, 1.0))
+                other = replace(model, scores={**model.scores, benchmark.id: after})
+                models = (*catalog.models[:m], other, *catalog.models[m + 1 :])
+                changed = replace(catalog, models=models)
+                yield Cell.SCORE, benchmark.id, model.id, before, after, changed
+
+
+def _with_benchmark(catalog: Catalog, b: int, benchmark: Benchmark) -> Catalog:
+    benchmarks = (*catalog.benchmarks[:b], benchmark, *catalog.benchmarks[b + 1 :])
+    return replace(catalog, benchmarks=benchmarks)
+
+
+def dominated(capability: FloatArray, cost: FloatArray) -> tuple[int | None, ...]:
+    """Per model the index of one that always goes before it, None where there is none.
+
+    Model j always goes before i when it ranks before it (cheaper, or equally dear and earlier)
+    and is at least as capable on every dimension: its shortfall is never larger.
+
+    Args:
+        capability: (m, K).
+        cost: (m,).
+    """
+    m = len(cost)
+    earlier = np.arange(m)[:, None] < np.arange(m)[None, :]
+    before = (cost[:, None] < cost[None, :]) | ((cost[:, None] == cost[None, :]) & earlier)
+    over: BoolArray = before & (capability[:, None, :] >= capability[None, :, :]).all(axis=2)
+    return tuple(int(np.flatnonzero(over[:, i])[0]) if over[:, i].any() else None for i in range(m))
+
+
+def reach(requirements: FloatArray, pool: Pool, tau: float) -> tuple[Reach, ...]:
+    """What every model of the pool gets and could get, cheapest first; no outcome is needed.
+
+    Some tau sends a query to a model exactly when it falls less short than every model ranked
+    before it.
+
+    Args:
+        requirements: (n, K).
+    """
+    ids, cost = pool.ids, pool.cost
+    order = np.argsort(cost, kind="stable")
+    lacks = shortfall(requirements, pool.capabilities, pool.weights)
+    least = np.minimum.accumulate(lacks[:, order], axis=1)
+    earlier = np.concatenate([np.full((len(lacks), 1), np.inf), least[:, :-1]], axis=1)
+    possible = (lacks[:, order] < earlier).mean(axis=0)
+    counts = np.bincount(choose(lacks, cost, tau), minlength=len(ids)) / len(lacks)
+    over = dominated(pool.capabilities, cost)
+    return tuple(
+        Reach(
+            model=ids[i],
+            share=float(counts[i]),
+            at_some_tau=float(possible[rank]),
+            dominated_by="" if (by := over[i]) is None else ids[by],
+        )
+        for rank, i in enumerate(order)
+    )
