@@ -75,7 +75,9 @@ def parse_catalog(text: str, source: str = "catalog") -> Catalog:
         CatalogError: It is not a valid catalog; every problem is listed with place and remedy.
     """
     text = text.removeprefix("\ufeff")
-    root, problems = read_mapping(text, f"begin with 'schema: {SCHEMA}'")
+    root, problems = read_mapping(
+        text, f"begin with 'schema: {SCHEMA}', or start from a file in catalog/"
+    )
     catalog = None if root is None else catalog_of(root, text, source)
     if catalog is None or problems.found:
         raise CatalogError(source, problems.listed())

@@ -126,27 +126,20 @@ def systemone_answer(asked: Asked, decided: Mapping[int, Decided]) -> dict[str, 
 
 
 def _choice(question: Question, decided: Decided) -> dict[str, Any]:
-    choice, shares = _chosen(question, decided)
-    return {
-        "type": "choice",
-        "choice": choice,
-        "confidence": shares[choice],
-        "probabilities": shares,
-    }
-
-
-def _chosen(question: Question, decided: Decided) -> tuple[str, dict[str, float]]:
     """The option, and how probable the router was to take each: 1 but for exploration."""
     ids, options = decided.decision.pool.ids, question.options or ()
-    by_model = dict(zip(ids, decided.propensities, strict=True))
-    if set(options) & {spec.id for spec in decided.serving.catalog.models}:
-        return decided.model, {option: by_model.get(option, 0.0) for option in options}
     order = np.argsort(decided.decision.pool.cost, kind="stable")
-    tiers = {ids[i]: options[rank * len(options) // len(ids)] for rank, i in enumerate(order)}
+    option_of = {ids[i]: options[rank * len(options) // len(ids)] for rank, i in enumerate(order)}
+    if set(options) & {spec.id for spec in decided.serving.catalog.models}:
+        option_of = {name: name for name in ids}
     shares = dict.fromkeys(options, 0.0)
-    for model, share in by_model.items():
-        shares[tiers[model]] += share
-    return tiers[decided.model], shares
+    for model, share in zip(ids, decided.propensities, strict=True):
+        if option_of[model] in shares:
+            shares[option_of[model]] += share
+    choice, confidence = option_of[decided.model], shares[option_of[decided.model]]
+    return {
+        "type": "choice", "choice": choice, "confidence": confidence, "probabilities": shares,
+    }  # fmt: skip
 
 
 def _decisions(asked: Asked, decided: Mapping[int, Decided]) -> list[dict[str, str]]:

@@ -45,7 +45,6 @@ from hydra_core.server.upstream.reading import (
     BrokeOffError,
     Counted,
     Seen,
-    Usage,
     estimate_of,
     usage_of,
 )
@@ -350,21 +349,19 @@ def billed(
     model = asked or result.served
     spec = decided.serving.catalog.model(model)
     usage, price = usage_of(seen.usage, decided.request, spec), spec.price
-    if usage is not None:
-        cost_usd = price.usd_of_one(usage.input, usage.output, usage.cached)
+    kind = Counted.COUNTED
+    if usage is None:
+        usage = estimate_of(decided.request, seen.written)
+        kind = Counted.UNKNOWN if result.status == "answered" else Counted.ESTIMATED
+    cost_usd = price.usd_of_one(usage.input, usage.output, usage.cached)
+    if kind is Counted.COUNTED:
         fresh = usage.input - usage.cached
         metrics.billed(model, fresh, usage.cached, usage.output, cost_usd)
-        return _with(result, usage, cost_usd, Counted.COUNTED)
-    about = estimate_of(decided.request, seen.written)
-    about_usd = price.usd_of_one(about.input, about.output)
-    kind = Counted.UNKNOWN if result.status == "answered" else Counted.ESTIMATED
-    metrics.uncounted(model, kind, about_usd)
-    if kind is Counted.ESTIMATED:
-        result = _with(result, about, about_usd, kind)
-    return replace(result, usage=kind.value, about_usd=about_usd)
-
-
-def _with(result: Result, usage: Usage, cost_usd: float, kind: Counted) -> Result:
+    else:
+        metrics.uncounted(model, kind, cost_usd)
+        result = replace(result, about_usd=cost_usd)
+    if kind is Counted.UNKNOWN:
+        return replace(result, usage=kind.value)
     return replace(
         result,
         input_tokens=usage.input,

@@ -87,14 +87,17 @@ class Metrics:
         )
         self.wait = seconds("queue_wait_seconds", "Wait for a decision's turn", _SECONDS)
         self.drops = counter("queue_dropped", "Requests refused before a decision", "reason")
-        self._depth = gauge("queue_depth", "Requests that wait to be decided", mode="livesum")
         self._first = seconds("first_byte_seconds", "From request to first byte", _LONG, "model")
-        self._problem = gauge("catalog_problem", "1 while the newest revision is not valid")
-        self._stopped = gauge("canary_stopped", "1 once the canary was worse and gets no traffic")
-        self._promise = gauge(
-            "promise_not_covered",
-            "1 once the catalog's promise about quality no longer covers its traffic",
-        )
+        promise = "1 once the catalog's promise about quality no longer covers its traffic"
+        stopped = "1 once the canary was worse and gets no traffic"
+        lost = "Log records that a full disk cost"
+        self._states = {
+            "problem": gauge("catalog_problem", "1 while the newest revision is not valid"),
+            "stopped": gauge("canary_stopped", stopped),
+            "promise_ended": gauge("promise_not_covered", promise),
+            "waiting": gauge("queue_depth", "Requests that wait to be decided", mode="livesum"),
+            "given_up": gauge("log_given_up", lost, mode="sum"),
+        }
         psi = "Largest PSI of requirements in the window against all before"
         self._psi = gauge("traffic_psi", psi, "window", mode="max")
         shifted = "1 while the window asks for something else than before"
@@ -114,7 +117,6 @@ class Metrics:
         self._first_failures = counter(
             "canary_first_failures", "Requests whose first attempt failed", "arm"
         )
-        self._given_up = gauge("log_given_up", "Log records that a full disk cost", mode="sum")
         self.kinds, self._unknown = RecentKinds(), set[str]()
         self._revisions: dict[str, tuple[str, str]] = {}
         for reason in _DROPPED:
@@ -230,21 +232,13 @@ class Metrics:
         """Count an alert that was sent or lost."""
         self._alerts.labels(end).inc()
 
-    def text(
-        self,
-        *,
-        problem: bool,
-        given_up: int,
-        stopped: bool = False,
-        waiting: int = 0,
-        promise_ended: bool = False,
-    ) -> bytes:
-        """Everything in Prometheus' text form; of all workers where there are several."""
-        self._problem.set(problem)
-        self._given_up.set(given_up)
-        self._stopped.set(stopped)
-        self._promise.set(promise_ended)
-        self._depth.set(waiting)
+    def text(self, **states: float) -> bytes:
+        """Everything in Prometheus' text form; of all workers where there are several.
+
+        States are problem, stopped, promise_ended, waiting and given_up, as they are now.
+        """
+        for name, value in states.items():
+            self._states[name].set(value)
         for window, (psi, shifted) in self.kinds.shifts().items():
             self._psi.labels(window).set(psi)
             self._shifted.labels(window).set(shifted)

@@ -13,6 +13,7 @@ from typing import Final, Self, TypeVar
 
 from hydra_core.base.errors import Problem, ProblemsError
 from hydra_core.base.reading.yaml_reader import (
+    EMPTY,
     ListNode,
     MapNode,
     Node,
@@ -358,7 +359,7 @@ def read_mapping(text: str, remedy: str) -> tuple[Section | None, Problems]:
         remedy: How such a file begins.
     """
     root, found = read_yaml(text.removeprefix("\ufeff"))
-    problems = Problems(list(found))
+    problems = Problems([replace(one, remedy=remedy) if one is EMPTY else one for one in found])
     if isinstance(root, MapNode):
         return Section(root, "", problems), problems
     if root is not None:

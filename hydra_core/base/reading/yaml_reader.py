@@ -102,6 +102,8 @@ _MAX_PROBLEMS: Final = 50
 
 # libyaml where the wheel has it (every published one has); the pure parser is slower only.
 _LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+#: What an empty file has wrong; what it is to hold depends on the file.
+EMPTY: Final = Problem("", "is empty")
 _INT: Final = re.compile(r"[-+]?[0-9]+")
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _NON_FINITE: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
@@ -195,7 +197,7 @@ class _Builder:
                     return None
                 root = self._node(next(events), events, 1)
         if root is None:
-            self.problems.append(Problem("", "is empty", "start from a file in catalog/"))
+            self.problems.append(EMPTY)
         return root
 
     def _add(self, event: Any, message: str, remedy: str) -> None:  # noqa: ANN401
