@@ -15,6 +15,7 @@ from hydra_core.base.workspace import workspace_folder
 from hydra_core.store import database, open_store, tables
 from hydra_core.store.database import HEAD, database_url, sqlite_url
 from tests.catalog.small import SMALL
+from tests.store import first_release
 from tests.store.conftest import ANA
 from tests.store.openers import CONTEXT, open_once
 
@@ -27,6 +28,7 @@ def test_head_is_the_newest_migration():
 def test_the_migrations_make_the_tables_of_the_module(url):
     engine = sa.create_engine(url)
     with engine.begin() as connection:
+        first_release.make(connection)
         database._upgrade(connection)
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, tables.metadata) == []
@@ -53,12 +55,34 @@ def test_a_new_store_is_what_the_migrations_make(tmp_path):
     open_store(tmp_path).close()
     engines = [sa.create_engine(sqlite_url(tmp_path)), sa.create_engine("sqlite://")]
     with engines[0].connect() as new, engines[1].begin() as old:
+        first_release.make(old)
         database._upgrade(old)
         made, migrated = described(new), described(old)
     assert made == migrated
     assert made["audit_head"][2] == [(1, 0, "")]
     for engine in engines:
         engine.dispose()
+
+
+def test_a_store_lies_beside_the_tables_of_others(url):
+    engine = sa.create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(sa.text("CREATE TABLE theirs (id INTEGER)"))
+    open_store(url=url).close()
+    with engine.connect() as connection:
+        assert {"theirs", "revisions"} <= set(sa.inspect(connection).get_table_names())
+    engine.dispose()
+
+
+def test_somebody_elses_table_of_the_same_name_is_refused(url):
+    engine = sa.create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(sa.text("CREATE TABLE notes (id INTEGER)"))
+    with pytest.raises(StoreError, match="could not be opened: .*notes.*already exists"):
+        open_store(url=url)
+    with engine.connect() as connection:
+        assert sa.inspect(connection).get_table_names() == ["notes"]
+    engine.dispose()
 
 
 def test_processes_that_open_at_once_migrate_once(url):
