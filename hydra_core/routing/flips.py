@@ -276,7 +276,8 @@ def _first_flips(
     before, paid = case.choice(case.pool)
     found: dict[bool, Flip] = {}
     for boundary in sorted(boundaries, key=lambda value: abs(value - now)):
-        value = _beyond(boundary, now)
+        step = BEYOND * max(abs(boundary), BEYOND)
+        value = float(boundary + step if boundary >= now else boundary - step)
         if lo <= value <= hi:
             after, cost = case.choice(changed(value))
             cheaper = cost < paid
@@ -287,12 +288,6 @@ def _first_flips(
         if len(found) == 2:
             break
     return tuple(found.values())
-
-
-def _beyond(boundary: float, now: float) -> float:
-    """Just past a boundary, seen from `now`."""
-    step = BEYOND * max(abs(boundary), BEYOND)
-    return float(boundary + step if boundary >= now else boundary - step)
 
 
 def value_flips(
@@ -427,7 +422,9 @@ def _value_text(flip: Flip) -> FlipText:
 
 def flip_text(flip: Flip, dimensions: Sequence[str], basis: CostBasis) -> FlipText:
     """A flip in words; the value shown flips as well, and is as short as it can be."""
-    before, after = _shown(flip)
+    exact = flip.what == "tau"  # tau now in as many digits as an operator sets
+    shown, digits = _away(flip, 3 if exact or abs(flip.change) < 0.1 else 2)
+    before, after = _number(flip.before, max(digits, 5) if exact else digits), f"{shown:.{digits}f}"
     subject, sentence = "τ", ""
     dimension = "" if flip.dimension is None else dimensions[flip.dimension].replace("_", " ")
     if flip.what == "weight":
@@ -449,13 +446,6 @@ def _less(flip: Flip) -> str:
 def _chosen(flip: Flip, cost: str) -> str:
     who = "it" if flip.model == flip.name else flip.model
     return f"If {flip.name} cost {cost}, {who} would be chosen"
-
-
-def _shown(flip: Flip) -> tuple[str, str]:
-    """Both values in as few digits as do; tau now in as many as an operator sets."""
-    exact = flip.what == "tau"
-    shown, digits = _away(flip, 3 if exact or abs(flip.change) < 0.1 else 2)
-    return _number(flip.before, max(digits, 5) if exact else digits), f"{shown:.{digits}f}"
 
 
 def _away(flip: Flip, least: int) -> tuple[float, int]:

@@ -18,7 +18,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Final
 
-from hydra_core.routing.decision import Decision, Fate
+from hydra_core.routing.decision import Candidate, Decision, Fate
 
 #: Days that a clock may have been ahead.
 _MOST_AHEAD: Final = 2
@@ -62,9 +62,11 @@ class Exploration:
     def draw(self, decision: Decision) -> Draw:
         """The decision's model, or now and then another one that is good enough."""
         names, capable, able = decision.pool.ids, [decision.model], [decision.model]
-        if self._share + self._every > 0 and self._budget.is_left(self._today()):
-            capable += self._capable(decision) if self._share > 0 else []
-            able = self._able(decision) if self._every > 0 else able
+        kept = not decision.scored or decision.cause.keeps
+        if not kept and self._share + self._every > 0 and self._budget.is_left(self._today()):
+            rows = decision.candidates()
+            capable += self._capable(decision, rows)
+            able = [row.model for row in rows if row.fate not in (Fate.GATED, Fate.UNHEALTHY)]
         among_all = self._every if len(able) > 1 else 0.0
         share = self._share if len(capable) > 1 else 0.0
         chances = [(1.0 - among_all) * share / len(capable) * (name in capable) for name in names]
@@ -83,18 +85,9 @@ class Exploration:
         """Count what a tried request cost."""
         self._budget.spend(self._today(), cost_usd)
 
-    def _able(self, decision: Decision) -> list[str]:
-        """The models that can serve the request; the chosen one alone in a kept conversation."""
-        if not decision.scored or decision.cause.keeps:
-            return [decision.model]
-        out = (Fate.GATED, Fate.UNHEALTHY)
-        return [one.model for one in decision.candidates() if one.fate not in out]
-
-    def _capable(self, decision: Decision) -> list[str]:
-        """The models that may be tried; none while a conversation is kept."""
-        if not decision.scored or decision.cause.keeps:
-            return []
-        rows, valued = decision.candidates(), decision.valuation
+    def _capable(self, decision: Decision, rows: tuple[Candidate, ...]) -> list[str]:
+        """The other models that are good enough to be tried."""
+        valued = decision.valuation
         if valued is None:
             return [row.model for row in rows if row.fate is Fate.DEARER]
         success = dict(zip(decision.pool.ids, valued.success.tolist(), strict=True))
