@@ -22,7 +22,7 @@ from hydra_core.console import cache
 from hydra_core.console.cache import SetEntry, cached
 from hydra_core.console.compare.view import Kind, Paired, Side, pair, side_run
 from hydra_core.console.demo import session
-from hydra_core.console.eval_sets.view import spread_view, upset_view
+from hydra_core.console.eval_sets.view import spread_table, upset_view
 from hydra_core.console.tasks import Tasks
 from hydra_core.evalsets.scores import load_scores
 from hydra_core.outcome_model.format import MANIFEST, catalog_outcome_model, load_outcome_model
@@ -121,7 +121,7 @@ def band(sweep: Sweep) -> None:
 
 evaluated = cached(32, "Comparing with the best fixed mix")(evaluate)
 upset = cached(16, "Counting who solves what")(upset_view)
-spread = cached(16)(spread_view)
+spread = cached(16)(spread_table)
 difficulties = cached(16)(difficulty)
 
 

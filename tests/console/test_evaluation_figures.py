@@ -8,7 +8,6 @@ import pytest
 
 from hydra_core.console.compare.figure_deltas import deltas_figure
 from hydra_core.console.eval_sets.figures import (
-    SpreadView,
     UpsetView,
     spread_figure,
     upset_figure,
@@ -65,9 +64,14 @@ def test_the_upset_plot_tells_each_pattern():
 
 
 def test_costs_that_span_decades_are_drawn_on_a_logarithmic_axis():
-    ones = np.ones(2)
-    narrow = SpreadView(("a", "b"), ones, ones, ones, ones, 2 * ones, ones)
-    wide = SpreadView(("a", "b"), ones, ones, ones, ones, 100 * ones, ones)
-    free = SpreadView(("a", "b"), 0 * ones, ones, ones, ones, 100 * ones, ones)
-    kinds = [spread_figure(view, LIGHT).layout.xaxis.type for view in (narrow, wide, free)]
-    assert kinds == ["linear", "log", "linear"]
+    ends = {"narrow": (1, 2), "wide": (1, 100), "free": (0, 100)}
+    kinds = {
+        name: spread_figure(spread(least, most), LIGHT).layout.xaxis.type
+        for name, (least, most) in ends.items()
+    }
+    assert kinds == {"narrow": "linear", "wide": "log", "free": "linear"}
+
+
+def spread(least, most):
+    row = {"p05": least, "q1": 1.0, "median": 1.0, "q3": 1.0, "p95": most, "mean": 1.0}
+    return pd.DataFrame([row, row], index=["a", "b"])

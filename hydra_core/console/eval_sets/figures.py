@@ -96,19 +96,6 @@ class UpsetView:
     total: int
 
 
-@dataclass(frozen=True, slots=True)
-class SpreadView:
-    """Costs per query in USD by model, all (m,): quantiles and mean, top row first."""
-
-    models: tuple[str, ...]
-    p05: FloatArray
-    q1: FloatArray
-    median: FloatArray
-    q3: FloatArray
-    p95: FloatArray
-    mean: FloatArray
-
-
 def upset_figure(view: UpsetView, colors: Palette) -> go.Figure:
     """Bars of queries per pattern above a grid that says which models belong to it."""
     m, p = len(view.models), len(view.queries)
@@ -190,40 +177,44 @@ def _stripe(row: int, colors: Palette) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def spread_figure(view: SpreadView, colors: Palette) -> go.Figure:
-    """A box from the first to the third quartile, whiskers from 5 to 95 %, a dot at the mean."""
-    m = len(view.models)
-    layout = base_layout(colors, height=92 + 36 * m)
-    longest = max(map(len, view.models), default=0)
+def spread_figure(frame: pd.DataFrame, colors: Palette) -> go.Figure:
+    """A box from the first to the third quartile, whiskers from 5 to 95 %, a dot at the mean.
+
+    Args:
+        frame: A row a model, top row first: p05, q1, median, q3, p95 and mean of the cost per query
+            in USD.
+    """
+    models = tuple(map(str, frame.index))
+    layout = base_layout(colors, height=92 + 36 * len(models))
+    longest = max(map(len, models), default=0)
     layout["margin"] = {"l": min(7 * longest + 24, 260), "r": 16, "t": 8, "b": 52}
-    wide = float(view.p05.min()) > 0 and float(view.p95.max()) / float(view.p05.min()) > 30
+    least, most = float(frame["p05"].min()), float(frame["p95"].max())
+    wide = least > 0 and most / least > 30
     layout["xaxis"] |= {"tickprefix": "$", "tickformat": "~g", "type": "log" if wide else "linear"}
     if wide:
         # named one by one: plotly writes no $ before the 2 and the 5 of a decade
-        ends = np.floor(np.log10([float(view.p05.min()), float(view.p95.max())])).astype(int)
-        ticks = [10.0**e * d for e in range(ends[0], ends[1] + 1) for d in (1, 2, 5)]
+        first, last = np.floor(np.log10([least, most])).astype(int)
+        ticks = [10.0**e * d for e in range(first, last + 1) for d in (1, 2, 5)]
         names = ["$" + f"{tick:.12f}".rstrip("0").rstrip(".") for tick in ticks]
         layout["xaxis"] |= {"tickvals": ticks, "ticktext": names}
     layout["xaxis"]["title"]["text"] = "Cost per query in USD" + (", logarithmic" if wide else "")
-    layout["yaxis"] |= named_rows([plain(model) for model in view.models], colors)
-    tints = [*model_colors(view.models, colors).values()]
-    boxes = [_box(view, i, tints[i]) for i in range(m)]
+    layout["yaxis"] |= named_rows([plain(model) for model in models], colors)
+    tints = model_colors(models, colors).values()
+    boxes = [
+        {
+            "type": "box", "orientation": "h", "y": [i], "q1": [row.q1], "q3": [row.q3],
+            "median": [row.median], "lowerfence": [row.p05], "upperfence": [row.p95],
+            "line": {"color": tint, "width": 2}, "width": 0.55, "hoverinfo": "skip",
+        }
+        for i, (row, tint) in enumerate(zip(frame.itertuples(), tints, strict=True))
+    ]  # fmt: skip
     means = {
-        "type": "scatter", "mode": "markers", "x": view.mean, "y": list(range(m)),
+        "type": "scatter", "mode": "markers", "x": frame["mean"], "y": list(range(len(models))),
         "marker": {"size": 9, "color": colors.ink, "symbol": "diamond"},
-        "customdata": np.stack([view.p05, view.q1, view.median, view.q3, view.p95], axis=1),
-        "text": [plain(model) for model in view.models],
+        "customdata": frame[["p05", "q1", "median", "q3", "p95"]].to_numpy(),
+        "text": [plain(model) for model in models],
         "hovertemplate": "<b>%{text}</b><br>mean $%{x:.3~g}<br>median $%{customdata[2]:.3~g}"
         "<br>half of them $%{customdata[1]:.3~g} – $%{customdata[3]:.3~g}"
         "<br>5 – 95 %: $%{customdata[0]:.3~g} – $%{customdata[4]:.3~g}<extra></extra>",
     }  # fmt: skip
     return go.Figure({"data": [*boxes, means], "layout": layout})
-
-
-def _box(view: SpreadView, i: int, color: str) -> dict[str, Any]:
-    one = slice(i, i + 1)
-    return {
-        "type": "box", "orientation": "h", "y": [i], "q1": view.q1[one], "q3": view.q3[one],
-        "median": view.median[one], "lowerfence": view.p05[one], "upperfence": view.p95[one],
-        "line": {"color": color, "width": 2}, "width": 0.55, "hoverinfo": "skip",
-    }  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, cast
@@ -151,11 +151,6 @@ def notations_of(table: pd.DataFrame) -> dict[str, Notation]:
     return parse_notations(stated)
 
 
-def without_rates(currencies: Iterable[str], rates: Mapping[str, float | None]) -> list[str]:
-    """The currencies that still have no rate."""
-    return [one for one in currencies if not rates.get(one)]
-
-
 _QUERY = {
     "query_id": "Query id",
     "text": "Message text",
@@ -226,7 +221,7 @@ def _complete(mapping: TableMapping, rates: Mapping[str, float | None], *, bare:
         for field, label in labels.items()
         if field in _REQUIRED and field not in mapping.fields and not (bare and field == "text")
     ]
-    unrated = without_rates(rates, rates)
+    unrated = [currency for currency, rate in rates.items() if not rate]
     if lacking:
         st.warning(f"Choose a column for: {', '.join(lacking)}.", icon=":material/view_column:")
     if unrated:
@@ -309,7 +304,7 @@ def _fields(
             columns,
             index=columns.index(guess) if guess in columns else None,
             placeholder="not in the file",
-            format_func=literal_option,
+            format_func=lambda name: name if name.strip() else repr(name),
             key=f"eval_sets.map.{field}.{stamp}",
         )
         if column is not None:
@@ -409,8 +404,3 @@ def _rates(
             )  # fmt: skip
             for one in chosen
         }
-
-
-def literal_option(column: str) -> str:
-    """A column name as an option: as it stands, but never blank."""
-    return column if column.strip() else repr(column)

@@ -198,11 +198,11 @@ def _sent_to(sweep: Sweep) -> IntArray | None:
 
 def costs(evalset: EvalSet) -> None:
     """How costs per query are spread."""
-    view = replays.spread(evalset)
-    if view is None:
+    frame = replays.spread(evalset)
+    if frame.empty:
         st.info("This eval set has no costs.")
         return
-    chart = spread_figure(view, widgets.colors())
+    chart = spread_figure(frame, widgets.colors())
     widgets.figure(chart, "explore.costs", alt="Distribution of cost per query by model")
     note = (
         "Box: the middle half of the queries, with the median. Whiskers: 5 to 95 %. Diamond: the "

@@ -10,7 +10,7 @@ import pandas as pd
 
 from hydra_core.base.intervals import Interval
 from hydra_core.base.types import FloatArray, IntArray
-from hydra_core.console.eval_sets.figures import SpreadView, UpsetView
+from hydra_core.console.eval_sets.figures import UpsetView
 from hydra_core.console.figures.intervals import IntervalsView, Series
 from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet
 from hydra_core.evalsets.importers.draft import ImportReport
@@ -30,6 +30,7 @@ from hydra_core.replay.significance import mean_interval
 _SHOWN_QUERIES = 200
 _SHOWN_CHARS = 240
 _SHOWN_GROUPS = 5
+_SHOWN_DUPLICATES = 200
 
 
 #: Why an interval of a mean is missing.
@@ -194,19 +195,13 @@ def upset_view(evalset: EvalSet, rows: IntArray | None = None) -> tuple[UpsetVie
     return view, len(patterns), total - int(view.queries.sum())
 
 
-def spread_view(evalset: EvalSet) -> SpreadView | None:
-    """Quantiles of cost per query by model, cheapest first; None where no cost is known."""
-    has = [i for i in range(len(evalset.models)) if np.isfinite(evalset.cost_usd[:, i]).any()]
-    if not has:
-        return None
-    costs = evalset.cost_usd[:, has]
+def spread_table(evalset: EvalSet) -> pd.DataFrame:
+    """Quantiles and mean of cost per query in USD by model, cheapest first; of those with costs."""
+    costs = pd.DataFrame(evalset.cost_usd, columns=evalset.models).dropna(axis="columns", how="all")
+    names = ["p05", "q1", "median", "q3", "p95"]
     quantiles = np.nanquantile(costs, [0.05, 0.25, 0.5, 0.75, 0.95], axis=0)
-    every = evalset.mean_cost()
-    mean = np.asarray([every[evalset.models[i]] for i in has])
-    order = np.argsort(mean, kind="stable")
-    models = tuple(evalset.models[has[i]] for i in order)
-    p05, q1, median, q3, p95 = quantiles[:, order]
-    return SpreadView(models, p05, q1, median, q3, p95, mean[order])
+    frame = pd.DataFrame(quantiles.T, index=costs.columns, columns=names)
+    return frame.assign(mean=pd.Series(evalset.mean_cost())).sort_values("mean", kind="stable")
 
 
 def difficulty_table(found: Sequence[Difficulty], *, languages: bool) -> pd.DataFrame:
@@ -255,14 +250,15 @@ def auc_view(found: Routability) -> IntervalsView:
     )
 
 
-def duplicate_table(found: Sequence[DuplicateGroup], most: int = 200) -> pd.DataFrame:
+def duplicate_table(found: Sequence[DuplicateGroup]) -> pd.DataFrame:
     """Texts that occur more than once, the largest groups first."""
+    shown = found[:_SHOWN_DUPLICATES]
     return pd.DataFrame(
         {
-            "queries": [len(one.query_ids) for one in found[:most]],
-            "ids": [", ".join(one.query_ids[:6]) for one in found[:most]],
-            "clustered": ["yes" if one.clustered else "no" for one in found[:most]],
-            "differ": ["yes" if one.outcomes_differ else "no" for one in found[:most]],
+            "queries": [len(one.query_ids) for one in shown],
+            "ids": [", ".join(one.query_ids[:6]) for one in shown],
+            "clustered": ["yes" if one.clustered else "no" for one in shown],
+            "differ": ["yes" if one.outcomes_differ else "no" for one in shown],
         }
     )
 
