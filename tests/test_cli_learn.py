@@ -347,3 +347,23 @@ def test_learn_takes_in_a_model_whose_outcomes_are_in_a_log_only(run, world, tmp
     assert "gpt-5.2 joins by 80 outcomes, too few of them on queries that the others" in out
     assert "gpt-5.2 80 (newcomer)" in out
     assert load_outcome_model(tmp_path / "om").models[2] == "gpt-5.2"
+
+
+def test_a_report_is_by_the_catalogs_own_rule(world, learned, run, tmp_path):
+    text = (world / "pool.yaml").read_text()
+    digest = load_outcome_model(learned).digest
+    own = text.replace("policy:", "policy:\n  rule: value\n  value_usd: 0.3", 1)
+    own += f"outcome_model: {{path: {learned}, sha256: {digest}}}\n"
+    (tmp_path / "value.yaml").write_text(own)
+    common = (world / "other", "--catalog", tmp_path / "value.yaml", "--json")
+    code, out, _ = run("evaluate", *common)
+    assert code == 0
+    mine = json.loads(out)
+    html = tmp_path / "report.html"
+    code, out, err = run("report", "evaluation", *common, "--out", html)
+    assert code == 0, err
+    found = json.loads(html.with_suffix(".json").read_text())
+    assert found["router"] == mine["router"]
+    assert found["rule"] == "value"
+    code, _, err = run("report", "ablation", *common)
+    assert "the catalog routes by value; this report is by its tau" in err

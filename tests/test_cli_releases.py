@@ -1,6 +1,7 @@
 """Publishing without a browser: the same checks, roles and audit lines as the page Releases."""
 
 import json
+import zipfile
 
 import pytest
 
@@ -105,3 +106,17 @@ def test_a_backup_comes_back_whole_and_overwrites_nothing(
     assert json.loads(said.out)["head"] == head
     _, said = run(capsys, "history", "pool", "--json")
     assert [one["note"] for one in json.loads(said.out)["revisions"]] == ["the second", "the first"]
+
+
+def test_a_release_with_an_outcome_model_is_a_zip_of_both(workspace, tmp_path, capsys):
+    run(capsys, "publish", "catalog/mixed_2024.yaml", "--as", "mixed")
+    run(capsys, "publish", FILE, "--as", "pool")
+    code, said = run(capsys, "export", "mixed", "--out", tmp_path / "mixed.yaml")
+    assert code == 0
+    assert "not in it: the outcome model mixed_2024; for both, --out FILE.zip" in said.err
+    assert run(capsys, "export", "mixed", "--out", tmp_path / "mixed.zip")[0] == 0
+    zipfile.ZipFile(tmp_path / "mixed.zip").extractall(tmp_path / "whole")
+    assert run(capsys, "validate", tmp_path / "whole" / "mixed.yaml")[0] == 0
+    code, said = run(capsys, "export", "pool", "--out", tmp_path / "pool.zip")
+    assert (code, (tmp_path / "pool.zip").exists()) == (1, False)
+    assert "give --out FILE.yaml" in said.err

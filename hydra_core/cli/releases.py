@@ -15,6 +15,7 @@ from hydra_core.cli.workspace import CATALOG, EVALSET, acting, existing, open_ev
 
 if TYPE_CHECKING:
     from hydra_core.base.types import Catalog
+    from hydra_core.export.release import Provenance
     from hydra_core.store import Store
     from hydra_core.store.records import Revision
 
@@ -51,11 +52,12 @@ example:
   hydra-router rollback pool 3 --note "the new price was a typo"
 """
 _EXPORT = """write what is published as a file
-Writes what is published as a file: a HyDRA release (YAML; a zip where an outcome model belongs to
-it), or a configuration for another router.
+Writes what is published as a file: a HyDRA release (YAML; a zip with its outcome model where the
+file is named FILE.zip), or a configuration for another router.
 
 examples:
   hydra-router export pool --out pool.yaml
+  hydra-router export pool --out pool.zip
   hydra-router export pool --as litellm --out config.yaml
 """
 _BACKUP = """copy the store
@@ -233,7 +235,7 @@ def _rollback(options: argparse.Namespace) -> None:
 def _export(options: argparse.Namespace) -> None:
     from hydra_core.catalog.schema import parse_catalog
     from hydra_core.export.litellm import litellm_config
-    from hydra_core.export.release import provenance, release_text, write_release
+    from hydra_core.export.release import provenance
     from hydra_core.export.vllm_semantic_router import vllm_semantic_router_config
 
     _, revision = _newest(options.name)
@@ -243,8 +245,7 @@ def _export(options: argparse.Namespace) -> None:
             revision, revision.metrics, author=revision.author, note=revision.note,
             now=datetime.now(UTC),
         )  # fmt: skip
-        write_release(options.out, release_text(revision.yaml, facts))
-        notes: tuple[str, ...] = ()
+        notes = _write_release(options.out, revision.yaml, catalog, facts)
     else:
         write = litellm_config if options.form == "litellm" else vllm_semantic_router_config
         made = write(catalog)
@@ -256,6 +257,22 @@ def _export(options: argparse.Namespace) -> None:
     print(f"{options.out}: revision {revision.number} of {options.name}")
     for note in notes:
         say(f"not in it: {note}")
+
+
+def _write_release(out: Path, text: str, catalog: Catalog, facts: Provenance) -> tuple[str, ...]:
+    """Write the release, with its outcome model into a zip; what is not in the file, in words."""
+    from hydra_core.export.release import release_archive, release_text, write_release
+
+    if out.suffix != ".zip":
+        write_release(out, release_text(text, facts))
+        named = catalog.outcome_model
+        return (
+            () if named is None else (f"the outcome model {named.path}; for both, --out FILE.zip",)
+        )
+    if catalog.outcome_model is None:
+        raise CannotRunError(f"{out}: this release is one YAML file; give --out FILE.yaml")
+    out.write_bytes(release_archive(text, catalog, facts, out.stem))
+    return ()
 
 
 def _backup(options: argparse.Namespace) -> None:

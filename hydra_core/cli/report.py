@@ -8,13 +8,14 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hydra_core.cli.evaluate import selection, shortfall_sweep
+from hydra_core.cli.evaluate import selection, shortfall_sweep, value_sweep
 from hydra_core.cli.options import Grammar, Verbs, verb
-from hydra_core.cli.output import show, table, value_and_ends
+from hydra_core.cli.output import say, show, table, value_and_ends
 from hydra_core.cli.workspace import open_catalog, open_evalset
 
 if TYPE_CHECKING:
     from hydra_core.base.intervals import Interval
+    from hydra_core.base.types import Catalog
     from hydra_core.replay.sweep import Sweep
 
 
@@ -49,6 +50,7 @@ def add_verbs(verbs: Verbs) -> None:
     parser = _report(verbs, "evaluation", _evaluation, _EVALUATION, "WRITE")
     parser.option("--out", "REPORT.html", type=Path, required=True)
     parser.add_argument("--tuned-on", default="", help="what tau was chosen on")
+    parser.set_defaults(outcome_model=None)
     parser.shared("--fixed")
     parser = _report(verbs, "portability", _portability, _PORTABILITY)
     said = "remove:ID, add:ID or reprice:ID=IN,OUT; default: each model removed and added"
@@ -69,8 +71,24 @@ def _report(
 
 
 def _sweep(options: argparse.Namespace) -> tuple[Sweep, float]:
-    evalset = open_evalset(options.evalset)
-    return shortfall_sweep(options, open_catalog(options.catalog), evalset)
+    """The set by the shortfall rule, said where the catalog routes by value."""
+    evalset, catalog = open_evalset(options.evalset), open_catalog(options.catalog)
+    if _by_value(options, catalog):
+        say("note: the catalog routes by value; this report is by its tau")
+    return shortfall_sweep(options, catalog, evalset)
+
+
+def _by_value(options: argparse.Namespace, catalog: Catalog) -> bool:
+    return catalog.policy.rule.value == "value" and options.tau is None
+
+
+def _evaluated(options: argparse.Namespace) -> tuple[Sweep, float]:
+    """The set by the catalog's own rule, or at the given tau."""
+    catalog = open_catalog(options.catalog)
+    if not _by_value(options, catalog):
+        return _sweep(options)
+    sweep = value_sweep(options, catalog, open_evalset(options.evalset), cross_fitted=True)
+    return sweep, sweep.own_knob
 
 
 def _evaluation(options: argparse.Namespace) -> None:
@@ -78,7 +96,7 @@ def _evaluation(options: argparse.Namespace) -> None:
     from hydra_core.replay.evaluation import evaluate
     from hydra_core.replay.report import evaluation_html, report_document
 
-    evaluation = evaluate(*_sweep(options), selection=selection(options))
+    evaluation = evaluate(*_evaluated(options), selection=selection(options))
     made = datetime.now().astimezone()
     content = report_document(evaluation, made=made, tuned_on=options.tuned_on)
     options.out.write_text(evaluation_html(content), encoding="utf-8")

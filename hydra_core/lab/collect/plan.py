@@ -5,7 +5,6 @@ The messages are a file's, or a sample of a decision log over requirement and mo
 
 from __future__ import annotations
 
-import csv
 import json
 import random
 from collections.abc import Hashable, Mapping, Sequence
@@ -24,8 +23,8 @@ from hydra_core.base.tokens import most_text_tokens
 from hydra_core.base.whole_file import whole_file
 from hydra_core.decision_log.reading import read_log
 from hydra_core.evalsets.importers.reading.bounded import Budget
-from hydra_core.evalsets.importers.reading.cells import Issues
-from hydra_core.evalsets.importers.reading.tables import json_objects
+from hydra_core.evalsets.importers.reading.cells import LINE, Issues
+from hydra_core.evalsets.importers.reading.tables import columns_of, json_objects, read_columns
 from hydra_core.evalsets.suspects import normalised
 from hydra_core.lab.collect.graders import (
     JUDGE,
@@ -116,8 +115,11 @@ def read_asked(path: Path, settings: GradeSettings) -> tuple[Asked, ...]:
 
 def _rows(path: Path, issues: Issues) -> list[tuple[int, dict[str, Any]]]:
     if path.name.lower().endswith(".csv"):
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            return [(n, dict(row)) for n, row in enumerate(csv.DictReader(file), 2)]
+        names = columns_of(path)
+        frame, _ = read_columns(path, names, Budget())
+        cells = zip(*(frame[name] for name in names), strict=True)
+        rows = (dict(zip(names, row, strict=True)) for row in cells)
+        return list(zip(map(int, frame[LINE]), rows, strict=True))
     return list(json_objects(path, Budget(), issues))
 
 

@@ -9,12 +9,14 @@ import time
 import numpy as np
 import pytest
 
+from hydra_core.base.errors import LabelError
 from hydra_core.base.shipped import CATALOGS
 from hydra_core.catalog import load_catalog
 from hydra_core.cli.main import main
 from hydra_core.decision_log.writer import LogWriter
 from hydra_core.evalsets.evalset import load_evalset
-from hydra_core.lab.collect.plan import sample_log
+from hydra_core.lab.collect.graders import load_settings
+from hydra_core.lab.collect.plan import read_asked, sample_log
 from tests.decision_log.test_log import record
 from tests.lab.labeling import fake_server
 from tests.lab.labeling.fake_server import FakeServer
@@ -281,3 +283,16 @@ def test_batch_files_are_another_way_to_ask(files, server, capsys):
     grade(files, "graders:\n  number: {kind: number}\n", budget=0.0001)
     assert main([*command(files, files / "other"), "--write-batch"]) == 1
     assert "may cost up to" in capsys.readouterr().err
+
+
+def test_messages_of_a_spreadsheet_are_read_with_its_delimiter_and_its_lines(tmp_path):
+    grade(tmp_path, "default: number\ngraders:\n  number: {kind: number}\n")
+    settings, path = load_settings(tmp_path / "grade.yaml"), tmp_path / "messages.csv"
+    path.write_text('id;text;reference\nq1;"Double it;\nhere is 1";2\nq2;Double the number 2;4\n')
+    found = read_asked(path, settings)
+    assert [(one.id, one.text) for one in found] == [
+        ("q1", "Double it;\nhere is 1"), ("q2", "Double the number 2"),
+    ]  # fmt: skip
+    path.write_text('id;text;reference\nq1;"Double it;\nhere is 1";2\nq2;Double the number 2;\n')
+    with pytest.raises(LabelError, match="line 4"):
+        read_asked(path, settings)
