@@ -227,7 +227,8 @@ def _check_pairs(raw: pd.DataFrame, parsed: pd.DataFrame, issues: Issues) -> Non
     ]
     more = ", ..." if len(twice) > len(shown) else ""
     text = f"query and model occur before with other values: {', '.join(places)}{more}"
-    issues.problem(Problem(f"{len(twice)} row(s)", text, "keep one row for each pair"))
+    remedy = "keep one row for each pair; of repeated attempts, give each an id of its own"
+    issues.problem(Problem(f"{len(twice)} row(s)", text, remedy))
 
 
 def _check_ids(raw: pd.DataFrame, issues: Issues) -> None:

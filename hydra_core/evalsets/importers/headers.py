@@ -15,23 +15,29 @@ from typing import Final
 from hydra_core.base.currencies import CURRENCIES
 from hydra_core.evalsets.importers.reading.json_document import EACH
 from hydra_core.evalsets.importers.reading.notation import SIGNS, Measure, Notation
+from hydra_core.evalsets.rules import EXTRA_OUTCOMES
 
 _FIGURES: Final[Mapping[str, tuple[str, ...]]] = {
     "quality": (
         *("is correct", "correct", "quality", "score", "accuracy", "acc", "passed", "pass"),
         *("resolved", "solved", "success", "rating", "grade", "exact match", "pass@1", "result"),
-        *("richtig", "korrekt", "correcto"),
+        *("scores", "richtig", "korrekt", "correcto"),
     ),
-    "input_tokens": ("input tokens", "prompt tokens", "tokens in", "in tokens", "tokens input"),
+    "input_tokens": (
+        *("input tokens", "prompt tokens", "tokens in", "in tokens", "tokens input"),
+        "tokens prompt",
+    ),
     "output_tokens": (
         *("output tokens", "completion tokens", "tokens out", "out tokens", "answer tokens"),
-        "tokens output",
+        *("tokens output", "tokens completion"),
     ),
-    "cached_input_tokens": ("cached input tokens", "cached tokens", "cache read tokens"),
-    "tokens": ("total tokens", "num tokens", "tokens"),
+    "cached_input_tokens": (
+        *("cached input tokens", "cached tokens", "cache read tokens", "tokens cached"),
+    ),
+    "tokens": ("total tokens", "num tokens", "tokens", "tokens total"),
     "latency_s": ("latency", "duration", "seconds", "latency s", "latency ms", "time"),
     "cost_usd": (
-        *("total cost", "cost usd", "cost", "price", "spend", "usd", "eur", "$", "€", "£"),
+        *("total cost", "cost usd", "cost", "costs", "price", "spend", "usd", "eur", "$", "€", "£"),
         *("cents", "cost cents", "¢", "kosten", "coût", "coste", "costo"),
     ),
 }
@@ -211,9 +217,21 @@ def _without_parent(read: Mapping[str, Header], columns: Sequence[str]) -> dict[
     }
 
 
+def holders(columns: Sequence[str]) -> set[str]:
+    """Columns that hold objects, by the paths into them: `tokens` beside `tokens.input`."""
+    parts = (column.rpartition(".") for column in columns)
+    return {parent for parent, _, leaf in parts if leaf.isidentifier()} & set(columns)
+
+
 def wide_columns(columns: Sequence[str]) -> dict[str, Header]:
     """Column -> what its header says, of the headers that belong to a model with a quality."""
-    read = {column: header for column in columns if (header := read_header(column)) is not None}
+    objects = holders(columns)
+    read = {
+        column: header
+        for column in columns
+        if (header := read_header(column)) is not None
+        and not (column in objects and header.figure in EXTRA_OUTCOMES)
+    }
     models: dict[str, dict[str, str]] = {}
     read = _without_parent(read, columns)
     for column, header in read.items():

@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hydra_core.base.errors import EvalSetError, Problem
-from hydra_core.evalsets.importers.headers import unit_of, wide_columns
+from hydra_core.evalsets.importers.headers import holders, unit_of, wide_columns
 from hydra_core.evalsets.importers.reading.cells import LINE
 from hydra_core.evalsets.importers.reading.json_document import EACH
 from hydra_core.evalsets.importers.reading.notation import Notation
@@ -75,18 +75,18 @@ _KNOWN_NAMES: Mapping[str, tuple[str, ...]] = {
         *("latency_seconds", "duration_seconds", "response_time_ms", "latency_minutes"),
         *("latenz", "latence", "latencia", "dauer", "duree", "duracion"),
     ),
-    "tokens": ("tokens", "total_tokens", "num_tokens"),
-    "input_tokens": ("input_tokens", "prompt_tokens", "tokens_in", "num_input_tokens", *_NATIVE[0]),
+    "tokens": ("tokens", "total_tokens", "num_tokens", "tokens_total", "usage_total"),
+    "input_tokens": (
+        *("input_tokens", "prompt_tokens", "tokens_in", "num_input_tokens", *_NATIVE[0]),
+        *("tokens_input", "usage_input"),
+    ),
     "output_tokens": (
-        "output_tokens",
-        "completion_tokens",
-        "tokens_out",
-        "num_output_tokens",
-        *_NATIVE[1],
+        *("output_tokens", "completion_tokens", "tokens_out", "num_output_tokens", *_NATIVE[1]),
+        *("tokens_output", "usage_output"),
     ),
     "cached_input_tokens": (
         *("cached_input_tokens", "cached_tokens", "cache_read_input_tokens"),
-        "native_tokens_cached",
+        *("native_tokens_cached", "tokens_cached", "usage_cached"),
     ),
 }
 _ENDINGS: Mapping[str, re.Pattern[str]] = {
@@ -277,9 +277,10 @@ def suggest_mapping(columns: Sequence[str]) -> TableMapping:
     for name, header in headers.items():
         sides.setdefault(header.figure, {}).setdefault(header.model, name)
     fields = {}
-    taken = set(headers)
+    taken, objects = set(headers), holders(columns)
     for name in QUERY_FIELDS if headers else (*QUERY_FIELDS, *LONG_FIELDS):
-        column = _best(name, [c for c in columns if c not in taken])
+        not_cells = objects if name in EXTRA_OUTCOMES else set[str]()
+        column = _best(name, [c for c in columns if c not in taken], not_cells)
         if column is not None:
             fields[name] = column
             taken.add(column)
@@ -295,9 +296,13 @@ def header_notations(columns: Sequence[str]) -> dict[str, Notation]:
     return {column: notation for column, notation in stated.items() if notation != Notation()}
 
 
-def _best(name: str, columns: Sequence[str]) -> str | None:
-    """The column with a known name of a field, else for id and text one whose name ends alike."""
-    plain = {_plain(column): column for column in reversed(columns)}
+def _best(name: str, columns: Sequence[str], objects: Container[str] = ()) -> str | None:
+    """The column with a known name of a field, else for id and text one whose name ends alike.
+
+    Args:
+        objects: Columns that hold no value of their own.
+    """
+    plain = {_plain(column): column for column in reversed(columns) if column not in objects}
     known = next((plain[one] for one in _KNOWN_NAMES[name] if one in plain), None)
     known = known or _inside(name, columns)
     if known is None and name in _ENDINGS:

@@ -22,6 +22,7 @@ from hydra_core.evalsets.importers.mapping import TableMapping, header_notations
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
 from hydra_core.evalsets.importers.reading.cells import FILE, LINE, PLAIN, Form, unlisted
 from hydra_core.evalsets.importers.reading.columns import Columns
+from hydra_core.evalsets.importers.reading.json_document import EACH
 from hydra_core.evalsets.importers.reading.notation import Measure, Notation
 from hydra_core.evalsets.importers.reading.tables import (
     columns_of,
@@ -109,7 +110,7 @@ def read_table(
 def _unread(columns: Sequence[str], used: Iterable[str]) -> tuple[str, ...]:
     """Columns that mean nothing to the set; of an object, the columns inside it alone."""
     taken = {"", *used}
-    outer = {name.rpartition(".")[0] for name in columns}
+    outer = {name.rpartition(".")[0].removesuffix(EACH) for name in columns}
     return tuple(name for name in columns if name not in taken | outer)
 
 

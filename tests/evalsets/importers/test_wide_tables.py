@@ -1,5 +1,6 @@
 """Wide tables with headers for people: models, figures and units are read column by column."""
 
+import json
 import re
 
 import numpy as np
@@ -267,3 +268,39 @@ def test_one_of_several_files_may_lack_a_cost_that_is_not_needed(tmp_path):
         read_table([costly, free])
     draft = read_table([costly, free], need_cost=False)
     np.testing.assert_array_equal(draft.cost_usd, [[0.1], [np.nan]])
+
+
+def objects(tmp_path, *rows):
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps(rows))
+    return path
+
+
+def test_figures_inside_objects_are_read_and_the_objects_are_not(tmp_path):
+    """`tokens` is a figure's name, and here it holds the figures."""
+    figures = {"score": 1, "cost": 0.02, "tokens": {"in": 100, "out": 20}}
+    rows = [{"id": i, "question": f"Prime {i}?", "results": {"big": figures}} for i in range(3)]
+    draft = read_table([objects(tmp_path, *rows)])
+    assert draft.models == ("big",)
+    assert draft.extras["input_tokens"][:, 0].tolist() == [100] * 3
+    assert draft.extras["output_tokens"][:, 0].tolist() == [20] * 3
+    answers = [
+        {"model": name, "score": 1, "cost": 0.02, "tokens": {"input": 7, "output": 5, "cached": 3}}
+        for name in ("big", "small")
+    ]
+    rows = [{"id": i, "question": f"Prime {i}?", "answers": answers} for i in range(3)]
+    draft = read_table([objects(tmp_path, *rows)])
+    assert draft.extras["input_tokens"].tolist() == [[7, 7]] * 3
+    assert draft.extras["cached_input_tokens"].tolist() == [[3, 3]] * 3
+    assert draft.report.unread == ()
+
+
+def test_scores_and_costs_by_model_are_a_wide_table(tmp_path):
+    rows = [
+        {"id": i, "prompt": f"Prime {i}?", "scores": {"a": 1, "b": 0}, "costs": {"a": 0.2, "b": 0}}
+        for i in range(3)
+    ]
+    draft = read_table([objects(tmp_path, *rows)])
+    assert draft.models == ("a", "b")
+    assert draft.quality.tolist() == [[1, 0]] * 3
+    assert draft.cost_usd[:, 0].tolist() == [0.2] * 3
