@@ -367,3 +367,5 @@ def test_a_report_is_by_the_catalogs_own_rule(world, learned, run, tmp_path):
     assert found["rule"] == "value"
     code, _, err = run("report", "ablation", *common)
     assert "the catalog routes by value; this report is by its tau" in err
+    code, _, err = run("lab", "ablate", *common)
+    assert (code, "routes are compared by its tau" in err) == (0, True)

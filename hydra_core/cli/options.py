@@ -72,11 +72,11 @@ def verb(
 def _moment(text: str) -> datetime:
     """A time in UTC, or so long ago."""
     units = {"m": "minutes", "h": "hours", "d": "days"}
-    if text[:-1].isdigit() and text[-1] in units:
-        return datetime.now(UTC) - timedelta(**{units[text[-1]]: int(text[:-1])})
     try:
+        if text[:-1].isdecimal() and text[-1] in units:
+            return datetime.now(UTC) - timedelta(**{units[text[-1]]: int(text[:-1])})
         found = datetime.fromisoformat(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError(
             f"{text!r} is no time: write 2026-11-20, 2026-11-20T12:00 or 24h"
         ) from None

@@ -354,6 +354,8 @@ def _ablate(options: argparse.Namespace) -> None:
     others = [load_bundle(existing(path)) for path in options.against]
     evalset = open_evalset(options.evalset)
     catalog = open_catalog(options.catalog)
+    if catalog.policy.rule.value == "value":
+        say("note: the catalog routes by value; routes are compared by its tau")
     with progress_bar(evalset.name, unit=" messages") as step:
         found = reading_ablation(
             evalset, catalog, readings(bundle, others), today=date.today(), progress=step
