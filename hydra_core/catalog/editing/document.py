@@ -12,8 +12,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
-from functools import partial
-from typing import Final, TypeAlias
+from functools import partial, reduce
+from operator import getitem
+from typing import Any, Final, TypeAlias
 
 from hydra_core.base.errors import CatalogError, Problem
 from hydra_core.base.reading.yaml_reader import (
@@ -40,8 +41,8 @@ def insert_key(text: str, parent: MapNode, key: str, value: Value) -> str:
         return _into_flow(text, parent, last, flow({key: value})[1:-1])
     newline = _newline(text)
     column = parent.column - 1
-    name = flow({key: None}).removeprefix("{").removesuffix(": null}")
-    return _below(text, parent.end, " " * column + f"{name}:{block(value, column, newline)}")
+    line = f"{_text(key)}:{block(value, column, newline)}"
+    return _below(text, parent.end, " " * column + line)
 
 
 def append(text: str, parent: ListNode, value: Value) -> str:
@@ -314,30 +315,24 @@ def _plain(value: Value) -> Data:
             return [_plain(item) for item in value]
 
 
-def _with(data: Data, path: Sequence[Step], value: Data) -> Data:
+def _with(data: Any, path: Sequence[Step], value: Data) -> Data:  # noqa: ANN401
+    """`data`, changed to hold `value` at `path`; an index past a list's end adds to it."""
     if not path:
         return value
-    if isinstance(data, dict):
-        return {**data, str(path[0]): _with(data.get(str(path[0])), path[1:], value)}
-    assert isinstance(data, list)
-    assert isinstance(path[0], int)
-    index = path[0]
-    old = data[index] if index < len(data) else None
-    return [*data[:index], _with(old, path[1:], value), *data[index + 1 :]]
+    holder = reduce(getitem, path[:-1], data)
+    if isinstance(holder, list) and path[-1] == len(holder):
+        holder.append(value)
+    else:
+        holder[path[-1]] = value
+    whole: Data = data
+    return whole
 
 
-def _without(data: Data, path: Sequence[Step]) -> Data:
-    first, rest = path[0], path[1:]
-    if isinstance(data, dict):
-        kept = dict(data)
-        gone = kept.pop(str(first))
-        if not rest:
-            return kept
-        return {key: _without(gone, rest) if key == first else item for key, item in data.items()}
-    assert isinstance(data, list)
-    assert isinstance(first, int)
-    inner = [_without(data[first], rest)] if rest else []
-    return [*data[:first], *inner, *data[first + 1 :]]
+def _without(data: Any, path: Sequence[Step]) -> Data:  # noqa: ANN401
+    """`data`, changed to hold nothing at `path`."""
+    del reduce(getitem, path[:-1], data)[path[-1]]
+    whole: Data = data
+    return whole
 
 
 #: What can be written: scalars, dates, and lists and mappings of them.

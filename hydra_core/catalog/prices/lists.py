@@ -10,7 +10,6 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from functools import partial
@@ -53,21 +52,6 @@ _SIDES: Final = {
 _MOST: Final = 8
 
 
-@dataclass(slots=True)
-class _Sink:
-    quotes: list[PriceQuote] = field(default_factory=list)
-    dropped: dict[str, list[str]] = field(default_factory=dict)
-
-    def take(self, name: str, read: Callable[[], PriceQuote]) -> None:
-        try:
-            self.quotes.append(read())
-        except SkipEntry as reason:
-            self.dropped.setdefault(str(reason), []).append(name)
-
-    def result(self, source: PriceSource) -> PriceList:
-        return PriceList(source, tuple(self.quotes), self.dropped)
-
-
 def read_prices(text: str, filename: str, *, as_of: date) -> PriceList:
     """The quotes in a price list; whose it is, is told by its form.
 
@@ -81,20 +65,25 @@ def read_prices(text: str, filename: str, *, as_of: date) -> PriceList:
     """
     if len(text) > MAX_CHARS:
         raise _refused(filename, f"is larger than {MAX_CHARS / 1e6:g} MB")
-    if filename.lower().endswith(".toml"):
-        return _toml(text, filename, as_of)
-    sink = _Sink()
-    if filename.lower().endswith((".csv", ".tsv")):
+    lowered = filename.lower()
+    if lowered.endswith(".toml"):
+        source, found = PriceSource.MODELS_DEV, _toml(text, filename, as_of)
+    elif lowered.endswith((".csv", ".tsv")):
         source, found = PriceSource.TABLE, price_table(text, filename, as_of)
     else:
         data = _json(text, filename)
         source, entries = _recognised(data, filename)
         found = entries(data, as_of)
+    quotes: list[PriceQuote] = []
+    dropped: dict[str, list[str]] = {}
     for number, (name, read) in enumerate(found):
         if number >= _MAX_QUOTES:
             raise _refused(filename, f"has more than {_MAX_QUOTES:,} models")
-        sink.take(name, read)
-    return sink.result(source)
+        try:
+            quotes.append(read())
+        except SkipEntry as reason:
+            dropped.setdefault(str(reason), []).append(name)
+    return PriceList(source, tuple(quotes), dropped)
 
 
 _Entries = Iterator[tuple[str, Callable[[], PriceQuote]]]
@@ -243,7 +232,7 @@ def _models_dev(provider: str, name: str, entry: Any, as_of: date) -> PriceQuote
     )
 
 
-def _toml(text: str, filename: str, as_of: date) -> PriceList:
+def _toml(text: str, filename: str, as_of: date) -> _Entries:
     try:
         data = tomllib.loads(text, parse_float=Decimal)
     except (tomllib.TOMLDecodeError, ArithmeticError, ValueError, RecursionError) as error:
@@ -251,9 +240,7 @@ def _toml(text: str, filename: str, as_of: date) -> PriceList:
     path = PurePath(filename.replace("\\", "/"))
     known = "models" in path.parts[1:]
     provider = path.parts[path.parts.index("models") - 1] if known else ""
-    sink = _Sink()
-    sink.take(path.stem, partial(_models_dev, provider, path.stem, data, as_of))
-    return sink.result(PriceSource.MODELS_DEV)
+    yield path.stem, partial(_models_dev, provider, path.stem, data, as_of)
 
 
 def _json(text: str, filename: str) -> Any:  # noqa: ANN401

@@ -5,11 +5,10 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from hydra_core.base.currencies import FOREIGN
 from hydra_core.base.errors import CatalogError, Problem
@@ -73,15 +72,11 @@ _PER: Final = re.compile(
     r"|\b(?P<short>[km])tok",
     re.IGNORECASE,
 )
-_TIMES_OF: Final = {
+_TIMES: Final = {
     "": 1,
-    "k": 1_000,
-    "thousand": 1_000,
-    "m": 1_000_000,
-    "million": 1_000_000,
-    "mio": 1_000_000,
-    "b": 10**9,
-    "billion": 10**9,
+    **dict.fromkeys(("k", "thousand"), 1_000),
+    **dict.fromkeys(("m", "million", "mio"), 1_000_000),
+    **dict.fromkeys(("b", "billion"), 10**9),
 }
 _WHOLE: Final = re.compile(r"[0-9]+|[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,3}(?:\.[0-9]{3})+")
 #: What a price is of that is no number of tokens, or a part of a dollar that is not read.
@@ -111,7 +106,6 @@ _TOKENS: Final = re.compile(
 #: The parts of a price of long requests, in their order.
 _SIDES: Final = ("input", "output", "cached")
 _MTOK: Final = 1_000_000
-_TIMES: Final = {"": 1, "k": 1_000, "m": 1_000_000}
 _ANSWERS: Final = {
     **dict.fromkeys(("yes", "y", "true", "1", "✓", "✔", "✅", "supported"), True),
     **dict.fromkeys(
@@ -120,10 +114,8 @@ _ANSWERS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    line: int
-    cells: dict[str, str]
+#: The line of a row, and heading -> cell.
+_Row: TypeAlias = tuple[int, dict[str, str]]
 
 
 def price_table(
@@ -146,23 +138,24 @@ def price_table(
         )
     priced = [heading for heading in [*columns.values(), *_tiers(headings)] if heading]
     problems = [*unclear, *(one for heading in priced for one in _unit_problems(heading))]
-    read: list[tuple[str, dict[str, Decimal | None], dict[str, Any], _Row]] = []
+    read: list[tuple[str, dict[str, Decimal | None], dict[str, Any]]] = []
     for row in rows:
         found = _prices(row, priced, problems)
         prices = {name: found.get(column or "") for name, column in columns.items()}
         facts = _facts(row, as_of, problems)
         facts["tiers"] = _tier_prices(_tiers(headings), found, prices)
-        read.append((row.cells[model].strip(), prices, facts, row))
+        read.append((row[1][model].strip(), prices, facts))
     if problems:
         raise CatalogError(filename, problems)
-    for name, prices, facts, row in read:
-        yield name, partial(_quote, name, prices, facts, row.cells)
+    for name, prices, facts in read:
+        yield name, partial(_quote, name, prices, facts)
 
 
 def _facts(row: _Row, as_of: date, problems: list[Problem]) -> dict[str, Any]:
     """What the row says beside prices, as fields of a quote; cells that are not read are noted."""
+    line, cells = row
     found: dict[str, Any] = {}
-    for heading, text in row.cells.items():
+    for heading, text in cells.items():
         cell = text.strip()
         if cell.lower() in _UNKNOWN:
             continue
@@ -171,11 +164,13 @@ def _facts(row: _Row, as_of: date, problems: list[Problem]) -> dict[str, Any]:
                 continue
             value = read(cell)
             if value is None:
-                place = f"line {row.line}, column {heading!r}"
+                place = f"line {line}, column {heading!r}"
                 problems.append(Problem(place, f"cannot be read: {cell[:60]!r}", remedy))
             found.setdefault(name, value)
     retired = found.get("retired")
+    provider = next((c for heading, c in cells.items() if _PROVIDER.fullmatch(heading)), "")
     return {
+        "provider": word(provider.strip()),
         "context_window": found.get("window"),
         "vision": found.get("vision", found.get("modalities")),
         "tools": found.get("tools"),
@@ -224,20 +219,13 @@ _READERS: Final[dict[str, tuple[re.Pattern[str], Callable[[str], Any], str]]] = 
 }
 
 
-def _quote(
-    name: str,
-    prices: dict[str, Decimal | None],
-    facts: dict[str, Any],
-    cells: dict[str, str],
-) -> PriceQuote:
+def _quote(name: str, prices: dict[str, Decimal | None], facts: dict[str, Any]) -> PriceQuote:
     if not name:
         raise SkipEntry("no id or no prices")
-    provider = next((c for heading, c in cells.items() if _PROVIDER.fullmatch(heading)), "")
     cached = prices["cached"]
     return PriceQuote(
         source=PriceSource.TABLE,
         id=name,
-        provider=word(provider.strip()),
         input_usd_per_mtok=listed_price(prices["input"], Decimal(1)),
         output_usd_per_mtok=listed_price(prices["output"], Decimal(1)),
         cached_input_usd_per_mtok=None if cached is None else listed_price(cached, Decimal(1)),
@@ -262,7 +250,7 @@ def _rows(text: str, filename: str) -> tuple[list[str], list[_Row]]:
             message = f"has {len(cells)} cells instead of {len(headings)}"
             remedy = "put a cell that holds the delimiter into quotes"
             raise CatalogError.of(filename, message, remedy, place=f"line {line}")
-        rows.append(_Row(line, dict(zip(headings, cells, strict=True))))
+        rows.append((line, dict(zip(headings, cells, strict=True))))
     return headings, rows
 
 
@@ -318,12 +306,13 @@ def _prices(
     row: _Row, columns: Sequence[str], problems: list[Problem]
 ) -> dict[str, Decimal | None]:
     """Column -> its price in this row; cells that hold none are noted."""
+    line, cells = row
     found: dict[str, Decimal | None] = {}
     for column in columns:
-        cell = row.cells[column].strip()
+        cell = cells[column].strip()
         found[column] = None if cell.lower() in _BLANK else _price(cell, column)
         if found[column] is None and cell.lower() not in _BLANK:
-            place = f"line {row.line}, column {column!r}"
+            place = f"line {line}, column {column!r}"
             remedy = "write USD per million tokens, such as 2.5"
             problems.append(Problem(place, f"is no price in USD: {cell[:60]!r}", remedy))
     return found
@@ -362,13 +351,13 @@ def _unit(text: str) -> int | None:
     plain = re.sub(r"[_-]", " ", text)
     for match in _PER.finditer(plain):
         if match["short"]:
-            return _TIMES_OF[match["short"].lower()]
+            return _TIMES[match["short"].lower()]
         if not (match["number"] or match["times"] or match["token"]):
             continue
         written = match["number"] or "1"
         if not _WHOLE.fullmatch(written.rstrip(",.")) or _NO_UNIT.search(plain):
             break
-        tokens = int(re.sub(r"[,.]", "", written)) * _TIMES_OF[(match["times"] or "").lower()]
+        tokens = int(re.sub(r"[,.]", "", written)) * _TIMES[(match["times"] or "").lower()]
         plainly = match["mark"] not in "([" and (match["times"] or match["token"])
         if plainly or tokens in (1_000, _MTOK):
             return tokens

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from hydra_core.evalsets.importers.harness.scored import (
@@ -135,17 +134,6 @@ def _scores(row: Mapping[str, Any]) -> dict[str, Any]:
 PROMPTFOO: Final = Adapter("promptfoo", frozenset({"provider", "testCase"}), _read)
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """The columns of one provider: where its answer, its status and its score stand."""
-
-    model: str
-    prompt: str
-    column: int
-    status: int = -1
-    score: int = -1
-
-
 def is_promptfoo_csv(names: Sequence[str]) -> bool:
     """Whether some column is headed by a provider in brackets, as promptfoo writes it."""
     return any(_ANSWER.fullmatch(name) for name in names)
@@ -156,37 +144,36 @@ def read_promptfoo_csv(file: TableFile, reading: Reading) -> Iterator[Scored]:
     records = csv_records(file, reading.budget)
     header = next(records, (0, []))[1]
     answers = _answers(header)
-    first = min((answer.column for answer in answers), default=0)
+    first = min((column for column, *_ in answers), default=0)
     names = [name for name in header[:first] if name != "Description"]
     for index, (line, row) in enumerate(records):
         if len(row) != len(header):
             reading.traffic.skip(f"has {len(row)} cells instead of {len(header)}", f"line {line}")
             continue
         variables = {name: row[header.index(name)] for name in names}
-        for answer in answers:
-            match = _STATUS.match(row[answer.column])
-            status = row[answer.status] if answer.status >= 0 else match[1] if match else ""
+        for column, model, prompt, has_scores in answers:
+            match = _STATUS.match(row[column])
+            status = row[column + 1] if has_scores else match[1] if match else ""
             query_id = f"test-{index}"
             if status == "ERROR":
                 reading.traffic.skip("the provider gave an error", query_id)
                 continue
-            stated = row[answer.score] if answer.score >= 0 else ""
+            stated = row[column + 2] if has_scores else ""
             worth = as_feedback(stated) if stated else Feedback(_WORTH.get(status, float("nan")))
-            message = asked_in(_asked(answer.prompt, variables))
-            served = Served((file.name, line), query_id, message, answer.model)
-            yield Scored(served, {"score": worth}, "score")
+            message = asked_in(_asked(prompt, variables))
+            yield Scored(
+                Served((file.name, line), query_id, message, model), {"score": worth}, "score"
+            )
 
 
-def _answers(header: Sequence[str]) -> list[_Answer]:
-    answers: list[_Answer] = []
-    for column, name in enumerate(header):
-        match = _ANSWER.fullmatch(name)
-        if match is not None:
-            beside = list(header[column + 1 : column + 4])
-            has = beside[:2] == ["Status", "Score"]
-            places = (column + 1, column + 2) if has else (-1, -1)
-            answers.append(_Answer(match["model"], match["prompt"], column, *places))
-    return answers
+def _answers(header: Sequence[str]) -> list[tuple[int, str, str, bool]]:
+    """(column, model, prompt, whether status and score stand behind it) of each provider."""
+    matches = ((column, _ANSWER.fullmatch(name)) for column, name in enumerate(header))
+    return [
+        (at, match["model"], match["prompt"], [*header[at + 1 : at + 3]] == ["Status", "Score"])
+        for at, match in matches
+        if match is not None
+    ]
 
 
 def _asked(prompt: str, variables: Mapping[str, str]) -> str:

@@ -82,13 +82,13 @@ def read_decision_log(
                 str(row["decision_id"]),
                 asked,
                 str(row["served"] or ""),
-                Feedback(_number(row["quality"])),
-                cost_usd=_number(row["cost_usd"]),
-                input_tokens=_number(row["input_tokens"]),
-                output_tokens=_number(row["output_tokens"]),
-                latency_s=_number(row["latency_ms"]) / 1e3,
+                Feedback(number(row["quality"])),
+                cost_usd=number(row["cost_usd"]),
+                input_tokens=number(row["input_tokens"]),
+                output_tokens=number(row["output_tokens"]),
+                latency_s=number(row["latency_ms"]) / 1e3,
                 conversation_id=text(row["conversation_id"]),
-                cached_input_tokens=_number(row["cached_tokens"]),
+                cached_input_tokens=number(row["cached_tokens"]),
                 group=str(row.get("team") or ""),
             )
         )
@@ -111,10 +111,6 @@ def _propensities(decisions: pd.DataFrame, draft: Draft, models: Mapping[str, st
             if model in columns:
                 found[rows[name], columns[model]] = chance
     return found
-
-
-def _number(value: object) -> float:
-    return math.nan if pd.isna(value) else float(value)  # type: ignore[call-overload, arg-type]
 
 
 _COLUMNS = (
