@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hydra_core.console.eval_sets.view import model_table, outcomes, percent_range
+from hydra_core.console.eval_sets.view import model_table, outcomes, percent_range, spread_table
 from hydra_core.replay.significance import Interval, mean_interval
-from tests.evalsets.sets import QUALITY, queries, saved
+from tests.evalsets.sets import COST_USD, QUALITY, queries, saved
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -30,3 +30,15 @@ def test_one_cluster_has_no_range_and_is_still_drawn(tmp_path):
     table = model_table(evalset)
     assert table["low"].isna().all()
     assert np.isfinite(outcomes(table)[["low", "high"]]).all(axis=None)
+
+
+@pytest.mark.parametrize(
+    ("known", "models"), [([], []), ([1], ["strong"]), ([0, 1], ["cheap", "strong"])]
+)
+def test_the_spread_of_costs_is_that_of_the_models_with_costs(tmp_path, known, models):
+    costs = np.full_like(COST_USD, np.nan)
+    costs[:, known] = COST_USD[:, known]
+    found = spread_table(saved(tmp_path / "s", cost_usd=costs))
+    assert found.index.tolist() == models and list(found)[-1] == "mean"
+    if models:
+        assert found.loc["strong", ["p05", "median", "mean"]].tolist() == pytest.approx([0.205, 0.25, 0.25])

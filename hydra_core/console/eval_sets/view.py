@@ -198,10 +198,11 @@ def upset_view(evalset: EvalSet, rows: IntArray | None = None) -> tuple[UpsetVie
 def spread_table(evalset: EvalSet) -> pd.DataFrame:
     """Quantiles and mean of cost per query in USD by model, cheapest first; of those with costs."""
     costs = pd.DataFrame(evalset.cost_usd, columns=evalset.models).dropna(axis="columns", how="all")
-    names = ["p05", "q1", "median", "q3", "p95"]
-    quantiles = np.nanquantile(costs, [0.05, 0.25, 0.5, 0.75, 0.95], axis=0)
-    frame = pd.DataFrame(quantiles.T, index=costs.columns, columns=names)
-    return frame.assign(mean=pd.Series(evalset.mean_cost())).sort_values("mean", kind="stable")
+    quantiles = {"p05": 0.05, "q1": 0.25, "median": 0.5, "q3": 0.75, "p95": 0.95}
+    frame = pd.DataFrame({name: costs.quantile(at) for name, at in quantiles.items()})
+    means = evalset.mean_cost()
+    frame["mean"] = [means[model] for model in frame.index]
+    return frame.sort_values("mean", kind="stable")
 
 
 def difficulty_table(found: Sequence[Difficulty], *, languages: bool) -> pd.DataFrame:
