@@ -39,6 +39,7 @@ def test_the_spread_of_costs_is_that_of_the_models_with_costs(tmp_path, known, m
     costs = np.full_like(COST_USD, np.nan)
     costs[:, known] = COST_USD[:, known]
     found = spread_table(saved(tmp_path / "s", cost_usd=costs))
-    assert found.index.tolist() == models and list(found)[-1] == "mean"
+    assert found.index.tolist() == models
     if models:
-        assert found.loc["strong", ["p05", "median", "mean"]].tolist() == pytest.approx([0.205, 0.25, 0.25])
+        strong = found.loc["strong", ["p05", "median", "mean"]]
+        assert strong.tolist() == pytest.approx([0.205, 0.25, 0.25])
