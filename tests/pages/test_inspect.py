@@ -8,12 +8,14 @@ from dataclasses import replace
 import pytest
 import streamlit as st
 
+from hydra_core.base.list_price import LongPromptPrice
 from hydra_core.base.shipped import CATALOGS
 from hydra_core.base.spelling import usd
 from hydra_core.base.types import Policy, Rule
 from hydra_core.catalog import load_catalog
 from hydra_core.console.inspect import state as inspect_state
-from hydra_core.console.inspect.view import examples
+from hydra_core.console.inspect.value_rule import valuation
+from hydra_core.console.inspect.view import examples, predicted_costs
 from hydra_core.console.widgets import literal
 from hydra_core.predictor.onnx_predictor import default_predictor
 from hydra_core.routing.decision import redecide
@@ -320,3 +322,25 @@ def test_the_first_example_is_one_that_the_pool_can_route(open_page, catalog):
     assert receipt(app)["cause"] in ("cheapest_eligible", "highest_value")
     costs = {one["model"]: one["cost"] for one in receipt(app)["candidates"]}
     assert costs[receipt(app)["model"]] > min(costs.values())
+
+
+def test_earlier_context_is_charged_at_the_price_of_a_long_request(workspace):
+    catalog = load_catalog(CATALOGS / "mixed_2024.yaml")
+    dear = [
+        replace(
+            one,
+            long_prompts=(
+                LongPromptPrice(1_000, 10 * one.input_usd_per_mtok, one.output_usd_per_mtok),
+            ),
+        )
+        for one in catalog.models
+    ]
+    catalog = replace(catalog, models=tuple(dear))
+    query = Query(EASY, context_tokens=5_000)
+    valued = valuation(catalog, default_predictor(), query)
+    alone = predicted_costs(catalog, valued, 0, 5_000)
+    both = predicted_costs(catalog, valued, 4_000, 5_000)
+    for one in catalog.models:
+        if one.id in both.usd:
+            more = both.usd[one.id] - alone.usd[one.id]
+            assert more == pytest.approx(4_000 * 10 * one.input_usd_per_mtok / 1e6)

@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from hydra_core.base.errors import MismatchError
+from hydra_core.base.tokens import text_tokens
 from hydra_core.base.types import BoolArray, Catalog, Rule
 from hydra_core.console import cache, selectors, tables
 from hydra_core.console.inspect import view
@@ -137,7 +138,8 @@ def message_costs(
     if valued is None and query is not None and query.text:
         valued = valuation(catalog, predictor, query)
     if valued is not None:
-        return view.predicted_costs(catalog, valued, further)
+        size = 0.0 if query is None else further + text_tokens(query.text)
+        return view.predicted_costs(catalog, valued, further, size)
     if query is None or not query.text:
         return None
     counted = cache.token_counter().count(query.text)

@@ -397,11 +397,17 @@ class MessageCosts:
     basis: str
 
 
-def predicted_costs(catalog: Catalog, valuation: Valuation, further: int) -> MessageCosts:
-    """As the catalog predicts for the value rule, plus `further` tokens that it does not count."""
+def predicted_costs(
+    catalog: Catalog, valuation: Valuation, further: int, size: float
+) -> MessageCosts:
+    """As the catalog predicts for the value rule, plus `further` tokens that it does not count.
+
+    Args:
+        size: Input tokens of the whole request, by which a price is chosen.
+    """
     valuer = valuation.valuer
     usd = {
-        name: cost + further * catalog.model(name).input_usd_per_mtok / 1e6
+        name: cost + catalog.model(name).price.usd_of_one(further, 0.0, size=size)
         for name, cost in zip(valuer.ids, valuation.cost_usd.tolist(), strict=True)
     }
     basis = (

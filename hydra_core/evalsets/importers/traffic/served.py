@@ -125,7 +125,7 @@ def require_score(names: Sequence[str], wanted: str, source: str) -> None:
     Raises:
         EvalSetError: Naming the scores there are.
     """
-    listed = ", ".join(names[:_MOST])
+    listed = ", ".join(names[:_MOST]) or "none"
     if wanted and wanted not in names:
         raise EvalSetError.of(
             source, f"{wanted!r} does not occur", f"there are: {listed}", place="--score"
