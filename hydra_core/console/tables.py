@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -82,7 +82,7 @@ def change(form: str = "+.1f", unit: str = "") -> Callable[[float], str]:
 
 
 def kept(
-    frame: pd.DataFrame,
+    frame: pd.DataFrame | Sequence[tuple[object, ...]],
     key: str,
     spelling: Mapping[str, Callable[[float], str]] | None = None,
     *,
@@ -94,11 +94,14 @@ def kept(
     """A table of results, with its rows to take along below it.
 
     Args:
+        frame: The table, or its rows with a value for each of `columns`.
         spelling: See `spelled`.
         columns: The columns shown, in this order, with heading or configuration; None for all.
         rows: What is taken along, where that is not what is shown.
         shown: As `st.dataframe` takes it.
     """
+    if not isinstance(frame, pd.DataFrame):
+        frame = pd.DataFrame(frame, columns=list(columns or ()))
     if columns is not None:
         shown |= {"column_order": list(columns), "column_config": columns}
     drawn = spelled(frame, spelling) if spelling else frame

@@ -17,6 +17,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from hydra_core.base.errors import HydraError, ProblemsError
 from hydra_core.console import cache
 from hydra_core.console.demo import session
+from hydra_core.console.figures.intervals import IntervalsView, intervals_figure
 from hydra_core.console.figures.theme import DARK, LIGHT, Palette, palette
 from hydra_core.console.frame import SETS, Place, link
 from hydra_core.console.inspect.view_words import block, escaped
@@ -108,6 +109,12 @@ def figure(chart: go.Figure, key: str, *, alt: str, **selection: object) -> None
     st.plotly_chart(
         chart, theme=None, key=key, alt=alt, config={"displayModeBar": False}, **selection
     )  # type: ignore[call-overload]
+
+
+def intervals(view: IntervalsView, key: str, alt: str) -> None:
+    """Draw values with their intervals in a box."""
+    with st.container(border=True):
+        figure(intervals_figure(view, colors()), key, alt=alt)
 
 
 def paint() -> None:

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import AccessError, HydraError
@@ -186,9 +185,9 @@ def _running(folder: Path, record: CanaryRecord) -> None:
         widgets.toned(*canary_text(found))
     column = st.column_config
     tables.kept(
-        canary_frame(found),
+        canary_rows(found),
         "live.canary",
-        column_config={
+        columns={
             "metric": column.TextColumn("By conversation", width=190),
             "main_units": column.NumberColumn("Main, n", format="localized", width=80),
             "canary_units": column.NumberColumn("Canary, n", format="localized", width=80),
@@ -281,14 +280,14 @@ def canary_text(found: CanaryReport) -> tuple[str, str]:
     return "success", "No measurable loss against the main revision."
 
 
-def canary_frame(found: CanaryReport) -> pd.DataFrame:
+def canary_rows(found: CanaryReport) -> list[tuple[object, ...]]:
     """One row a metric: conversations and means of both arms, and the difference."""
     spelled: dict[str, Callable[[float], str]] = {
         "%": lambda value: f"{100 * value:.1f} %",
         "ms": lambda value: f"{value:,.0f} ms",
         "$": usd,
     }
-    rows = [
+    return [
         (name, *one.units, *("–" if np.isnan(mean) else spelled[unit](mean) for mean in one.means),
          _difference(one, unit))
         for name, one, unit in (
@@ -299,8 +298,6 @@ def canary_frame(found: CanaryReport) -> pd.DataFrame:
             ("Cost of a request", found.cost_usd, "$"),
         )
     ]  # fmt: skip
-    names = ["metric", "main_units", "canary_units", "main", "canary", "difference"]
-    return pd.DataFrame(rows, columns=names)
 
 
 def _difference(one: Compared, unit: str) -> str:

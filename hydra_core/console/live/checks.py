@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
@@ -13,7 +12,6 @@ from hydra_core.base.spelling import signed, titled
 from hydra_core.base.types import Catalog
 from hydra_core.console import cache, tables, widgets
 from hydra_core.console.cache import SetEntry
-from hydra_core.console.figures.intervals import intervals_figure
 from hydra_core.console.figures.shares import traffic_figure
 from hydra_core.console.live import cache as cache_live
 from hydra_core.console.live import view_traffic as views
@@ -57,11 +55,11 @@ def shadowing(look: LogView) -> None:
         )
     _worth(look, other, key)
     parting = views.differences(found)
-    if len(parting):
+    if parting:
         column = st.column_config
         tables.kept(
             parting, "live.parting", height="content" if len(parting) <= 8 else 320,
-            column_config={
+            columns={
                 "live": column.TextColumn("Live", width=220),
                 "shadow": column.TextColumn("Second catalog", width=220),
                 "decisions": column.NumberColumn("Decisions", format="localized"),
@@ -99,12 +97,11 @@ def _worth(look: LogView, other: Catalog, key: str) -> None:
     if isinstance(found, str):
         st.info(literal(f"Its quality cannot be estimated: {found}."), icon=":material/block:")
         return
-    with st.container(border=True):
-        widgets.figure(
-            intervals_figure(views.value_view(found, key), widgets.colors()),
-            "live.worth",
-            alt="Estimated quality of the second catalog with 95 % intervals",
-        )
+    widgets.intervals(
+        views.value_view(found, key),
+        "live.worth",
+        "Estimated quality of the second catalog with 95 % intervals",
+    )
     st.caption(
         f":material/info: {found.value.n:,} rated decisions with known probabilities; effective "
         f"sample size for this catalog: {found.value.effective:,.0f}."
@@ -149,12 +146,11 @@ def alerted(look: LogView) -> None:
             icon=":material/notifications:",
         )
         return
-    frame = pd.DataFrame({"at": [one.at for one in found], "text": [one.text for one in found]})
     column = st.column_config
     tables.kept(
-        frame,
+        [(one.at, one.text) for one in found],
         "live.alerts.table",
-        column_config={
+        columns={
             "at": column.DatetimeColumn("When (UTC)", width=150, format="YYYY-MM-DD HH:mm"),
             "text": column.TextColumn("What"),
         },
@@ -171,17 +167,16 @@ def drifting(look: LogView) -> None:
     if entry is not None:
         found = cache_live.drifted(look.key, catalog, entry)
         widgets.toned(*views.drift_text(found))
-        with st.container(border=True):
-            widgets.figure(
-                intervals_figure(views.drift_view(found), widgets.colors()),
-                "live.drift",
-                alt="Population stability index of every dimension with its 95 % interval",
-            )
+        widgets.intervals(
+            views.drift_view(found),
+            "live.drift",
+            "Population stability index of every dimension with its 95 % interval",
+        )
     column = st.column_config
     tables.kept(
-        views.drift_frame(found, band_shares(scored, catalog.bands, catalog.dimensions)),
+        views.drift_rows(found, band_shares(scored, catalog.bands, catalog.dimensions)),
         "live.drift.table",
-        column_config={
+        columns={
             "dimension": column.TextColumn("Dimension", width=150),
             "verdict": column.TextColumn("Against the set", width=110),
             "mean": column.NumberColumn("Mean, live", format="%.3f"),
@@ -206,9 +201,14 @@ def _bursts(look: LogView, catalog: Catalog) -> None:
     widgets.toned(*views.burst_text(found))
     widgets.commands(views.burst_command(found, look.key.folder.name))
     column = st.column_config
+    rows = [
+        (one.start, one.window, one.decisions, views.word(one.dimension), one.psi, one.mean,
+         one.others)
+        for one in found
+    ]  # fmt: skip
     tables.kept(
-        views.burst_frame(found), "live.bursts", height="content" if len(found) <= 6 else 240,
-        column_config={
+        rows, "live.bursts", height="content" if len(found) <= 6 else 240,
+        columns={
             "from": column.DatetimeColumn("From, UTC", format="YYYY-MM-DD HH:mm", width=140),
             "window": column.TextColumn("Window", width=90),
             "decisions": column.NumberColumn("Decisions", format="localized"),
@@ -226,14 +226,19 @@ def unknown(look: LogView) -> None:
     found = cache_live.clusters(look.key, catalog, entry)
     widgets.toned(*views.region_text(found))
     column = st.column_config
+    rows = [
+        ("yes" if one.known else "no", 100.0 * one.share, *one.centre, one.rated, one.in_evalset,
+         f"{one.model} {100 * one.model_share:.0f} %")
+        for one in found
+    ]  # fmt: skip
     tables.kept(
-        views.region_frame(found, catalog.dimensions),
+        rows,
         "live.unknown",
-        column_config={
+        columns={
             "known": column.TextColumn("Known", width=60),
             "share": column.NumberColumn("Traffic", format="%.1f %%", width=70),
             **{
-                name.replace("_", " "): column.NumberColumn(titled(name), format="%.2f", width=118)
+                views.word(name): column.NumberColumn(titled(name), format="%.2f", width=118)
                 for name in catalog.dimensions
             },
             "rated": column.NumberColumn("Rated", format="localized", width=60),

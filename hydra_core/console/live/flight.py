@@ -21,7 +21,6 @@ from hydra_core.console.demo import session
 from hydra_core.console.figures.intervals import (
     IntervalsView,
     effect_by_day_figure,
-    intervals_figure,
     one_series,
 )
 from hydra_core.console.frame import Head
@@ -31,7 +30,6 @@ from hydra_core.live.flight.analysis import (
     LEAST_UNITS,
     Alarm,
     FlightReport,
-    MetricPlan,
     MetricResult,
     TeamParts,
     all_metrics,
@@ -120,11 +118,11 @@ def results(folder: FlightFolder, report: FlightReport, arm: str) -> None:
     """Draw every metric's change with its interval, then the figures."""
     del folder
     wide, narrow = st.columns([4, 6], gap="small")
-    with wide.container(border=True):
-        widgets.figure(
-            intervals_figure(changes_view(report, arm), widgets.colors()),
+    with wide:
+        widgets.intervals(
+            changes_view(report, arm),
             "flight.changes",
-            alt="Relative change of every metric with its 95 % interval",
+            "Relative change of every metric with its 95 % interval",
         )
     column = st.column_config
     with narrow:
@@ -220,12 +218,11 @@ def teams(folder: FlightFolder, report: FlightReport, arm: str) -> None:
         },
     )
     if found.compared:
-        with st.container(border=True):
-            widgets.figure(
-                intervals_figure(teams_view(found, name, arm, control), widgets.colors()),
-                "flight.teams",
-                alt=f"Change of {name} in each team with its interval",
-            )
+        widgets.intervals(
+            teams_view(found, name, arm, control),
+            "flight.teams",
+            f"Change of {name} in each team with its interval",
+        )
     notes = [
         f"Looks at parts of the experiment: each interval is at {100 * found.level:.4g} %, so that "
         f"those of one metric hold in all {found.compared} compared teams together with 95 %. "
@@ -260,11 +257,15 @@ def planning(folder: FlightFolder, report: FlightReport, arm: str) -> None:
         rows, flight, change / 100, units_per_day=float(per_day), reading=report.reading,
         adjust=report.adjusted, wanted=wanted / 100,
     )  # fmt: skip
+    needs = [
+        (", ".join(filter(None, (one.metric, one.unit))), one.value, one.need.units, one.need.days)
+        for one in found
+    ]
     column = st.column_config
     tables.kept(
-        plan_frame(found),
+        needs,
         "flight.plan",
-        column_config={
+        columns={
             "metric": column.TextColumn("Metric", width=260),
             "value": column.NumberColumn("Now", format="%.4g"),
             "units": column.NumberColumn("Users, all arms", format="localized"),
@@ -480,12 +481,3 @@ def _relative(effect: Effect) -> tuple[float, float, float]:
     ends = effect.relative, effect.relative_lo, effect.relative_hi
     change, low, high = (100.0 * float(end) for end in ends)
     return change, low, high
-
-
-def plan_frame(plans: Sequence[MetricPlan]) -> pd.DataFrame:
-    """One row a metric: its value now, and the users and days needed to show the change."""
-    rows = [
-        (", ".join(filter(None, (one.metric, one.unit))), one.value, one.need.units, one.need.days)
-        for one in plans
-    ]
-    return pd.DataFrame(rows, columns=["metric", "value", "units", "days"])

@@ -17,7 +17,6 @@ from hydra_core.catalog.profiles import pool
 from hydra_core.console import cache, tables, widgets
 from hydra_core.console.cache import CatalogEntry
 from hydra_core.console.demo import session
-from hydra_core.console.figures.intervals import intervals_figure
 from hydra_core.console.figures.shares import timeline_figure
 from hydra_core.console.live import cache as cache_live
 from hydra_core.console.live import view_traffic as views
@@ -239,9 +238,14 @@ def _calibrated(look: LogView) -> None:
         return
     widgets.toned(*views.calibration_text(found))
     column = st.column_config
+    rows = [
+        (one.model, one.rated, 100 * one.predicted, 100 * one.achieved,
+         one.difference.scaled(100.0).text("pp"))
+        for one in found
+    ]  # fmt: skip
     tables.kept(
-        views.calibration_frame(found), "live.calibration",
-        column_config={
+        rows, "live.calibration",
+        columns={
             "model": column.TextColumn("Model", width=220),
             "rated": column.NumberColumn("Rated", format="localized"),
             "predicted": column.NumberColumn("Predicted", format="%.1f %%"),
@@ -265,12 +269,9 @@ def rated(look: LogView) -> None:
             '\'{"decision_id": "...", "quality": 1.0, "source": "thumbs"}\''
         )
         return
-    with st.container(border=True):
-        widgets.figure(
-            intervals_figure(views.feedback_view(found), widgets.colors()),
-            "live.feedback",
-            alt="Mean feedback by model with its 95 % interval",
-        )
+    widgets.intervals(
+        views.feedback_view(found), "live.feedback", "Mean feedback by model with its 95 % interval"
+    )
     _calibrated(look)
     each = cost_per_resolved(look.traffic)
     if each is not None:

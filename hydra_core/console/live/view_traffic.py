@@ -213,23 +213,13 @@ def calibration_text(found: Sequence[Calibration]) -> tuple[str, str]:
     )
 
 
-def calibration_frame(found: Sequence[Calibration]) -> pd.DataFrame:
-    """Predicted and achieved success by model, in percent."""
-    rows = [
-        (one.model, one.rated, 100 * one.predicted, 100 * one.achieved,
-         one.difference.scaled(100.0).text("pp"))
-        for one in found
-    ]  # fmt: skip
-    return pd.DataFrame(rows, columns=["model", "rated", "predicted", "achieved", "difference"])
-
-
 def burst_text(found: Sequence[Burst]) -> tuple[str, str]:
     """(tone, sentence) on windows that differ from the rest."""
     first, more = found[0], len(found) - 1
     others = f" {more} more below." if more else ""
     return "warning", (
         f"{first.decisions:,} requests from {first.start:%Y-%m-%d %H:%M} UTC ({first.window}) ask "
-        f"for something else: {_word(first.dimension)} {first.mean:.2f}, otherwise "
+        f"for something else: {word(first.dimension)} {first.mean:.2f}, otherwise "
         f"{first.others:.2f}.{others} Collect 250 of these, learn again."
     )
 
@@ -244,16 +234,6 @@ def burst_command(found: Sequence[Burst], log: str) -> str:
     )
 
 
-def burst_frame(found: Sequence[Burst]) -> pd.DataFrame:
-    """One row a window."""
-    rows = [
-        (one.start, one.window, one.decisions, _word(one.dimension), one.psi, one.mean, one.others)
-        for one in found
-    ]
-    names = ["from", "window", "decisions", "dimension", "psi", "mean", "others"]
-    return pd.DataFrame(rows, columns=names)
-
-
 def shadow_shares(
     found: Shadow, order: Sequence[str]
 ) -> tuple[tuple[str, ...], FloatArray, FloatArray]:
@@ -264,15 +244,10 @@ def shadow_shares(
     return models, before, after
 
 
-def differences(found: Shadow) -> pd.DataFrame:
-    """Where the two part: from which model to which, how often."""
+def differences(found: Shadow) -> list[tuple[str, str, int, float]]:
+    """Where the two part: (live, shadow, decisions, share in percent), the most frequent first."""
     pairs = Counter(zip(found.traffic.rows["chosen"], found.models, strict=True))
-    rows = [
-        {"live": a, "shadow": b, "decisions": n, "share": 100.0 * n / len(found.models)}
-        for (a, b), n in pairs.most_common()
-        if a != b
-    ]
-    return pd.DataFrame(rows, columns=["live", "shadow", "decisions", "share"])
+    return [(a, b, n, 100.0 * n / len(found.models)) for (a, b), n in pairs.most_common() if a != b]
 
 
 def value_view(found: LoggedValue, name: str) -> IntervalsView:
@@ -284,7 +259,7 @@ def value_view(found: LoggedValue, name: str) -> IntervalsView:
 
 def drift_view(found: Sequence[Drift]) -> IntervalsView:
     """PSI of every dimension with its interval, over the customary boundaries."""
-    rows = [ranged(_word(one.dimension), one.psi, 1.0) for one in found]
+    rows = [ranged(word(one.dimension), one.psi, 1.0) for one in found]
     lines = ((STEADY, "shifted"), (CHANGED, "changed"))
     return one_series("PSI", rows, "Population stability index", format=".2f", lines=lines)
 
@@ -292,8 +267,8 @@ def drift_view(found: Sequence[Drift]) -> IntervalsView:
 def drift_text(found: Sequence[Drift]) -> tuple[str, str]:
     """(tone, sentence) on all dimensions."""
     changed, shifted, unknown = (
-        [_word(one.dimension) for one in found if one.verdict == word]
-        for word in ("changed", "shifted", "open")
+        [word(one.dimension) for one in found if one.verdict == verdict]
+        for verdict in ("changed", "shifted", "open")
     )
     if changed or shifted:
         return "warning", (
@@ -306,18 +281,17 @@ def drift_text(found: Sequence[Drift]) -> tuple[str, str]:
     return "success", "Traffic has the same requirements as the eval set, on every dimension."
 
 
-def drift_frame(found: Sequence[Drift], bands: Sequence[BandShares]) -> pd.DataFrame:
-    """One row a dimension: means, verdict, shares outside the band in percent."""
+def drift_rows(found: Sequence[Drift], bands: Sequence[BandShares]) -> list[tuple[object, ...]]:
+    """One row a dimension: verdict, means, the score band and the shares outside it."""
     by_dimension = {one.dimension: one for one in found}
-    rows = []
+    rows: list[tuple[object, ...]] = []
     for one in bands:
         set_ = by_dimension.get(one.dimension)
         against = (set_.verdict, set_.mean, set_.reference) if set_ else ("–", None, None)
         ends = (f"{100 * share.value:.1f} %" for share in (one.below, one.above))
         band = f"{one.band.lo:.2f} – {one.band.hi:.2f}"
-        rows.append((_word(one.dimension), *against, band, *ends))
-    names = ["dimension", "verdict", "mean", "reference", "band", "below", "above"]
-    return pd.DataFrame(rows, columns=names)
+        rows.append((word(one.dimension), *against, band, *ends))
+    return rows
 
 
 def region_text(found: Sequence[Region]) -> tuple[str, str]:
@@ -333,16 +307,6 @@ def region_text(found: Sequence[Region]) -> tuple[str, str]:
     )
 
 
-def region_frame(found: Sequence[Region], dimensions: Sequence[str]) -> pd.DataFrame:
-    """One row a cluster: unknown ones first."""
-    rows = [
-        ("yes" if one.known else "no", 100.0 * one.share, *one.centre, one.rated, one.in_evalset,
-         f"{one.model} {100 * one.model_share:.0f} %")
-        for one in found
-    ]  # fmt: skip
-    names = ["known", "share", *map(_word, dimensions), "rated", "in_evalset", "model"]
-    return pd.DataFrame(rows, columns=names)
-
-
-def _word(dimension: str) -> str:
+def word(dimension: str) -> str:
+    """A dimension in running text."""
     return dimension.replace("_", " ")

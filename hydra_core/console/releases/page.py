@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pandas as pd
 import streamlit as st
 
 from hydra_core.catalog.diff import semantic_diff
@@ -125,17 +124,16 @@ def _do_roll_back(entry: CatalogEntry, working: Working, chosen: Revision) -> No
 
 
 def _audit(entry: CatalogEntry) -> None:
-    lines = cache.store().audit(entry.key)
     column = st.column_config
     rows = [
-        (one.at, f"{one.actor} ({one.role})", one.action, one.subject, one.reason) for one in lines
+        (one.at, f"{one.actor} ({one.role})", one.action, one.subject, one.reason)
+        for one in cache.store().audit(entry.key)
     ]
-    frame = pd.DataFrame(rows, columns=["at", "who", "action", "subject", "reason"])
     tables.kept(
-        frame,
+        rows,
         "ship.trail",
-        height="content" if len(frame) <= 8 else 330,
-        column_config={
+        height="content" if len(rows) <= 8 else 330,
+        columns={
             "at": column.DatetimeColumn("When (UTC)", format="YYYY-MM-DD HH:mm:ss", width=160),
             "who": "Who",
             "action": "What",

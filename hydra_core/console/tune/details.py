@@ -55,11 +55,10 @@ def conversations(evaluation: Evaluation) -> None:
          100 * one.cached_share, one.switches, one.lost_usd)
         for one in found.modes
     ]  # fmt: skip
-    names = ["mode", "quality", "cost", "cs", "ends", "cached", "switches", "lost"]
     tables.kept(
-        pd.DataFrame(rows, columns=names),
+        rows,
         "tune.table.sessions",
-        column_config={
+        columns={
             "mode": "Sticky mode",
             "quality": column.NumberColumn("Quality", format="%.1f %%"),
             "cost": column.NumberColumn("Cost per turn", format="$%.4f"),

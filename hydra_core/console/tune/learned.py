@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -18,6 +20,7 @@ from hydra_core.choosing.by_rate import with_newcomers
 from hydra_core.choosing.learn import learn
 from hydra_core.choosing.lift import Rival, rivals
 from hydra_core.choosing.material import gather
+from hydra_core.choosing.sources.few_outcomes import FEW
 from hydra_core.choosing.write import audit_recorder, require_free_folder, write_outcome_model
 from hydra_core.console import cache, drafts, replays, selectors, tables, widgets
 from hydra_core.console.access import identity
@@ -25,7 +28,6 @@ from hydra_core.console.access.identity import stop_button
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.eval_sets import make_catalog
 from hydra_core.console.figures.frontier import frontier_figure
-from hydra_core.console.figures.intervals import intervals_figure
 from hydra_core.console.figures.shares import reliability_figure
 from hydra_core.console.frame import COLLECT, Head, link
 from hydra_core.console.tasks import Task, Write
@@ -39,6 +41,12 @@ from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.replay.metrics import costliest
 from hydra_core.replay.sweep import Sweep
 from hydra_core.store import Action
+
+#: What is said instead of a table of learners.
+_FIXED_RECIPE = (
+    f"Below {FEW:,} queries one fixed recipe is used, a ridge regression and randomised trees: "
+    "so few outcomes cannot choose a learner."
+)
 
 
 def start(
@@ -180,9 +188,11 @@ def _reads(model: OutcomeModel) -> None:
         _learners(model)
     with right:
         st.markdown("**Outcomes it learned from**")
+        known: Any = model.figures["models"]
         tables.kept(
-            views.model_table(model), "learn.outcomes",
-            column_config={
+            [(name, one["outcomes"], one["newcomer"]) for name, one in known.items()],
+            "learn.outcomes",
+            columns={
                 "model": column.TextColumn("Model"),
                 "outcomes": column.NumberColumn("Outcomes", format="localized", width=80),
                 "newcomer": column.CheckboxColumn(
@@ -195,14 +205,18 @@ def _reads(model: OutcomeModel) -> None:
 
 def _learners(model: OutcomeModel) -> None:
     """Every learner that was tried, or why none was."""
-    tried = views.choices_table(model)
-    if tried.empty:
-        st.caption(literal(views.FIXED_RECIPE))
+    errors: Any = model.figures["errors"]
+    if not errors:
+        st.caption(literal(_FIXED_RECIPE))
         return
+    tried = [
+        (name[:1].upper() + name[1:], error, name == model.learner)
+        for name, error in sorted(errors.items(), key=itemgetter(1))
+    ]
     column = st.column_config
     tables.kept(
         tried, "learn.choices",
-        column_config={
+        columns={
             "learner": column.TextColumn("Learner and what it reads", width=316),
             "error": column.NumberColumn(
                 "Squared error", format="%.5f", width=98,
@@ -220,11 +234,9 @@ def _more(model: OutcomeModel) -> None:
         st.info("There is no learning curve: routing has no cost range here.")
         return
     st.markdown(literal(views.more_outcomes(model)))
-    with st.container(border=True):
-        figure(
-            intervals_figure(view, colors()), "learn.curve",
-            alt="Mean lift against the number of queries that were learned on",
-        )  # fmt: skip
+    widgets.intervals(
+        view, "learn.curve", "Mean lift against the number of queries that were learned on"
+    )
     st.caption("Mean lift with its 95 % interval when each fold learns on so many queries.")
 
 
@@ -244,11 +256,7 @@ def _slices(model: OutcomeModel) -> None:
             continue
         drawn += 1
         st.markdown(f"**{title}**")
-        with st.container(border=True):
-            figure(
-                intervals_figure(view, colors()), f"learn.{kind}",
-                alt=f"Mean lift {title.lower()} with intervals",
-            )  # fmt: skip
+        widgets.intervals(view, f"learn.{kind}", f"Mean lift {title.lower()} with intervals")
     if drawn:
         st.caption("In brackets the number of queries; those with fewer than 50 are left out.")
     else:
@@ -263,11 +271,11 @@ def _rivals(model: OutcomeModel, sweep: Sweep, shortfall: Sweep) -> None:
     if not isinstance(task.result, tuple):
         st.error(literal(task.error or "They could not be fitted."), icon=":material/error:")
         return
-    with st.container(border=True):
-        figure(
-            intervals_figure(views.rivals_view(task.result), colors()), "learn.rivals",
-            alt="Mean lift of every way to route with its interval",
-        )  # fmt: skip
+    widgets.intervals(
+        views.rivals_view(task.result),
+        "learn.rivals",
+        "Mean lift of every way to route with its interval",
+    )
     if sweep.evalset.texts is None:
         st.caption(
             ":material/info: This set has no texts: the complexity score and the learned "

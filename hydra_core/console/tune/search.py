@@ -265,10 +265,10 @@ def _halves(result: SearchedPolicy, without_cells: SearchedPolicy | None) -> Non
         rows.append((part, one.n, None, 100 * one.qr.value, None, one.mean_cost_usd.value))
     column = st.column_config
     tables.kept(
-        pd.DataFrame(rows, columns=["part", "n", "promised", "kept", "promised_cost", "kept_cost"]),
+        rows,
         "tuner.parts",
         placeholder="",
-        column_config={
+        columns={
             "part": column.TextColumn("", width=145),
             "n": column.NumberColumn("Queries", format="localized", width=62),
             "promised": column.NumberColumn("QR promised", format="%.1f %%", width=82),

@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from hydra_core.base.spelling import signed
 from hydra_core.base.types import FloatArray
 from hydra_core.choosing.lift import Rival
-from hydra_core.choosing.sources.few_outcomes import FEW
 from hydra_core.console.figures.intervals import IntervalsView, Ranged, one_series, ranged
 from hydra_core.outcome_model.model import OutcomeModel
 
@@ -24,13 +22,6 @@ _BLOCKS = {
     "words": "counts of words, lines, digits and marks",
     "vectors": "the encoder's vector",
 }
-
-
-#: What is said instead of a table of learners.
-FIXED_RECIPE = (
-    f"Below {FEW:,} queries one fixed recipe is used, a ridge regression and randomised trees: "
-    "so few outcomes cannot choose a learner."
-)
 
 
 class Lifted(NamedTuple):
@@ -87,23 +78,6 @@ def calibration_error(lines: Mapping[str, FloatArray]) -> float:
     """Mean distance between predicted and achieved success over all bins, percentage points."""
     queries, predicted, achieved = np.concatenate(list(lines.values()), axis=1)
     return float(np.average(np.abs(predicted - achieved), weights=queries))
-
-
-def choices_table(model: OutcomeModel) -> pd.DataFrame:
-    """Every learner that was tried: its squared error on inner folds, best first."""
-    errors: Mapping[str, float] = model.figures["errors"]  # type: ignore[assignment]
-    rows = [
-        (name[:1].upper() + name[1:], error, name == model.learner)
-        for name, error in sorted(errors.items(), key=lambda item: item[1])
-    ]
-    return pd.DataFrame(rows, columns=["learner", "error", "chosen"])
-
-
-def model_table(model: OutcomeModel) -> pd.DataFrame:
-    """One row a model: its outcomes, and whether it leans on what is known of the others."""
-    models: Mapping[str, Mapping[str, Any]] = model.figures["models"]  # type: ignore[assignment]
-    rows = [(name, about["outcomes"], about["newcomer"]) for name, about in models.items()]
-    return pd.DataFrame(rows, columns=["model", "outcomes", "newcomer"])
 
 
 def read_blocks(model: OutcomeModel) -> str:
