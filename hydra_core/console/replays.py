@@ -1,4 +1,8 @@
-"""Cached replays by either rule, and the outcome models that the value rule predicts with."""
+"""Cached replays by either rule, and the outcome models that the value rule predicts with.
+
+Whatever replays or makes something raises HydraError where set, catalog and model do not fit
+together; the message says what to do.
+"""
 
 from __future__ import annotations
 
@@ -165,11 +169,7 @@ def perfect(sweep: Sweep) -> PerfectRouter:
 
 
 def new_catalog(entry: SetEntry, entered: EnteredPrices, cut_to_hull: bool) -> InitialCatalog:
-    """A catalog that fits an eval set scored by the shipped predictor, not yet published.
-
-    Raises:
-        HydraError: It cannot be made; the message says what to do.
-    """
+    """A catalog that fits an eval set scored by the shipped predictor, not yet published."""
     return _new_catalog(entry, cache.bundle().fingerprint, date.today(), entered, cut_to_hull)
 
 
@@ -197,21 +197,13 @@ def _new_catalog(
 
 @cached(8)
 def requirements(entry: SetEntry, catalog: Catalog) -> FloatArray:
-    """(n, K) requirements of an eval set by a catalog's predictor.
-
-    Raises:
-        HydraError: They do not fit together; the message says what to do.
-    """
+    """(n, K) requirements of an eval set by a catalog's predictor."""
     return catalog_scores(cache.evalset(entry), catalog)
 
 
 @cached(16, "Nudging every number of the evidence")
 def sensitivity(entry: SetEntry, catalog: Catalog) -> tuple[Effect, ...]:
-    """What nudging each number of the evidence does on an eval set.
-
-    Raises:
-        HydraError: They do not fit together.
-    """
+    """What nudging each number of the evidence does on an eval set."""
     return find_sensitivity(cache.sweep(entry, catalog, catalog.policy.weights).data, catalog)
 
 
@@ -310,9 +302,6 @@ def ruled_sweep(
 
     Args:
         weights: (K,) stored weights of the shortfall rule; of no effect under the value rule.
-
-    Raises:
-        HydraError: They do not fit together; the message says what to do.
     """
     if rule is Rule.SHORTFALL:
         return cache.sweep(entry, catalog, weights, prices)
@@ -330,9 +319,6 @@ def value_sweep(
 
     Args:
         model: What predicts; None for the catalog's success profiles.
-
-    Raises:
-        HydraError: They do not fit together.
     """
     evalset, today = cache.evalset(entry), date.today()
     if model is None:
@@ -345,9 +331,6 @@ def replayed(entry: SetEntry, catalog: Catalog, knob: float | None = None) -> Re
 
     Args:
         knob: tau or V of its rule, instead of its own.
-
-    Raises:
-        HydraError: They do not fit together; the message says what to do.
     """
     sweep, policy = own_sweep(entry, catalog), catalog.policy
     if knob is not None:
@@ -357,11 +340,7 @@ def replayed(entry: SetEntry, catalog: Catalog, knob: float | None = None) -> Re
 
 
 def own_sweep(entry: SetEntry, catalog: Catalog) -> Sweep:
-    """The eval set under a catalog's own rule and weights, for every setting of its knob.
-
-    Raises:
-        HydraError: They do not fit together; the message says what to do.
-    """
+    """The eval set under a catalog's own rule and weights, for every setting of its knob."""
     policy = catalog.policy
     rule = Rule.SHORTFALL if policy.value_usd is None else policy.rule
     return ruled_sweep(entry, catalog, rule, policy.weights)

@@ -142,10 +142,7 @@ def on_data(
         widgets.synthetic_badge(chosen[0].info.synthetic)
     if link is not None:
         write(link)
-    try:
-        body(*chosen)
-    except HydraError as error:
-        widgets.problem(error)
+    widgets.done(lambda: body(*chosen))
 
 
 def follow(link: Mapping[str, str]) -> None:

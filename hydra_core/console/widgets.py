@@ -249,11 +249,11 @@ def unknown_quality(metrics: PolicyMetrics, data: ReplayData) -> None:
     )
 
 
-def verdict_box(verdict: Verdict) -> None:
+def verdict_box(verdict: Verdict, *, details: bool = True) -> None:
     """The result against the best fixed mix at the same cost; what it rests on behind Details."""
     tone, icon = TONES[verdict.label]
     toned(tone, verdict.text, verdict.title, icon)
-    if verdict.details:
+    if details and verdict.details:
         with st.popover("Details", type="tertiary", icon=":material/info:"):
             st.markdown(bullets(verdict.details))
 

@@ -49,8 +49,6 @@ def samples() -> Path:
     return SAMPLE_DATA if now is None else now.folder / SAMPLES
 
 
-def _connected(browser_session: str) -> bool:
-    return runtime.exists() and runtime.get_instance().is_active_session(browser_session)
-
-
-DEMOS.connected = _connected
+DEMOS.connected = lambda browser: (
+    runtime.exists() and runtime.get_instance().is_active_session(browser)
+)

@@ -42,7 +42,7 @@ from hydra_core.console.view_frontier import Axes, frontier_view
 from hydra_core.console.widgets import literal
 from hydra_core.replay.evaluation import Evaluation
 from hydra_core.replay.sweep import Sweep
-from hydra_core.replay.verdict import Verdict, VerdictLabel
+from hydra_core.replay.verdict import VerdictLabel
 
 if TYPE_CHECKING:
     from hydra_core.live.traffic import Traffic
@@ -230,7 +230,7 @@ def _learned(used: InUse) -> Evaluation | None:
 def _result(used: InUse) -> None:
     """Whether routing helps, in one sentence; the rest behind Details."""
     evaluation, learned = _current(used), _learned(used)
-    _box(evaluation.verdict)
+    widgets.verdict_box(evaluation.verdict, details=False)
     rule = evaluation.sweep.rule
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(
@@ -248,11 +248,6 @@ def _result(used: InUse) -> None:
         reports.button(evaluation.sweep, evaluation.knob, "home")
 
 
-def _box(verdict: Verdict) -> None:
-    tone, icon = view_result.TONES[verdict.label]
-    widgets.toned(tone, verdict.text, verdict.title, icon)
-
-
 def _details(evaluation: Evaluation, learned: Evaluation | None) -> None:
     """What the result rests on; and the result of the learned rule, where that is another one."""
     if learned is not None:
@@ -261,7 +256,7 @@ def _details(evaluation: Evaluation, learned: Evaluation | None) -> None:
     if learned is None:
         return
     st.markdown(_named(learned))
-    _box(learned.verdict)
+    widgets.verdict_box(learned.verdict, details=False)
     st.markdown(widgets.bullets(learned.verdict.details))
 
 

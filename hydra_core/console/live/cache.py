@@ -1,6 +1,7 @@
 """Cached decision logs and what is computed from them, keyed by the state of their files.
 
-What needs scipy or scikit-learn is imported where it is used: Home waits for neither.
+What needs scipy or scikit-learn is imported where it is used: Home waits for neither. Where a log
+cannot be read, or a catalog cannot be replayed on it, HydraError says why.
 """
 
 from __future__ import annotations
@@ -73,22 +74,14 @@ def _stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:
 
 @cached(4, "Reading the log")
 def traffic(key: LogKey) -> Traffic:
-    """The decisions of a log.
-
-    Raises:
-        LogError: It cannot be read.
-    """
+    """The decisions of a log."""
     since = datetime.fromtimestamp(key.since, UTC) if key.since else None
     return traffic_of(read_log(key.folder, since=since))
 
 
 @cached(4)
 def canary(key: LogKey, digest: str, limit: float) -> CanaryReport:
-    """How a canary does, as the service itself computes it.
-
-    Raises:
-        LogError: The log cannot be read.
-    """
+    """How a canary does, as the service itself computes it."""
     from hydra_core.live.canary import COLUMNS, canary_report
 
     since = datetime.fromtimestamp(key.since, UTC)
@@ -98,21 +91,13 @@ def canary(key: LogKey, digest: str, limit: float) -> CanaryReport:
 
 @cached(8, "Replaying the log")
 def shadowed(key: LogKey, catalog: Catalog) -> Shadow:
-    """A second catalog on the log.
-
-    Raises:
-        HydraError: It cannot be replayed.
-    """
+    """A second catalog on the log."""
     return shadow(traffic(key), catalog, date.today())
 
 
 @cached(8, "Weighing what was explored")
 def worth(key: LogKey, catalog: Catalog) -> LoggedValue | str:
-    """A catalog's estimated quality on the log, or why the log cannot say.
-
-    Raises:
-        HydraError: The catalog cannot be replayed.
-    """
+    """A catalog's estimated quality on the log, or why the log cannot say."""
     try:
         return logged_value(traffic(key), catalog, date.today())
     except NoOverlapError as error:
@@ -121,11 +106,7 @@ def worth(key: LogKey, catalog: Catalog) -> LoggedValue | str:
 
 @cached(8)
 def drifted(key: LogKey, catalog: Catalog, entry: SetEntry) -> tuple[Drift, ...]:
-    """The log's requirements against an eval set.
-
-    Raises:
-        HydraError: The set is not scored by the catalog's predictor.
-    """
+    """The log's requirements against an eval set."""
     from hydra_core.live.drift import drift
 
     scored = scored_by(traffic(key), catalog)
@@ -134,11 +115,7 @@ def drifted(key: LogKey, catalog: Catalog, entry: SetEntry) -> tuple[Drift, ...]
 
 @cached(8)
 def bursts(key: LogKey, catalog: Catalog) -> tuple[Burst, ...]:
-    """Windows of the log that ask for something else than the rest.
-
-    Raises:
-        HydraError: No decision was scored by its predictor.
-    """
+    """Windows of the log that ask for something else than the rest."""
     from hydra_core.live.drift import bursts_of
 
     return bursts_of(scored_by(traffic(key), catalog), catalog.dimensions)
@@ -154,11 +131,7 @@ def clusters(key: LogKey, catalog: Catalog, entry: SetEntry | None) -> tuple[Reg
 
 
 def scored_by(found: Traffic, catalog: Catalog) -> Traffic:
-    """The decisions that the catalog's predictor scored.
-
-    Raises:
-        HydraError: There is none.
-    """
+    """The decisions that the catalog's predictor scored; HydraError where there is none."""
     same = (found.rows["predictor"] == catalog.predictor_fingerprint).to_numpy(dtype=bool)
     scored = found.take(found.scored & same)
     if not len(scored):

@@ -65,9 +65,8 @@ def load_dialog() -> None:
     ready = settings is not None and table is not None and allowed
     if not allowed:
         st.caption("A viewer can look at experiments, but not load one.")
-    if not st.button("Check and load", type="primary", disabled=not ready, key="flight.keep"):
-        return
-    if settings is None or table is None:
+    asked = st.button("Check and load", type="primary", disabled=not ready, key="flight.keep")
+    if not asked or settings is None or table is None:
         return
     try:
         text = settings.getvalue().decode("utf-8-sig", "replace")
@@ -114,9 +113,8 @@ def verdict(report: FlightReport, arm: str) -> None:
 _RATIO = {Alarm.NONE: "as planned", Alarm.YELLOW: "doubtful", Alarm.RED: "broken"}
 
 
-def results(folder: FlightFolder, report: FlightReport, arm: str) -> None:
+def results(_: FlightFolder, report: FlightReport, arm: str) -> None:
     """Draw every metric's change with its interval, then the figures."""
-    del folder
     wide, narrow = st.columns([4, 6], gap="small")
     with wide:
         widgets.intervals(
@@ -235,9 +233,8 @@ def teams(folder: FlightFolder, report: FlightReport, arm: str) -> None:
     st.caption(" ".join(notes))
 
 
-def planning(folder: FlightFolder, report: FlightReport, arm: str) -> None:
+def planning(folder: FlightFolder, report: FlightReport, _: str) -> None:
     """Draw how many users and days it takes to detect a change."""
-    del arm
     flight, rows = cache_live.opened(folder)
     per_day_now = max(1, round(sum(report.units.values()) / max(1, len(rows.days))))
     left, middle, right = st.columns(3)
