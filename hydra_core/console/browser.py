@@ -159,11 +159,7 @@ class LiveKnob:
 
 
 def live_knob(shown: LiveKnob, *, key: str, on_release: Callable[[float], None]) -> None:
-    """Draw the knob.
-
-    Args:
-        on_release: Called with the setting it was left at, before the page runs again.
-    """
+    """Draw the knob; `on_release` gets the setting it was left at, before the page runs again."""
 
     def released() -> None:
         knob = st.session_state[key]["knob"]

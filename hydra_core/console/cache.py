@@ -136,11 +136,7 @@ def catalogs() -> tuple[CatalogEntry, ...]:
 
 
 def _numbers() -> dict[str, int]:
-    """The newest revision of every published catalog.
-
-    Raises:
-        StoreError: The store cannot be read.
-    """
+    """The newest revision of every published catalog; StoreError where the store cannot be read."""
     url = os.environ.get("HYDRA_DATABASE_URL", "")
     if session.demo() is None and not url and not (session.folder() / DATABASE).exists():
         return {}  # nothing was ever stored: a first visit need not wait for SQLAlchemy
@@ -155,11 +151,7 @@ def own_catalogs() -> tuple[CatalogEntry, ...]:
 
 
 def store() -> Store:
-    """The workspace's store of revisions, drafts and notes.
-
-    Raises:
-        StoreError: It cannot be opened.
-    """
+    """The workspace's store of revisions, drafts, notes; StoreError where it cannot be opened."""
     demo = session.demo()
     if demo is not None:
         return demo.store
@@ -210,11 +202,7 @@ BUNDLE = "bundle.folder"
 
 
 def bundle() -> Bundle:
-    """The predictor bundle of this session: the default, or the one that was chosen.
-
-    Raises:
-        BundleError: It is missing or damaged.
-    """
+    """The session's predictor bundle, default or chosen; BundleError if missing or damaged."""
     return _bundle(str(st.session_state.get(BUNDLE, "")))
 
 
@@ -270,11 +258,7 @@ def cached(
     hash_funcs={SetEntry: lambda one: (one.info.digest, str(one.info.path))},
 )  # fmt: skip
 def evalset(entry: SetEntry) -> EvalSet:
-    """A loaded and checked eval set.
-
-    Raises:
-        EvalSetError: It is damaged.
-    """
+    """A loaded and checked eval set; EvalSetError where it is damaged."""
     return load_evalset(entry.info.path)
 
 
@@ -282,11 +266,7 @@ def evalset(entry: SetEntry) -> EvalSet:
 def sweep(
     entry: SetEntry, catalog: Catalog, weights: tuple[float, ...], prices: Prices = Prices.TODAY
 ) -> Sweep:
-    """The eval set replayed under a catalog and weights, for every tau.
-
-    Raises:
-        HydraError: They do not fit together; the message says what to do.
-    """
+    """The eval set replayed for every tau; HydraError says what to do where it does not fit."""
     loaded = evalset(entry)
     scores = catalog_scores(loaded, catalog)
     return sweep_catalog(loaded, catalog, scores, weights, today=date.today(), prices=prices)

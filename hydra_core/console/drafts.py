@@ -77,11 +77,7 @@ class Working:
 
 
 def load(entry: CatalogEntry) -> Working:
-    """Load a catalog with the draft of the actor.
-
-    Raises:
-        HydraError: The store or the file cannot be read.
-    """
+    """Load a catalog with the actor's draft; HydraError where store or file cannot be read."""
     store, me = cache.store(), identity.actor()
     newest = store.newest(entry.key)
     published = newest.yaml if newest else read_catalog_text(entry.path)
@@ -202,8 +198,7 @@ def _changed_elsewhere(entry: CatalogEntry) -> ConflictError:
 def record_looked(working: Working, entry: SetEntry | None) -> str:
     """The text to publish: the draft's, with the set that its figures are shown on at the end.
 
-    Raises:
-        HydraError: The draft was changed meanwhile.
+    HydraError where the draft was changed meanwhile.
     """
     text = working.text
     if not _recorded(working.catalog, entry):

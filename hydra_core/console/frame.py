@@ -97,11 +97,7 @@ class Part:
 
 
 def show(title: str, parts: Mapping[str, Part]) -> None:
-    """Draw a page: its title, the control of its parts, and the part that the address names.
-
-    Args:
-        parts: Name in the address -> part; the first is shown where none is named.
-    """
+    """Draw a page: its title, the control of its parts, and the part that the address names."""
     key = f"{title.lower().replace(' ', '_')}.part"
     named, written = st.query_params.get(_PART, ""), f"{key}.written"
     if named in parts and named != st.session_state.get(written):

@@ -239,11 +239,7 @@ def model_folder(
 
 
 def model_in(folder: Path) -> OutcomeModel | None:
-    """The outcome model in a folder, None where none was learned.
-
-    Raises:
-        OutcomeModelError: It is damaged.
-    """
+    """The outcome model in a folder, None where there is none; OutcomeModelError if damaged."""
     manifest = folder / MANIFEST
     if not manifest.is_file():
         return None
@@ -251,11 +247,7 @@ def model_in(folder: Path) -> OutcomeModel | None:
 
 
 def model_named_by(entry: SetEntry, catalog: Catalog, models: Sequence[str]) -> OutcomeModel | None:
-    """The catalog's own outcome model where it was learned from this set and these models.
-
-    Raises:
-        HydraError: It is missing, damaged, or of another predictor bundle.
-    """
+    """The catalog's own outcome model where it was learned from this set and these models."""
     if catalog.outcome_model is None:
         return None
     model = catalog_outcome_model(catalog)
@@ -317,8 +309,7 @@ def value_sweep(
 ) -> Sweep:
     """The set under the value rule, for every V; queries that were learned on are cross-fitted.
 
-    Args:
-        model: What predicts; None for the catalog's success profiles.
+    Without a model, the catalog's success profiles predict.
     """
     evalset, today = cache.evalset(entry), date.today()
     if model is None:
@@ -327,11 +318,7 @@ def value_sweep(
 
 
 def replayed(entry: SetEntry, catalog: Catalog, knob: float | None = None) -> Replayed:
-    """The eval set routed by a catalog's own policy.
-
-    Args:
-        knob: tau or V of its rule, instead of its own.
-    """
+    """The eval set routed by a catalog's own policy, or by its rule at this tau or V."""
     sweep, policy = own_sweep(entry, catalog), catalog.policy
     if knob is not None:
         by_value = sweep.rule is Rule.VALUE

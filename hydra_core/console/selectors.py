@@ -72,11 +72,7 @@ def current_catalog() -> CatalogEntry | None:
 
 
 def working() -> Working | None:
-    """The catalog in use with the actor's draft; None where there is no catalog.
-
-    Raises:
-        HydraError: The store or the file cannot be read.
-    """
+    """The catalog in use with the actor's draft, None where there is none; see `drafts.load`."""
     entry = current_catalog()
     return None if entry is None else drafts.load(entry)
 
@@ -84,11 +80,7 @@ def working() -> Working | None:
 def on_draft(
     head: Head, body: Callable[[CatalogEntry, Working], None], *, tools: bool = True
 ) -> None:
-    """A part about one catalog, chosen in its head, and its draft; a fragment of its own.
-
-    Args:
-        tools: Whether edits are undone here.
-    """
+    """A part about a catalog, chosen in its head, and its draft; with tools edits are undone."""
     entry = choose_catalog(head.right)
     if entry is None:
         st.warning("There is no catalog yet.")
@@ -107,11 +99,7 @@ def _draft(entry: CatalogEntry, body: Callable[[CatalogEntry, Working], None], t
 
 
 def edit(change: Callable[[str, str], str], chosen: Chosen | None = None) -> bool:
-    """Change the draft of the catalog in use; see `drafts.edit`.
-
-    Args:
-        change: From the text and the catalog's key to the new text.
-    """
+    """Change the draft of the catalog in use, from text and key to text; see `drafts.edit`."""
     entry = current_catalog()
     return entry is not None and drafts.edit(
         entry, lambda text: change(text, entry.key), chosen=chosen
@@ -203,11 +191,7 @@ def choose_data(*, baseline: bool = True) -> tuple[SetEntry, Catalog] | None:
 def choose_catalog(
     place: DeltaGenerator, named: Callable[[CatalogEntry], str] = lambda entry: entry.key
 ) -> CatalogEntry | None:
-    """Draw the catalog selector alone; None where there is no catalog.
-
-    Args:
-        named: What a catalog is called in the list.
-    """
+    """Draw the catalog selector, each called as `named` says; None where there is no catalog."""
     chosen = current_catalog()
     if chosen is None:
         return None

@@ -62,11 +62,7 @@ def offer_downloads(
 
 
 def spelled(frame: pd.DataFrame, spelling: Mapping[str, Callable[[float], str]]) -> Styler:
-    """A table whose numbers stay numbers, to sort by, and are shown as they are spelled elsewhere.
-
-    Args:
-        spelling: Column -> how its numbers are written; its own column takes no format.
-    """
+    """A table whose numbers stay numbers, to sort by; each column reads as it is spelled."""
     formats: dict[Any, Any] = dict(spelling)
     return frame.style.format(formats, na_rep="–")
 

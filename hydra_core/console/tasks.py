@@ -90,11 +90,7 @@ class Task:
         self.done, self.total = done, total
 
     def step(self, done: int, total: int) -> None:
-        """Take note of how far it is, and end the work where it was asked to stop.
-
-        Raises:
-            CancelledError: It was.
-        """
+        """Take note of how far it is; CancelledError ends the work where it was asked to stop."""
         self.progress(done, total)
         if self.cancel.is_set():
             raise CancelledError("stopped")

@@ -249,11 +249,7 @@ def _band(sweep: Sweep, axes: Axes) -> CurveBandView:
 
 
 def together(bases: Sequence[str]) -> list[int]:
-    """The places of the models, with those of one base side by side where its first one stands.
-
-    Args:
-        bases: What each model is a variant of; itself where it is none.
-    """
+    """The places of the models, those with one base (what it is a variant of) side by side."""
     behind: dict[str, list[int]] = {}
     for place, base in enumerate(bases):
         behind.setdefault(base, []).append(place)

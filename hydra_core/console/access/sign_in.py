@@ -33,19 +33,14 @@ class SignIn:
 
 
 def sign_in() -> SignIn | None:
-    """The sign-in of this console, None where there is no secrets file or no `[auth]` in it.
-
-    Raises:
-        AccessError: There is a file and it cannot be read or is not right; nobody may enter.
-    """
+    """The sign-in of this console, None where nothing is configured; raises as `read_sign_in`."""
     return read_sign_in(config.get_option("secrets.files"))
 
 
 def read_sign_in(files: Sequence[str]) -> SignIn | None:
     """The sign-in that the first to last of `files` configure; later ones win, as in Streamlit.
 
-    Raises:
-        AccessError: One cannot be read, or `[auth]` is not complete.
+    AccessError where one cannot be read, or `[auth]` is not complete: then nobody may enter.
     """
     auth, source = None, ""
     for path in files:

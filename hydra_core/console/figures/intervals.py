@@ -29,11 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One value per row (l,); without bounds it is drawn as a star.
-
-    Attributes:
-        tone: Name of a `Palette` colour.
-    """
+    """One value per row (l,) in a `Palette` colour; without bounds it is drawn as a star."""
 
     name: str
     value: FloatArray
@@ -200,11 +196,7 @@ def _effect_range(lows: FloatArray, highs: FloatArray) -> list[float]:
 
 
 def languages_figure(frame: pd.DataFrame, overall: float, colors: Palette) -> go.Figure:
-    """One row per language of a `language_table`: QR with its interval, the overall QR as a line.
-
-    Args:
-        overall: QR of all queries in percent.
-    """
+    """One row per language of a `language_table`: QR with its interval, and `overall` in %."""
     qr, low, high = frame[["qr", "qr_lo", "qr_hi"]].to_numpy(np.float64).T
     height = 84 + 26 * len(frame)
     figure = go.Figure(layout=base_layout(colors, height=height))

@@ -86,11 +86,7 @@ def strip_figure(
     colors: Palette,
     scale: Scale = TAU,
 ) -> go.Figure:
-    """One band per message, with a line at the current setting; targets carry it as `customdata`.
-
-    Args:
-        models: (m,) ids.
-    """
+    """One band per message, a line at the current setting; targets carry it as `customdata`."""
     named = f"τ {knob:.4g}" if scale is TAU else f"{scale.symbol} {scale.text(knob)}"
     top = strip_end(strips, scale, knob)
     strips = _placed(strips, scale)

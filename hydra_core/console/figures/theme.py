@@ -235,11 +235,7 @@ def line_in_band(
 
 
 def row_a_model(layout: dict[str, Any], models: Sequence[str], *, right: int, below: int) -> None:
-    """Make the vertical axis one row per model, the first on top, with room for its name.
-
-    Args:
-        right, below: Margins in pixels.
-    """
+    """Make the vertical axis one row per model, the first on top; margins are in pixels."""
     longest = max(map(len, models), default=0)
     layout["margin"] = {"l": min(7 * longest + 20, 210), "r": right, "t": 8, "b": below}
     layout["yaxis"] |= {

@@ -134,11 +134,7 @@ def _make(key: LogKey, found: LogUse, rows: pd.DataFrame) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LogUse:
-    """How many requests of a log have what an eval set needs.
-
-    Attributes:
-        models: Serving model -> requests that are usable.
-    """
+    """How many requests of a log have what an eval set needs; `models` are the usable by server."""
 
     decisions: int
     texts: int

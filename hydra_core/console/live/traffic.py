@@ -41,11 +41,7 @@ Without `--upstreams` it only decides, which already shows the mix. For a log in
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LogView:
-    """A log as it is on screen.
-
-    Attributes:
-        catalog: Prices, bands and order of the models.
-    """
+    """A log as it is on screen; prices, bands and order of the models are the catalog's."""
 
     key: LogKey
     traffic: Traffic
@@ -53,11 +49,7 @@ class LogView:
 
 
 def choose_log(*, timed: bool = True) -> tuple[Path, int] | None:
-    """Draw the selectors of log and time; None where there is no log.
-
-    Args:
-        timed: Whether a part of the log can be chosen; else it is all of it.
-    """
+    """Draw the selectors of log and, where it is `timed`, time; None where there is no log."""
     folders = {str(path): path for path in cache_live.folders()}
     if not folders:
         return None
@@ -76,11 +68,7 @@ def choose_log(*, timed: bool = True) -> tuple[Path, int] | None:
 
 
 def log_view(folder: Path, window_s: int) -> LogView | None:
-    """The log as it is now; None after saying what is missing.
-
-    Raises:
-        LogError: It cannot be read.
-    """
+    """The log as it is now; None after saying what is missing. LogError where it cannot be read."""
     key = cache_live.key_of(folder, window_s, datetime.now(UTC))
     found = cache_live.traffic(key)
     if not len(found):

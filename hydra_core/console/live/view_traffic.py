@@ -122,11 +122,7 @@ _SHORT = {
 
 
 def timeline_view(traffic: Traffic, names: Sequence[str], order: Sequence[str]) -> Timeline:
-    """Counts over time; names of `order` first.
-
-    Args:
-        order: Models in cost order; empty for reasons.
-    """
+    """Counts over time; names of `order`, models in cost order, first."""
     found = timeline(traffic, names)
     place = {name: i for i, name in enumerate(order)}
     ranks = [place.get(name, len(place) + i) for i, name in enumerate(found.names)]
@@ -179,11 +175,7 @@ def team_frame(traffic: Traffic, catalog: Catalog) -> pd.DataFrame:
 
 
 def cost_text(found: CostAgainst, kind: str) -> tuple[str, str]:
-    """(value, sentence) of the traffic against one model for everything.
-
-    Args:
-        kind: Such as "always-strong".
-    """
+    """(value, sentence) of the traffic against one model for everything, as "always-strong"."""
     change = found.change.scaled(100.0)
     word = "less" if change.value < 0 else "more"
     return change.text("%"), (

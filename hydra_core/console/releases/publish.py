@@ -365,10 +365,7 @@ class _Row(NamedTuple):
 def _rows(before: _Side | None, after: _Side, changes: Sequence[Tile] = ()) -> tuple[_Row, ...]:
     """Return every line, before and after; `published` is empty for a first revision.
 
-    Beside a change with its interval, the two figures stand without theirs.
-
-    Args:
-        changes: The paired differences, as What-if has them.
+    Beside a change with its interval, as What-if has it, the two figures stand without theirs.
     """
     alone = before is None
     change = {tile.measure.value: tile.interval for tile in changes}

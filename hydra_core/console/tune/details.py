@@ -86,13 +86,7 @@ def toggle(
     now: _Option,
     changed: Callable[[_Option], None],
 ) -> None:
-    """One of several ways to look at the figures.
-
-    Args:
-        labels: Option -> what it is called.
-        now: The option in force.
-        changed: Called with the option that was picked.
-    """
+    """One of several ways to look at the figures: option -> name, and what takes the picked one."""
     st.segmented_control(
         label, list(labels), format_func=labels.__getitem__, required=True,
         label_visibility="collapsed", **state.bound(key, now, changed),

@@ -46,11 +46,7 @@ def held_out(evaluation: Evaluation) -> CrossFit | None:
 
 
 def setting(sweep: Sweep, aim: Aim) -> float:
-    """The knob that serves an aim.
-
-    Raises:
-        InfeasibleError: None does.
-    """
+    """The knob that serves an aim; InfeasibleError where none does."""
     at = aim_at(sweep.curve, aim, sweep.oracle.quality.value, sweep.data, strict=True)
     return sweep.curve.tidy(at.knob)
 

@@ -109,11 +109,7 @@ def find_rivals(key: Hashable, sweeps: tuple[Sweep, ...], model: OutcomeModel) -
 
 
 def drafted(text: str, source: str, model: OutcomeModel, value_usd: float) -> str:
-    """The catalog text with the value rule, V, and the outcome model it predicts with.
-
-    Raises:
-        CatalogError: The draft cannot be written.
-    """
+    """The catalog text with the value rule, V, and the outcome model it predicts with."""
     document = CatalogDocument.parse(text, source)
     document.set("policy", "rule", Rule.VALUE.value)
     document.set("policy", "value_usd", value_usd)
@@ -407,11 +403,7 @@ def _take(entry: SetEntry, cut: Catalog, model: OutcomeModel | None) -> None:
 
 
 def result(entry: SetEntry, cut: Catalog, model: OutcomeModel) -> None:
-    """Success heads: the answer, the curves, then one question at a time.
-
-    Args:
-        cut: The catalog with the learned models alone.
-    """
+    """Success heads, for the catalog cut to their models: the answer, the curves, one question."""
     sweep = replays.value_sweep(entry, cut, model)
     shortfall = cache.sweep(entry, cut, cut.policy.weights)
     st.subheader("Success heads", anchor=False)

@@ -218,12 +218,7 @@ def wanted(sweep: Sweep, places: Sequence[DeltaGenerator]) -> Wanted:
 
 
 def aim_kind(place: DeltaGenerator, label: str, key: str, knee: str, **shown: Any) -> AimKind:  # noqa: ANN401
-    """Ask for the kind of an aim.
-
-    Args:
-        knee: What the aim without a number is called.
-        shown: Further options of the control.
-    """
+    """Ask for the kind of an aim; `knee` is what the aim without a number is called."""
     names = {
         AimKind.CHEAPEST_WITH_QR: "QR ≥",
         AimKind.BEST_WITH_COST: "Cost ≤",
