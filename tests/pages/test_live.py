@@ -13,6 +13,7 @@ from hydra_core.decision_log.canaries_and_alerts import (
     CanaryRecord,
     begin_canary,
     canaries,
+    order_canary,
     ordered_canary,
     refuse_order,
 )
@@ -121,6 +122,18 @@ def test_a_canary_is_begun_with_what_is_on_screen(open_page, log):
     assert "gpt\\-x has no upstream" in app.error[0].value
     app.button(key="canary.undo").click().run()
     assert ordered_canary(log) == CanaryOrder("")
+
+
+def test_a_canary_of_a_tiny_share_can_be_changed(open_page, log):
+    """Its share and limit lie outside what the form offers to a new one."""
+    catalog = load_catalog(CATALOGS / "paper_eight.yaml")
+    order_canary(log, CanaryOrder(str(CATALOGS / "paper_eight.yaml"), 0.0005, 2000.0))
+    began = "2026-11-22T12:00:00+00:00"
+    begin_canary(log, CanaryRecord(catalog.digest, "candidate", 0.0005, began, limit=2000.0))
+    app = open_page(CANARY)
+    assert not app.exception
+    assert app.number_input(key="canary.new.share").value == pytest.approx(0.05)
+    assert app.number_input(key="canary.new.limit").value == 2000.0
 
 
 def test_a_share_that_makes_no_sense_begins_nothing(open_page, log):

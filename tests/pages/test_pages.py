@@ -49,6 +49,14 @@ def test_changing_tau_changes_every_figure_and_the_link(open_page):
     assert app.query_params["tau"] == "0.9"
 
 
+def test_a_weight_beyond_the_usual_ones_is_shown_and_kept(open_page):
+    app = open_page(TUNE, **PAPER, w="0.01,1.0,20.0,1.0")
+    assert app.number_input(key="tune.w.reasoning").value == 0.01
+    assert app.number_input(key="tune.w.debugging").value == 20.0
+    app.number_input(key="tune.w.tool_use").set_value(3.0).run()
+    assert app.query_params["w"] == "0.01,1.0,20.0,3.0"
+
+
 def test_weights_move_the_policy_and_can_be_taken_back(open_page):
     app = open_page(TUNE, **PAPER, tau="0.24")
     before = values(app)

@@ -133,12 +133,14 @@ def _settings(
     before: CanaryOrder,
     key: str,
 ) -> CanaryOrder:
+    now = 100.0 * before.share
     share = left.number_input(
-        "Share of the conversations, %", 0.1, 99.0, 100.0 * before.share, 1.0, key=f"{key}.share",
+        "Share of the conversations, %", min(0.1, now), max(99.0, now), now, 1.0,
+        key=f"{key}.share",
         format="%g", help="A conversation is on the canary always or never.",
     )  # fmt: skip
     limit = right.number_input(
-        "Stop at so many times the cost or time", 0.0, 1000.0, before.limit, 0.5,
+        "Stop at so many times the cost or time", 0.0, max(1000.0, before.limit), before.limit, 0.5,
         key=f"{key}.limit", format="%g", help="From 1 on; 0 never stops it for cost or time.",
     )  # fmt: skip
     return CanaryOrder(source, float(share) / 100.0, float(limit))

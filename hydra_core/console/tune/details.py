@@ -132,8 +132,8 @@ def _weights(sweep: Sweep) -> None:
         ):
             st.session_state[key] = weight
             st.number_input(
-                titled(dimension), 0.05, 10.0, step=0.05, key=key,
-                on_change=weigh,
+                titled(dimension), min(0.05, weight), max(10.0, weight), step=0.05, format="%.4g",
+                key=key, on_change=weigh,
             )  # fmt: skip
         text = zip(sweep.catalog.dimensions, sweep.compensated, strict=True)
         each = " · ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in text)
