@@ -93,13 +93,10 @@ def _defences(policy: Section, dimensions: tuple[str, ...]) -> Defences | None:
     if section is None:
         return None
     budget = section.number("budget_usd", POSITIVE, "USD, such as 0.50", required=False)
-    return Defences(_caps(section, dimensions), budget)
-
-
-def _caps(section: Section, dimensions: tuple[str, ...]) -> Mapping[str, float]:
     remedy = "the largest score that counts, in [0, 1], for one or more dimensions"
     caps = section.section("score_caps", remedy, required=False)
-    return {} if caps is None else caps.rates(dimensions, "dimension", remedy)
+    rates = {} if caps is None else caps.rates(dimensions, "dimension", remedy)
+    return Defences(rates, budget)
 
 
 def _stall(policy: Section) -> Stall | None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from hydra_core.base.errors import CatalogError, Problem
+from hydra_core.base.errors import CatalogError
 from hydra_core.base.reading.fields import SHARE, Section, read_mapping
 from hydra_core.base.reading.yaml_reader import MAX_BYTES, ListNode, ScalarNode, shown
 from hydra_core.base.types import Band, Catalog, ModelSpec, Policy
@@ -46,22 +46,22 @@ def read_catalog_text(path: Path) -> str:
     try:
         if not path.is_file():
             reason = "is not a file" if path.exists() else "does not exist"
-            raise CatalogError(str(path), [Problem("", reason, "check the path")])
+            raise CatalogError.of(str(path), reason, "check the path")
         with path.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
-        raise CatalogError(str(path), [Problem("", f"cannot be read: {error}")]) from error
+        raise CatalogError.of(str(path), f"cannot be read: {error}") from error
     if len(data) > MAX_BYTES:
         remedy = "a catalog is a few kB; is this the right file?"
-        raise CatalogError(
-            path.name, [Problem("", f"is larger than {MAX_BYTES / 1e6:g} MB", remedy)]
-        )
+        raise CatalogError.of(path.name, f"is larger than {MAX_BYTES / 1e6:g} MB", remedy)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        problem = Problem(f"line {line}", "is not UTF-8 text", "save the file as UTF-8")
-        raise CatalogError(path.name, [problem]) from error
+        remedy = "save the file as UTF-8"
+        raise CatalogError.of(
+            path.name, "is not UTF-8 text", remedy, place=f"line {line}"
+        ) from error
 
 
 def parse_catalog(text: str, source: str = "catalog") -> Catalog:

@@ -16,7 +16,7 @@ from functools import partial, reduce
 from operator import getitem
 from typing import Any, Final, TypeAlias
 
-from hydra_core.base.errors import CatalogError, Problem
+from hydra_core.base.errors import CatalogError
 from hydra_core.base.reading.yaml_reader import (
     ListNode,
     MapNode,
@@ -254,7 +254,7 @@ class CatalogDocument:
         self._text, self._root = text, root
 
     def _refused(self, message: str) -> CatalogError:
-        return CatalogError(self._source, [Problem("", message, "edit the YAML text by hand")])
+        return CatalogError.of(self._source, message, "edit the YAML text by hand")
 
     def _find(self, path: Sequence[Step]) -> Node:
         node = self._root

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from hydra_core.base.errors import CatalogError, Problem
+from hydra_core.base.errors import CatalogError
 from hydra_core.base.types import LEVEL_DIMENSION, Catalog
 from hydra_core.catalog.editing.document import CatalogDocument, Data, Value
 from hydra_core.catalog.editing.model_grid import FIELDS
@@ -101,7 +101,7 @@ def remove_benchmarks(text: str, rows: Sequence[int]) -> str:
     listed = evidence_rows(document)
     for at in sorted(set(rows), reverse=True):
         if not 0 <= at < len(listed):
-            raise CatalogError("catalog", [Problem("", f"there is no benchmark {at + 1}")])
+            raise CatalogError.of("catalog", f"there is no benchmark {at + 1}")
         name = str(listed[at]["id"])
         document.remove(*_BENCHMARKS, at)
         for i, model in enumerate(_listed(_mapping(document.data()).get("models"))):

@@ -261,8 +261,8 @@ def add_variant(text: str, row: int) -> str:
     models = _models_to(document, row)
     base = models[row].get("id")
     if "variant_of" in models[row]:
-        problem = Problem(str(base), "is an effort level itself", "tick the model it belongs to")
-        raise CatalogError("catalog", [problem])
+        message, remedy = "is an effort level itself", "tick the model it belongs to"
+        raise CatalogError.of("catalog", message, remedy, place=str(base))
     name = free_id(f"{base}-high", [str(model.get("id")) for model in models])
     document.append("models", {"id": name, "variant_of": str(base)})
     return document.text()
@@ -315,7 +315,7 @@ def set_status(text: str, rows: Sequence[int], status: ModelStatus) -> str:
 def _models_to(document: CatalogDocument, row: int) -> list[dict[str, Data]]:
     models = _models(document)
     if not 0 <= row < len(models):
-        raise CatalogError("catalog", [Problem("", f"there is no row {row + 1}")])
+        raise CatalogError.of("catalog", f"there is no row {row + 1}")
     return models
 
 

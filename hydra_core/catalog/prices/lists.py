@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import PurePath
 from typing import Any, Final
 
-from hydra_core.base.errors import CatalogError, Problem
+from hydra_core.base.errors import CatalogError
 from hydra_core.base.json_values import TwiceError, unique_keys
 from hydra_core.catalog.prices.price_table import price_table
 from hydra_core.catalog.prices.quotes import (
@@ -42,6 +42,11 @@ _MAX_QUOTES: Final = 100_000
 _PER_TOKEN: Final = Decimal(1_000_000)
 _PER_MTOK: Final = Decimal(1)
 _MODELS_DEV: Final = ("input", "output", "cache_read")
+_LITELLM: Final = {
+    "input": "input_cost_per_token",
+    "output": "output_cost_per_token",
+    "cached": "cache_read_input_token_cost",
+}
 _ABOVE: Final = re.compile(
     r"(?P<side>input_cost_per|output_cost_per|cache_read_input)_token(?:_cost)?"
     r"_above_(?P<number>\d{1,7})(?P<unit>[kKmM])_tokens"
@@ -64,7 +69,7 @@ def read_prices(text: str, filename: str, *, as_of: date) -> PriceList:
         CatalogError: It is too large, not readable, or none of the known lists.
     """
     if len(text) > MAX_CHARS:
-        raise _refused(filename, f"is larger than {MAX_CHARS / 1e6:g} MB")
+        raise CatalogError.of(filename, f"is larger than {MAX_CHARS / 1e6:g} MB")
     lowered = filename.lower()
     if lowered.endswith(".toml"):
         source, found = PriceSource.MODELS_DEV, _toml(text, filename, as_of)
@@ -78,7 +83,7 @@ def read_prices(text: str, filename: str, *, as_of: date) -> PriceList:
     dropped: dict[str, list[str]] = {}
     for number, (name, read) in enumerate(found):
         if number >= _MAX_QUOTES:
-            raise _refused(filename, f"has more than {_MAX_QUOTES:,} models")
+            raise CatalogError.of(filename, f"has more than {_MAX_QUOTES:,} models")
         try:
             quotes.append(read())
         except SkipEntry as reason:
@@ -104,7 +109,7 @@ def _recognised(
         return PriceSource.MODELS_DEV, _models_dev_entries
     if any("litellm_provider" in value for value in values):
         return PriceSource.LITELLM, _litellm_entries
-    raise _refused(
+    raise CatalogError.of(
         filename,
         "is none of the price lists that are read here",
         "give LiteLLM's model_prices_and_context_window.json, the answer of its proxy's "
@@ -140,12 +145,11 @@ def _litellm(name: str, entry: Mapping[str, Any], as_of: date) -> PriceQuote:
     gone = day(entry.get("deprecation_date"))
     # where the answer's limit is stated, `max_tokens` is an old name of that
     window, answer = count(entry.get("max_input_tokens")), count(entry.get("max_output_tokens"))
-    names = ("input_cost_per_token", "output_cost_per_token", "cache_read_input_token_cost")
     return PriceQuote(
         source=PriceSource.LITELLM,
         id=name,
         provider=word(entry.get("litellm_provider")),
-        **_prices((entry.get(key) for key in names), _PER_TOKEN),
+        **_prices(map(entry.get, _LITELLM.values()), _PER_TOKEN),
         context_window=window if window or answer else count(entry.get("max_tokens")),
         vision=flag(entry.get("supports_vision")),
         tools=flag(entry.get("supports_function_calling")),
@@ -236,7 +240,7 @@ def _toml(text: str, filename: str, as_of: date) -> _Entries:
     try:
         data = tomllib.loads(text, parse_float=Decimal)
     except (tomllib.TOMLDecodeError, ArithmeticError, ValueError, RecursionError) as error:
-        raise _refused(filename, f"is not valid TOML: {error}") from error
+        raise CatalogError.of(filename, f"is not valid TOML: {error}") from error
     path = PurePath(filename.replace("\\", "/"))
     known = "models" in path.parts[1:]
     provider = path.parts[path.parts.index("models") - 1] if known else ""
@@ -254,17 +258,16 @@ def _json(text: str, filename: str) -> Any:  # noqa: ANN401
             object_pairs_hook=unique_keys,
         )
     except TwiceError as error:
-        raise _refused(filename, str(error), "keep the one that holds") from error
+        raise CatalogError.of(filename, str(error), "keep the one that holds") from error
     except (ValueError, ArithmeticError, RecursionError) as error:
-        raise _refused(filename, f"is not valid JSON: {error}") from error
-
-
-def _refused(filename: str, message: str, remedy: str = "") -> CatalogError:
-    return CatalogError(filename, [Problem("", message, remedy)])
+        raise CatalogError.of(filename, f"is not valid JSON: {error}") from error
 
 
 def _litellm_tiers(entry: Mapping[str, Any]) -> tuple[PriceTier, ...]:
-    """The tiers of a LiteLLM entry: keys `..._above_200k_tokens`, or a list `tiered_pricing`."""
+    """The tiers of a LiteLLM entry: keys `..._above_200k_tokens`, or a list `tiered_pricing`.
+
+    A price without such a key stays what it is below it, as in LiteLLM's own costs.
+    """
     sides: dict[int, dict[str, Any]] = {}
     for key, value in entry.items():
         match = _ABOVE.fullmatch(key)
@@ -273,15 +276,10 @@ def _litellm_tiers(entry: Mapping[str, Any]) -> tuple[PriceTier, ...]:
             above = int(match["number"]) * (1_000_000 if match["unit"] in "mM" else 1_000)
             sides.setdefault(above, {})[side] = value
     for tier in _ranges(entry)[1:]:
-        sides[tier["from"]] = {name: tier[name] for name in _SIDES.values()}
-    base = {side: entry.get(f"{side}_cost_per_token") for side in ("input", "output")}
+        sides[tier["from"]] = {side: tier[side] for side in _LITELLM}
+    base = {side: entry.get(key) for side, key in _LITELLM.items()}
     return tuple(
-        PriceTier(
-            above,
-            optional_price(prices.get("input", base["input"]), _PER_TOKEN),
-            optional_price(prices.get("output", base["output"]), _PER_TOKEN),
-            optional_price(prices.get("cached"), _PER_TOKEN),
-        )
+        PriceTier(above, *(optional_price(prices.get(s, base[s]), _PER_TOKEN) for s in _LITELLM))
         for above, prices in sorted(sides.items())[:_MOST]
     )
 
@@ -291,9 +289,7 @@ def _base_prices(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     ranges = _ranges(entry)
     if not ranges or "input_cost_per_token" in entry:
         return entry
-    first = ranges[0]
-    own = {"input_cost_per_token": first["input"], "output_cost_per_token": first["output"]}
-    return {**entry, **own, "cache_read_input_token_cost": first["cached"]}
+    return {**entry, **{key: ranges[0][side] for side, key in _LITELLM.items()}}
 
 
 def _ranges(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -304,12 +300,8 @@ def _ranges(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
         bounds = tier.get("range") if is_map(tier) else None
         if is_map(tier) and isinstance(bounds, list) and bounds:
             ranges.append(
-                {
-                    "from": count(bounds[0]) or 0,
-                    "input": tier.get("input_cost_per_token"),
-                    "output": tier.get("output_cost_per_token"),
-                    "cached": tier.get("cache_read_input_token_cost"),
-                }
+                {"from": count(bounds[0]) or 0}
+                | {side: tier.get(key) for side, key in _LITELLM.items()}
             )
     return sorted(ranges, key=lambda tier: int(tier["from"]))
 

@@ -18,7 +18,7 @@ from hydra_core.base.errors import EvalSetError
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.given import Given
 from hydra_core.evalsets.importers.harness.adapters import adapter_of, is_helm_stats, read_harness
-from hydra_core.evalsets.importers.reading.bounded import TableFile
+from hydra_core.evalsets.importers.reading.bounded import TableFile, bytes_of
 from hydra_core.evalsets.importers.reading.tables import names_in
 from hydra_core.evalsets.importers.records import (
     read_livecodebench,
@@ -55,10 +55,8 @@ def _decision_log(files: Sequence[TableFile], given: Given) -> Draft:
     """A log is a folder of segments: those that were given, by their own names."""
     with TemporaryDirectory() as folder:
         for file in files:
-            if not isinstance(file, Path):
-                file.seek(0)
-            content = file.read_bytes() if isinstance(file, Path) else file.read()
-            (Path(folder) / Path(file.name).name).write_bytes(content)
+            with bytes_of(file) as stream:
+                (Path(folder) / Path(file.name).name).write_bytes(stream.read())
         return read_decision_log(Path(folder), given.models)
 
 

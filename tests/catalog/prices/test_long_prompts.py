@@ -42,6 +42,14 @@ def test_a_list_puts_them_into_the_catalog_and_takes_them_out_again():
     assert changes[0].endswith("-> (none)")
 
 
+def test_what_a_long_request_has_no_price_for_costs_what_it_costs_in_a_short_one():
+    """LiteLLM's own costs: cached input of a long request is no dearer unless the list says so."""
+    entry = {n: v for n, v in ENTRY.items() if not n.startswith("cache")}
+    text, _ = applied(SMALL, entry | {"cache_read_input_token_cost": 3.1e-08})
+    (tier,) = parse_catalog(text, "x").model("cheap").price.long_prompts
+    assert tier == LongPromptPrice(200_000, 0.62, 9.0, 0.031)
+
+
 def test_a_change_of_them_is_a_change_of_the_catalog():
     old, new = parse_catalog(SMALL, "x"), parse_catalog(applied(SMALL, ENTRY)[0], "x")
     assert any("cheap price of long requests" in str(one) for one in semantic_diff(old, new))

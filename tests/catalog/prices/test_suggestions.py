@@ -232,7 +232,7 @@ def test_a_match_tells_old_and_new_prices_and_what_to_know():
     assert match.changes == (
         "input price 0.31 -> 0.275 USD/Mtok",
         "cached input price (none) -> 0.0275 USD/Mtok",
-        "price of long requests (none) -> 0.55/4.5 USD/Mtok above 200,000 input tokens",
+        "price of long requests (none) -> 0.55/4.5/0.0275 USD/Mtok above 200,000 input tokens",
     )
     assert match.warnings(TODAY) == ("cheap will be retired on 2026-12-31",)
     assert "was retired" in match.warnings(date(2027, 1, 1))[0]

@@ -170,6 +170,20 @@ def test_a_notation_of_another_form_is_refused(text):
         parse_rates([text])
 
 
+@pytest.mark.parametrize(
+    ("rates", "message"),
+    [
+        (["EUR=0"], r"EUR=0.*is not CURRENCY=USD.*e\.g\. EUR=1\.08"),
+        (["EUR=1.08", "EUR=1.1"], "EUR=1.1.*names EUR twice.*say it once"),
+        (["USD=2"], "USD=2.*must be 1.*leave it out"),
+    ],
+)
+def test_a_rate_that_would_make_a_wrong_cost_is_refused(rates, message):
+    with pytest.raises(EvalSetError, match=message):
+        parse_rates(rates)
+    assert parse_rates(["USD=1", "EUR=1.08", "EUR=1.080"]) == {"USD": 1.0, "EUR": 1.08}
+
+
 def test_a_notation_of_no_column_is_refused(tmp_path):
     with pytest.raises(EvalSetError, match="'D' is not a column|'D': is not a column"):
         read(wide(tmp_path), "D=percent")

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import IO, Any, Final, cast
+from typing import Any, Final
 
 from hydra_core.base.errors import EvalSetError
 from hydra_core.evalsets.importers.harness.scored import (
@@ -21,7 +21,7 @@ from hydra_core.evalsets.importers.harness.scored import (
     as_feedback,
     key_of,
 )
-from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
+from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile, bytes_of
 from hydra_core.evalsets.importers.reading.json_document import objects, read_json, value_at
 from hydra_core.evalsets.importers.reading.tables import json_objects
 from hydra_core.evalsets.importers.traffic.messages import asked_in
@@ -321,9 +321,7 @@ def members(file: TableFile, budget: Budget) -> Iterator[tuple[str, bytes]]:
         EvalSetError: Damaged, compressed in a way that is not read, or over the budget.
     """
     try:
-        if not isinstance(file, Path):
-            file.seek(0)
-        with zipfile.ZipFile(file if isinstance(file, Path) else cast(IO[bytes], file)) as archive:
+        with bytes_of(file) as stream, zipfile.ZipFile(stream) as archive:
             for info in archive.infolist():
                 if info.is_dir():
                     continue

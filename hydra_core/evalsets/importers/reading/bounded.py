@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import BinaryIO, Protocol, TypeAlias, cast
+from typing import BinaryIO, TypeAlias, cast
 
 from hydra_core.base.errors import EvalSetError
 from hydra_core.base.types import Progress
@@ -31,22 +31,8 @@ _DAMAGED = (
 _REMEDY = "drop columns that are not needed, or split the queries over several eval sets"
 
 
-class NamedStream(Protocol):
-    """An uploaded file: seekable bytes with a name."""
-
-    @property
-    def name(self) -> str:
-        """File name with its suffix."""
-
-    def read(self, size: int = -1, /) -> bytes:
-        """Up to `size` bytes."""
-
-    def seek(self, offset: int, whence: int = 0, /) -> int:
-        """Move to a position."""
-
-
-TableFile: TypeAlias = Path | NamedStream
-
+#: A file on disk, or an uploaded one: seekable bytes with a name.
+TableFile: TypeAlias = Path | BinaryIO
 
 _WATCHING: ContextVar[tuple[Progress, int] | None] = ContextVar("watching", default=None)
 
@@ -177,7 +163,7 @@ def open_plain(
     """
     source = file.name
     try:
-        with _raw(file) as raw, _inflated(raw, source) as (name, stream):
+        with bytes_of(file) as raw, _inflated(raw, source) as (name, stream):
             kind = _kind(name, source)
             if kind == "parquet":
                 if stream is not raw:
@@ -205,13 +191,14 @@ def _cut_off(source: str, error: Exception) -> EvalSetError:
 
 
 @contextmanager
-def _raw(file: TableFile) -> Iterator[BinaryIO]:
+def bytes_of(file: TableFile) -> Iterator[BinaryIO]:
+    """A file's bytes from its beginning."""
     if isinstance(file, Path):
         with file.open("rb") as stream:
             yield stream
     else:
         file.seek(0)
-        yield cast(BinaryIO, file)
+        yield file
 
 
 @contextmanager

@@ -240,15 +240,18 @@ def parse_rates(pairs: Sequence[str]) -> dict[str, float]:
     """Currency -> USD of one unit, from `EUR=1.08` texts.
 
     Raises:
-        EvalSetError: A text of another form.
+        EvalSetError: A text of another form, a rate of 0, or two rates of one currency.
     """
     problems, rates = [], {"USD": 1.0}
     for pair in pairs:
         currency, _, rate = pair.partition("=")
-        if re.fullmatch(r"[A-Z]{3}", currency) and re.fullmatch(r"[0-9]*\.?[0-9]+", rate):
-            rates[currency] = float(rate)
-        else:
+        plain = re.fullmatch(r"[A-Z]{3}", currency) and re.fullmatch(r"[0-9]*\.?[0-9]+", rate)
+        if not plain or float(rate) == 0:
             problems.append(Problem(repr(pair), "is not CURRENCY=USD of one unit", "e.g. EUR=1.08"))
+        elif currency == "USD" and float(rate) != 1:
+            problems.append(Problem(repr(pair), "must be 1", "leave it out"))
+        elif rates.setdefault(currency, float(rate)) != float(rate):
+            problems.append(Problem(repr(pair), f"names {currency} twice", "say it once"))
     if problems:
         raise EvalSetError("--rate", problems)
     return rates
