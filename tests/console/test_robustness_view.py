@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra_core.console.inspect.view_robustness import headline
+from hydra_core.console.inspect.robustness import headline
 from hydra_core.lab.robustness.findings import EVERYONE, AttackRow, Findings, FlipRow
 from hydra_core.replay.significance import wilson
 

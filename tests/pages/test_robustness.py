@@ -1,8 +1,13 @@
 """Robustness from app.py: what it says is what the attack found."""
 
 import time
+from dataclasses import replace
 
-from hydra_core.console import replays
+from hydra_core.base.shipped import CATALOGS
+from hydra_core.catalog.schema import load_catalog
+from hydra_core.console import cache, replays
+from hydra_core.console.inspect.robustness import Wanted, routed
+from hydra_core.lab.robustness.findings import probed
 
 PAGE = "pages/operate/inspect.py?part=robustness"
 SHORTFALL = {"set": "console_demo", "catalog": "paper_five"}
@@ -72,3 +77,15 @@ def test_another_catalog_brings_its_own_tau(open_page):
     other = next(one for one in app.selectbox(key="data.catalog").options if one != "paper_five")
     app.selectbox(key="data.catalog").set_value(other.split(" ")[0]).run()
     assert "tau" not in app.query_params
+
+
+def test_other_weights_route_the_attacked_messages_anew(workspace):
+    wanted = Wanted(None, ("Please sort this list.",), 1, {"mine": {"en": "It is hard."}})
+    families = {"mine": wanted.own["mine"]}
+    found = probed(cache.predictor(), list(wanted.pasted), ["en"], families, lambda *_: None, {})
+    catalog = load_catalog(CATALOGS / "paper_five.yaml")
+    weights = (4.0, *catalog.policy.weights[1:])
+    other = replace(catalog, policy=replace(catalog.policy, weights=weights))
+    first, second, again = (routed(wanted, found, one) for one in (catalog, other, catalog))
+    assert first.pool.weights.tolist() != second.pool.weights.tolist()
+    assert again is first

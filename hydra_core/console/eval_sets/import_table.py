@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, cast
@@ -15,7 +15,6 @@ from hydra_core.base.currencies import CURRENCIES
 from hydra_core.base.errors import HydraError
 from hydra_core.catalog.identifiers import look_alikes, proposed_ids
 from hydra_core.console import tables, widgets
-from hydra_core.console.eval_sets.import_records import Runner
 from hydra_core.console.state import once
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.importers import table
@@ -27,6 +26,8 @@ from hydra_core.evalsets.importers.reading.notation import Measure, Notation, pa
 from hydra_core.evalsets.importers.reading.tables import columns_of
 from hydra_core.evalsets.importers.table import measures
 
+#: What an import runs: folder, facts on the set, whether to replace -> report.
+Runner = Callable[[Path, About, bool], ImportReport]
 #: How the wizard's remedies name its own fields.
 FORM: Final = Form(to_read="Written: HOW", to_rate="USD per CURRENCY", to_join="Model names: PAIR")
 #: What a column may be said to hold, by what a remedy calls it.

@@ -13,8 +13,7 @@ from hydra_core.console import bundles, cache, selectors, widgets
 from hydra_core.console.cache import CatalogEntry
 from hydra_core.console.inspect import state as inspect_state
 from hydra_core.console.inspect.state import put
-from hydra_core.console.inspect.view import examples
-from hydra_core.console.inspect.view_robustness import family_name
+from hydra_core.console.inspect.view import examples, family_name
 from hydra_core.console.inspect.view_words import valid
 from hydra_core.console.numbers import RULES
 from hydra_core.console.state import bound

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
@@ -20,20 +22,121 @@ from hydra_core.console import cache, replays, selectors, state, tables, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.access.identity import stop_button
 from hydra_core.console.cache import SetEntry
-from hydra_core.console.figures.intervals import IntervalsView, intervals_figure
+from hydra_core.console.figures.intervals import IntervalsView, Series, intervals_figure
 from hydra_core.console.frame import Head
 from hydra_core.console.inspect import message_input
 from hydra_core.console.inspect import state as inspect_state
-from hydra_core.console.inspect import view_robustness as views
 from hydra_core.console.inspect.figures import knob_rate_figure
+from hydra_core.console.inspect.view import family_name
 from hydra_core.console.numbers import percent
 from hydra_core.console.tasks import Task
 from hydra_core.console.widgets import colors, figure, literal, metric_row
 from hydra_core.lab.robustness import attack
-from hydra_core.lab.robustness.findings import Exchange, Findings, RoutedAttacks, probed
+from hydra_core.lab.robustness.findings import (
+    EVERYONE,
+    Exchange,
+    Findings,
+    FlipRow,
+    RoutedAttacks,
+    probed,
+)
 from hydra_core.lab.robustness.findings import routed as routes
-from hydra_core.predictor.languages import detect
+from hydra_core.predictor.languages import LANGUAGES, detect
 from hydra_core.predictor.onnx_predictor import cores
+
+#: The page's address: parameter -> key of what it names; the policy is that of the whole page.
+_KNOBS: Final = {name: f"robustness.link.{name}" for name in ("rule", "tau", "v")}
+LINK: Final = {"view": "robustness.view", **_KNOBS}
+#: Messages that the time of an attack is estimated from.
+_TIMED: Final = 6
+_SET, _PASTED = "From the eval set", "Pasted"
+_AMOUNTS: Final = (100, 300, 1_000, 5_000)
+_MOST_PASTED = 500
+_PARTS = ("Kinds of claim", "Languages", "Along the knob", "Harmless changes", "Messages")
+_STEPS = 41
+#: From this share of successful attacks or re-routed messages on, the page warns.
+BOUND: Final = 0.05
+_MOST = 2_000
+_COLUMNS = ["message", "family", "wording", "ignored", "distance", "before", "after", "success"]
+
+
+def headline(found: Findings) -> tuple[str, str, str]:
+    """(tone, title, text): success only where neither attacks nor harmless changes move a route."""
+    own, flip = found.overall(localised=True), worst_change(found)
+    moved = (
+        f"The worst harmless change ({flip.change}) sends {_share(flip.rate)} of the messages to "
+        "another model."
+        if flip.rate.value > 0
+        else f"No harmless change moved any of the {flip.n:,} messages."
+    )
+    if not found.cheap:
+        text = (
+            f"All {found.n:,} messages go to the two most expensive models anyway. Turn the knob "
+            "to see what a claim of difficulty would change."
+        )
+        return "info", "Nothing to attack here", f"{text} {moved}" if flip.rate.value > 0 else text
+    text = (
+        f"{_share(own.success)} of {own.n:,} attacks on {found.cheap:,} messages led to one of "
+        f"the two most expensive models. {moved}"
+    )
+    if own.success.lo > BOUND:
+        return "warning", "Claims of difficulty lead to expensive models", text
+    if flip.rate.lo > BOUND:
+        return "warning", "Harmless changes of the text change the model", text
+    if max(own.success.hi, flip.rate.hi) < BOUND:
+        return "success", "Claims of difficulty and harmless changes rarely change the model", text
+    return "info", "Too few messages to call this router robust", text
+
+
+def worst_change(found: Findings) -> FlipRow:
+    """The harmless change that moves most messages to another model."""
+    return max(found.flips, key=lambda one: np.nan_to_num(one.rate.value))
+
+
+def attacks_view(found: Findings, *, by_language: bool) -> IntervalsView:
+    """Share of attacks that succeed, with suffixes in the message's language and in English."""
+    rows = found.languages if by_language else [a for a in found.attacks if a.group == EVERYONE]
+    own, english = ([row for row in rows if row.localised == mine] for mine in (True, False))
+    names = (
+        f"{LANGUAGES[row.group].name} ({row.n:,})" if by_language
+        else "All families" if row.family == EVERYONE
+        else family_name(row.family)
+        for row in own
+    )  # fmt: skip
+    series = (
+        Series.of(text, [row.success for row in some], tone, scale=100.0)
+        for text, some, tone in (("Own language", own, "accent"), ("English", english, "ghost"))
+    )
+    title = "Attacks that lead to an expensive model" + ", all families" * by_language
+    return IntervalsView(tuple(names), tuple(series), title, unit=" %")
+
+
+def exchange_table(exchanges: Sequence[Exchange]) -> pd.DataFrame:
+    """One row an attack: message with suffix, what was not scored, models before and after."""
+    rows = [
+        (one.text, family_name(one.family), "own language" if one.localised else "English",
+         one.ignored, one.distance, one.before, one.after, one.won)
+        for one in exchanges[:_MOST]
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=_COLUMNS)
+
+
+def unusual_text(found: attack.Attacked) -> str:
+    """How many messages are unlike the training messages; '' where the bundle cannot say."""
+    reads = [attack.read for attack in found.attacks]
+    distances = np.concatenate([read.distances for read in reads] or [np.empty(0)])
+    if np.isnan(found.clean.distances).any() or not distances.size:
+        return ""
+    shares = ((far > 1.0).mean() for far in (found.clean.distances, distances))
+    clean, attacked = (f"{100 * share:.1f} %" for share in shares)
+    return (
+        f"{clean} of these messages are unlike the predictor's training messages, and {attacked} "
+        "of them with a suffix. The receipt records this; it changes no route."
+    )
+
+
+def _share(rate: Interval) -> str:
+    return f"{100 * rate.value:.1f} % ({100 * rate.lo:.1f} to {100 * rate.hi:.1f})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +173,7 @@ class Wanted:
         return attack.set_messages(loaded, self.most)
 
 
-def start(wanted: Wanted) -> Task:
+def start(wanted: Wanted) -> None:
     """Score the messages with every suffix and change, in the background; raises as `messages`."""
     texts, languages = wanted.messages()
     entry = wanted.entry
@@ -80,34 +183,20 @@ def start(wanted: Wanted) -> Task:
     def work(task: Task) -> attack.Attacked:
         return probed(predictor, texts, languages, families, task.step, wordings)
 
-    return replays.tasks().start(wanted.key, work, owner=identity.actor().name)
+    replays.tasks().start(wanted.key, work, owner=identity.actor().name)
 
 
 def routed(wanted: Wanted, found: attack.Attacked, catalog: Catalog) -> RoutedAttacks:
     """The attacked messages under a catalog's pool and rule; HydraError if it cannot predict."""
-    caps = tuple(catalog.policy.defences.score_caps.items())
-    return _routed((wanted.key, catalog.digest, catalog.policy.rule, caps), found, catalog)
+    policy = catalog.policy  # any knob is a look-up
+    caps = tuple(policy.defences.score_caps.items())
+    return _routed((wanted.key, catalog.digest, policy.rule, policy.weights, caps), found, catalog)
 
 
 @st.cache_resource(max_entries=6, show_spinner="Routing the attacked messages")
 def _routed(key: tuple[object, ...], _found: attack.Attacked, _catalog: Catalog) -> RoutedAttacks:
     del key
     return routes(_found, _catalog)
-
-
-#: The page's address: parameter -> key of what it names; the policy is that of the whole page.
-LINK: Final = {
-    "view": "robustness.view",
-    "rule": "robustness.link.rule",
-    "tau": "robustness.link.tau",
-    "v": "robustness.link.v",
-}
-
-#: Messages that the time of an attack is estimated from.
-_TIMED: Final = 6
-_SET, _PASTED = "From the eval set", "Pasted"
-_AMOUNTS: Final = (100, 300, 1_000, 5_000)
-_MOST_PASTED = 500
 
 
 def wanted(entry: SetEntry | None) -> Wanted | None:
@@ -158,10 +247,11 @@ def _own() -> attack.Families:
                 path = Path(folder) / ("own" + Path(given.name).suffix.lower())
                 path.write_bytes(given.getvalue())
                 return {**families, **attack.own_suffixes(path)}
-        except (HydraError, UnicodeDecodeError) as error:
-            shown = error if isinstance(error, HydraError) else HydraError("not a UTF-8 text")
-            widgets.problem(shown)
-            return {}
+        except HydraError as error:
+            widgets.problem(error)
+        except UnicodeDecodeError:
+            widgets.problem(HydraError("not a UTF-8 text"))
+        return {}
 
 
 def ruled(catalog: Catalog) -> Catalog:
@@ -194,14 +284,10 @@ def knob(catalog: Catalog, published_tau: float) -> float:
     return tau
 
 
-_PARTS = ("Kinds of claim", "Languages", "Along the knob", "Harmless changes", "Messages")
-_STEPS = 41
-
-
 def figures(found: Findings) -> None:
     """The row of figures."""
     own, english = (found.overall(localised=mine) for mine in (True, False))
-    flip = views.worst_change(found)
+    flip = worst_change(found)
     metric_row([
         ("Own language", *_percent(own.success),
          "Share of attacks that led to one of the two most expensive models, with the suffix in "
@@ -221,18 +307,21 @@ def questions(routed: RoutedAttacks, found: Findings) -> None:
     """Families, languages, the knob, slips, or single messages."""
     part = widgets.switch("Part", _PARTS, "robustness.view")
     if part == "Messages":
-        _messages(routed.exchanges(found.knob), views.unusual_text(routed.attacked))
+        _messages(routed.exchanges(found.knob), unusual_text(routed.attacked))
     elif part == "Along the knob":
         _along(routed, found)
     elif part == "Harmless changes":
-        _intervals(views.slips_view(found), "Share of messages that a harmless change re-routes")
+        names = tuple(flip.change.capitalize() for flip in found.flips)
+        shares = Series.of("Another model", [flip.rate for flip in found.flips], scale=100.0)
+        view = IntervalsView(names, (shares,), "Messages sent to another model", unit=" %")
+        _intervals(view, "Share of messages that a harmless change re-routes")
         st.caption(
             "These changes leave the task as it is: upper case, lower case, and two neighbouring "
             "letters swapped in about every twelfth word. Where a cluster of the set holds several "
             "wordings of a task, another wording is tried too."
         )
     else:
-        view = views.languages_view(found) if part == "Languages" else views.families_view(found)
+        view = attacks_view(found, by_language=part == "Languages")
         _intervals(view, f"Share of attacks that succeed by {part.lower()}")
         st.caption(
             "Lines are 95 % intervals (Wilson). The suffix only claims difficulty, so the model "
@@ -265,7 +354,7 @@ def _messages(exchanges: tuple[Exchange, ...], unusual: str) -> None:
     won = sum(one.won for one in exchanges)
     only = won > 0 and st.toggle(f"Successes only ({won:,})", value=True, key="robustness.only")
     shown = tuple(one for one in exchanges if one.won or not only)
-    table = views.exchange_table(shown)
+    table = exchange_table(shown)
     column = st.column_config
     picked = st.dataframe(
         table, hide_index=True, height=320, key="robustness.table", on_select="rerun",
@@ -394,7 +483,7 @@ def result(asked: Wanted, found: attack.Attacked, catalog: Catalog) -> None:
     tried = routed(asked, found, used)
     findings = tried.at(at)
     with left:
-        tone, title, text = views.headline(findings)
+        tone, title, text = headline(findings)
         widgets.toned(tone, text, title)
     figures(findings)
     questions(tried, findings)
@@ -405,6 +494,6 @@ def show(head: Head) -> None:
     inspect_state.follow_link()
     now = inspect_state.get()
     same = now.catalog in ("", state.get().catalog)
-    for name, value in (("rule", now.rule), ("tau", now.tau), ("v", now.value_usd)):
-        st.session_state[f"robustness.link.{name}"] = value if same else None
+    for key, value in zip(_KNOBS.values(), (now.rule, now.tau, now.value_usd), strict=True):
+        st.session_state[key] = value if same else None
     selectors.on_data(head, run, baseline=False, link=LINK)

@@ -53,6 +53,24 @@ def examples() -> tuple[Example, ...]:
     return tuple(Example(**row) for row in rows)
 
 
+#: What Robustness calls the claims of difficulty.
+_FAMILIES = {
+    "keywords": "Keywords of difficulty",
+    "concerns": "Concerns",
+    "role": "A claimed role",
+    "jargon": "Jargon",
+    "assertion": "A bare assertion",
+    "authority": "An authority's word",
+    "stakes": "High stakes",
+    "effort": "A plea for effort",
+}
+
+
+def family_name(family: str) -> str:
+    """A family of suffixes in words."""
+    return _FAMILIES.get(family, titled(family))
+
+
 #: The column of what the message costs on each model.
 COST = "This message"
 #: A candidate's fate in one or two words.

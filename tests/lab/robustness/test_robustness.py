@@ -14,7 +14,7 @@ from scipy import stats
 from hydra_core.base.errors import EvalSetError, MismatchError
 from hydra_core.base.types import Pool
 from hydra_core.cli.main import main
-from hydra_core.console.inspect.view_robustness import unusual_text
+from hydra_core.console.inspect.robustness import unusual_text
 from hydra_core.lab.robustness.attack import (
     ANOTHER_WORDING,
     attacked,
