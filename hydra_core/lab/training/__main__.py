@@ -223,7 +223,7 @@ def _export(args: argparse.Namespace) -> int:
 def _refit(args: argparse.Namespace) -> int:
     from hydra_core.lab.training.network.heads import KernelConfig, WordConfig
     from hydra_core.lab.training.ship.refit import refit
-    from hydra_core.lab.training.ship.release import E5, Job
+    from hydra_core.lab.training.ship.release import Job, Origin
     from hydra_core.lab.training.texts.dataset import read_messages, split
     from hydra_core.predictor.bundle import load_bundle
 
@@ -231,7 +231,7 @@ def _refit(args: argparse.Namespace) -> int:
     messages = read_messages(paths, bundle.dimensions, conversation=bundle.conversation)
     splits = split(messages, _recipe(args).plan)
     job = Job(
-        args.out, args.run, splits, E5, args.name, args.version,
+        args.out, args.run, splits, Origin.of(bundle), args.name, args.version,
         {**bundle.training, "refitted_on": paths.digests()},
         YAML(typ="safe").load(args.prose.read_text("utf-8")), args.catalog,
     )  # fmt: skip

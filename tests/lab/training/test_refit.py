@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,9 @@ from hydra_core.lab.training.network.heads import KernelConfig, WordConfig, fit_
 from hydra_core.lab.training.network.model import EncoderConfig, Predictor
 from hydra_core.lab.training.network.second_stage import SecondHeads, add_heads
 from hydra_core.lab.training.ship.export import export_onnx, run_graph, session
-from hydra_core.lab.training.ship.refit import RefitError, graft, graph_reader
-from hydra_core.lab.training.ship.release import add_vectors
+from hydra_core.lab.training.ship.refit import RefitError, graft, graph_reader, read_by
+from hydra_core.lab.training.ship.release import E5, SCRATCH, Origin, add_vectors
+from hydra_core.predictor.bundle import SHIPPED_SMALL, load_bundle
 
 WIDTH, VOCAB = 32, 60
 
@@ -103,3 +105,10 @@ def test_a_graph_without_second_heads_is_refused(model: Predictor, tmp_path: Pat
     graph = onnx.load(exported(model, tmp_path / "plain.onnx"))
     with pytest.raises(RefitError, match="blend its scores"):
         graft(graph, some_heads(1, 300, (0.2, 0.2)))
+
+
+def test_a_refitted_bundle_keeps_what_it_reads_and_where_its_encoder_comes_from() -> None:
+    bundle, small = load_bundle(), load_bundle(SHIPPED_SMALL)
+    assert read_by(replace(bundle, conversation=1)).conversation == 1
+    assert read_by(small).max_tokens == small.max_tokens
+    assert (Origin.of(bundle), Origin.of(small).type) == (E5, SCRATCH.type)

