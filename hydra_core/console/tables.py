@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import pandas as pd
 import streamlit as st
+from numpy.typing import ArrayLike
 
 from hydra_core.base.spelling import signed
 from hydra_core.export.downloads import csv_file, latex_file, parquet_file
@@ -19,14 +21,14 @@ if TYPE_CHECKING:  # it brings Jinja with it, and few tables need it
 _PERCENT = "%.1f %%"
 
 
-def dollars(values: pd.Series) -> str:
+def dollars(values: ArrayLike) -> str:
     """The format of a column of USD: as many decimals as its smallest value needs, 2 at least."""
     return f"$%.{_decimals(values)}f"
 
 
-def _decimals(values: pd.Series) -> int:
-    known = values[values > 0]
-    small = float(known.min()) if len(known) else 1.0
+def _decimals(values: ArrayLike) -> int:
+    given = np.asarray(values, dtype=np.float64)
+    small = float(given[given > 0].min(initial=1.0))
     return min(max(2 - math.floor(math.log10(small)), 2), 7)
 
 

@@ -18,3 +18,9 @@ def test_a_spelled_table_keeps_its_numbers_and_shows_a_dash_for_none():
     told = spelled.to_string(delimiter="|")
     assert "−7.3" in told
     assert "–" in told
+
+
+def test_dollars_have_the_decimals_of_the_smallest():
+    assert tables.dollars([0.5, 0.0123, 0.0]) == "$%.4f"
+    assert tables.dollars([3.0, 0.0000123]) == "$%.7f"
+    assert tables.dollars([np.nan, 0.0]) == tables.dollars([]) == "$%.2f"

@@ -57,6 +57,12 @@ def test_a_weight_beyond_the_usual_ones_is_shown_and_kept(open_page):
     assert app.query_params["w"] == "0.01,1.0,20.0,3.0"
 
 
+def test_a_small_cost_to_aim_at_is_written_with_its_digits(open_page):
+    app = open_page(TUNE, **PAPER, aim="best_with_cost:0.000012")
+    goal = app.number_input(key="tune.goal_cost")
+    assert (goal.value, goal.proto.format) == (0.000012, "%.4g")
+
+
 def test_weights_move_the_policy_and_can_be_taken_back(open_page):
     app = open_page(TUNE, **PAPER, tau="0.24")
     before = values(app)

@@ -48,6 +48,7 @@ def conversations(evaluation: Evaluation) -> None:
     st.markdown(
         f"**{found.conversations:,} conversations, {found.turns:,} turns, cache reads counted**"
     )
+    money = tables.dollars([one.usd_per_turn.value for one in found.modes])
     column = st.column_config
     rows = [
         (one.mode.value.replace("_", " "), 100 * one.quality.value, one.usd_per_turn.value,
@@ -61,12 +62,14 @@ def conversations(evaluation: Evaluation) -> None:
         columns={
             "mode": "Sticky mode",
             "quality": column.NumberColumn("Quality", format="%.1f %%"),
-            "cost": column.NumberColumn("Cost per turn", format="$%.4f"),
+            "cost": column.NumberColumn("Cost per turn", format=money),
             "cs": column.NumberColumn("CS", format="%.1f %%"),
             "ends": "95 % interval",
             "cached": column.NumberColumn("Cache reads", format="%.1f %%"),
             "switches": column.NumberColumn("Switches", format="%.2f"),
-            "lost": column.NumberColumn("Lost to switches", format="$%.4f"),
+            "lost": column.NumberColumn(
+                "Lost to switches", format=tables.dollars([one.lost_usd for one in found.modes])
+            ),
         },
     )
     text = f"Savings against {found.strong} with a warm cache; the rest per conversation."

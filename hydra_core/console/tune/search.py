@@ -264,6 +264,7 @@ def _halves(result: SearchedPolicy, without_cells: SearchedPolicy | None) -> Non
     for part, one in others:
         rows.append((part, one.n, None, 100 * one.qr.value, None, one.mean_cost_usd.value))
     column = st.column_config
+    money = tables.dollars([half.mean_cost_usd for half in result.halves])
     tables.kept(
         rows,
         "tuner.parts",
@@ -273,8 +274,8 @@ def _halves(result: SearchedPolicy, without_cells: SearchedPolicy | None) -> Non
             "n": column.NumberColumn("Queries", format="localized", width=62),
             "promised": column.NumberColumn("QR promised", format="%.1f %%", width=82),
             "kept": column.NumberColumn("QR kept", format="%.1f %%", width=62),
-            "promised_cost": column.NumberColumn("Cost promised", format="$%.4f", width=90),
-            "kept_cost": column.NumberColumn("Cost kept", format="$%.4f", width=80),
+            "promised_cost": column.NumberColumn("Cost promised", format=money, width=90),
+            "kept_cost": column.NumberColumn("Cost kept", format=money, width=80),
         },
     )
 

@@ -261,7 +261,7 @@ def goal(
         st.session_state.setdefault(cost[0], float(cost[1]))
         step = float(sweep.curve.mean_cost_usd.max() / 50)
         usd = place.number_input(
-            "USD per query", 0.0, step=step, format="%.4f", key=cost[0], persist_state="session",
+            "USD per query", 0.0, step=step, format="%.4g", key=cost[0], persist_state="session",
             label_visibility=label_visibility,
         )  # fmt: skip
         return Aim(kind, usd)
