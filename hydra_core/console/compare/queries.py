@@ -395,7 +395,7 @@ def _receipts(frame: pd.DataFrame, sides: Sides) -> None:
     shown: dict[str, Any] = {
         "model": column.TextColumn("Model", width=118),
         "quality": column.NumberColumn("Quality", format="%.0f %%", width=62),
-        "cost_usd": column.NumberColumn("Cost", format="$%.4f", width=68),
+        "cost_usd": column.NumberColumn("Cost", format=tables.dollars(frame["cost_usd"]), width=68),
     }
     for letter, (side, _) in zip("ab", sides, strict=True):
         wide = 70 if side.knob is None else 135
