@@ -12,6 +12,7 @@ from hydra_core.base.errors import RoutingError
 from hydra_core.base.types import Catalog
 from hydra_core.live.canary import CANARY, MAIN
 from hydra_core.routing.decision import Decision, fallbacks
+from hydra_core.routing.matcher import choose_one, value_shortfall_of_one
 from hydra_core.routing.query import Query
 from hydra_core.routing.sessions import Sessions, session_keys
 from hydra_core.server.canary import Canaries, Canary
@@ -248,18 +249,15 @@ def vetoed_choice(decision: Decision) -> str:
     healthy = decision.health >= decision.health_floor
     if not decision.scored or bool(healthy.all()):
         return ""
-    ids = decision.pool.ids
-    out = [i for i in (~healthy).nonzero()[0] if ids[i] not in decision.gates]
-    chosen = decision.index
-    if decision.valuation is not None:
-        net = decision.valuation.net
-        better = [i for i in out if net[i] > net[chosen]]
-        return ids[max(better, key=lambda i: net[i])] if better else ""
-    cost, short = decision.pool.cost, decision.shortfalls
-    better = [i for i in out if short[i] <= decision.tau]
-    if short[chosen] <= decision.tau:
-        better = [i for i in better if cost[i] < cost[chosen]]
-    return ids[min(better, key=lambda i: cost[i])] if better else ""
+    ids, valued, tau = decision.pool.ids, decision.valuation, decision.tau
+    rows = [i for i, name in enumerate(ids) if name not in decision.gates]
+    if valued is None:
+        cost, short = decision.pool.cost[rows].tolist(), decision.shortfalls[rows].tolist()
+    else:
+        cost, tau = valued.weighed_usd[rows].tolist(), 0.0
+        short = value_shortfall_of_one(valued.success[rows].tolist(), cost, valued.value_usd)
+    best = rows[choose_one(short, cost, tau)]
+    return "" if healthy[best] or ids[best] == decision.model else ids[best]
 
 
 def _keyed(request: ChatRequest) -> Query:
