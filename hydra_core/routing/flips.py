@@ -291,12 +291,16 @@ def _first_flips(
 
 
 def value_flips(
-    success: FloatArray, cost_usd: FloatArray, ids: Sequence[str], value_usd: float
+    success: FloatArray,
+    cost_usd: FloatArray,
+    ids: Sequence[str],
+    value_usd: float,
+    price_usd: FloatArray,
 ) -> tuple[Flip, ...]:
     """The nearest changes of V, of one model's price, and of one model's predicted success.
 
     Of each, the nearest towards a cheaper and the nearest towards a dearer model, as they exist. A
-    price is a factor on the model's predicted cost, 1 now.
+    price is a factor on `price_usd`, 1 now: the part of `cost_usd` that is not time.
     """
     cost = cost_usd[None]
     behind = matcher.value_shortfall(success[None], cost, value_usd)
@@ -313,11 +317,11 @@ def value_flips(
     prices, odds = [], []
     for i, gap in gaps:
         then = second if i == chosen else i
-        factor = 1.0 - gap * value_usd / float(cost_usd[i]) if cost_usd[i] > 0 else 0.0
+        factor = 1.0 - gap * value_usd / float(price_usd[i]) if price_usd[i] > 0 else 0.0
         factor += np.copysign(BEYOND, factor - 1.0)
         if factor > 0:
-            paid = float(cost_usd[then]) * (factor if then == i else 1.0)
-            cheaper = paid < float(cost_usd[chosen])
+            paid = cost_usd[then] + (price_usd[i] * (factor - 1.0) if then == i else 0.0)
+            cheaper = bool(paid < cost_usd[chosen])
             prices.append(Flip("price", ids[i], 1.0, float(factor), ids[then], cheaper))
         after = float(success[i]) + gap + np.copysign(BEYOND, gap)
         if 0.0 <= after <= 1.0:
@@ -378,7 +382,9 @@ def flips(decision: Decision, catalog: Catalog) -> tuple[FlipText, ...]:
     if not decision.scored:
         return ()
     if decision.valuation is not None:
-        found = value_flips(*_valued(decision), decision.valuation.value_usd)
+        success, cost_usd, ids = _valued(decision)
+        price_usd = decision.valuation.cost_usd[[decision.pool.ids.index(name) for name in ids]]
+        found = value_flips(success, cost_usd, ids, decision.valuation.value_usd, price_usd)
         texts = [_value_text(flip) for flip in found]
     else:
         found = nearest_flips(

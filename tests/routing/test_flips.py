@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 
 from hydra_core.base.types import Band, Pool
 from hydra_core.catalog.profiles import compensated_weights
-from hydra_core.routing.flips import WEIGHT_RANGE, nearest_flips, tau_strip, value_strip
+from hydra_core.routing.flips import (
+    WEIGHT_RANGE,
+    nearest_flips,
+    tau_strip,
+    value_flips,
+    value_strip,
+)
 from hydra_core.routing.matcher import choose, shortfall
 from tests.routing.plain_rule import stretches
 
@@ -151,3 +157,22 @@ def test_the_value_strip_is_the_way_up_the_hull(models):
         assert [one.model for one in parts] == [ids[i] for i, _ in plain]
         assert [one.end for one in parts] == pytest.approx([end for _, end in plain])
         assert [one.start for one in parts] == [0.0, *(one.end for one in parts[:-1])]
+
+
+@pytest.mark.parametrize("second_usd", [0.0, 0.002])
+def test_a_flip_by_price_changes_the_choice_although_time_has_a_price(second_usd):
+    rng, seen = np.random.default_rng(7), 0
+    for _ in range(200):
+        success, price = rng.random(4), rng.uniform(0.001, 0.01, 4)
+        time = second_usd * rng.uniform(0.5, 5.0, 4)
+        ids = ("a", "b", "c", "d")
+        for flip in value_flips(success, price + time, ids, 0.05, price):
+            if flip.what != "price":
+                continue
+            seen += 1
+            for factor, chosen in ((flip.after, True), (1 + 0.999 * flip.change, False)):
+                then = price.copy()
+                then[ids.index(flip.name)] *= factor
+                best = ids[int((success - (then + time) / 0.05).argmax())]
+                assert (best == flip.model) is chosen
+    assert seen > 100
