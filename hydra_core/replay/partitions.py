@@ -295,9 +295,10 @@ class SweepParts:
         sums, n = np.zeros((3, size)), 0
         weighted = np.zeros((_WEIGHTED, size, self.resamples))
         counts = np.zeros(self.resamples)
+        drawn = _Weights(rng, _clusters(task.source), self.resamples)
         for batch in _outcomes(task.source, self.pool, self.dimensions):
             found = breakpoints(batch.shortfalls, self.pool.cost, batch.quality, batch.cost_usd)
-            weights = _weights(rng, batch.clusters, batch.n, self.resamples)
+            weights = drawn.next(batch.n)
             cells = _cells(found, self.taus)
             for column in range(3):
                 step = np.bincount(cells, found.step[:, column], minlength=size + 1)[:size]
@@ -328,7 +329,6 @@ class _Batch:
     shortfalls: FloatArray
     quality: FloatArray
     cost_usd: FloatArray
-    clusters: IntArray | None
 
     @property
     def n(self) -> int:
@@ -405,8 +405,7 @@ def _outcomes(path: Path, pool: Pool, dimensions: tuple[str, ...]) -> Iterator[_
     needs = [f"{REQUIREMENT}{name}" for name in dimensions]
     quality = [f"{_QUALITY}{model}" for model in pool.ids]
     cost = [f"{_COST}{model}" for model in pool.ids]
-    grouped = [name for name in (CLUSTER, CONVERSATION) if name in pq.read_schema(path).names]
-    for batch in batches(path, [*needs, *quality, *cost, *grouped]):
+    for batch in batches(path, [*needs, *quality, *cost]):
         if not batch.num_rows:
             continue
         requirements = _matrix(batch, needs, path)
@@ -414,7 +413,6 @@ def _outcomes(path: Path, pool: Pool, dimensions: tuple[str, ...]) -> Iterator[_
             shortfall(requirements, pool.capabilities, pool.weights),
             _matrix(batch, quality, path),
             _matrix(batch, cost, path),
-            cluster_numbers(batch.select(grouped).to_pandas()),
         )
 
 
@@ -430,14 +428,35 @@ def _matrix(batch: pa.RecordBatch, names: Sequence[str], path: Path) -> FloatArr
     return values
 
 
-def _weights(
-    rng: np.random.Generator, clusters: IntArray | None, n: int, resamples: int
-) -> FloatArray:
-    """(n, resamples) Poisson(1) weights, equal within a cluster."""
-    if clusters is None:
-        return rng.poisson(1.0, (n, resamples)).astype(np.float64)
-    drawn = rng.poisson(1.0, (int(clusters.max()) + 1, resamples)).astype(np.float64)
-    return drawn[clusters]
+def _clusters(path: Path) -> IntArray | None:
+    """(rows,) cluster numbers of a whole part: a cluster may lie in several of its batches."""
+    grouped = [name for name in (CLUSTER, CONVERSATION) if name in pq.read_schema(path).names]
+    frames = [batch.to_pandas() for batch in batches(path, grouped)] if grouped else []
+    return cluster_numbers(pd.concat(frames, ignore_index=True)) if frames else None
+
+
+class _Weights:
+    """Poisson(1) weights of a part's rows, equal within a cluster."""
+
+    def __init__(self, rng: np.random.Generator, clusters: IntArray | None, resamples: int) -> None:
+        self._rng, self._clusters, self._resamples = rng, clusters, resamples
+        self._begin, self._known = 0, 0
+        count = 0 if clusters is None else int(clusters.max()) + 1
+        self._drawn = np.zeros((count, resamples), dtype=np.uint8)
+
+    def next(self, n: int) -> FloatArray:
+        """(n, resamples) weights of the next rows."""
+        if self._clusters is None:
+            return self._draw(n).astype(np.float64)
+        rows = self._clusters[self._begin : self._begin + n]
+        self._begin += n
+        above = max(int(rows.max()) + 1, self._known)  # numbered as they appear
+        self._drawn[self._known : above] = self._draw(above - self._known)
+        self._known = above
+        return self._drawn[rows].astype(np.float64)
+
+    def _draw(self, count: int) -> IntArray:
+        return self._rng.poisson(1.0, (count, self._resamples))
 
 
 def _cells(found: Breakpoints, taus: FloatArray) -> np.ndarray:

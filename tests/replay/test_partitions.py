@@ -112,6 +112,19 @@ def test_batches_of_a_part_add_up(tmp_path, models, monkeypatch):
     np.testing.assert_allclose(tables[0], tables[1], atol=1e-12)
 
 
+def test_a_cluster_that_lies_in_two_batches_counts_once(tmp_path, models, monkeypatch):
+    written(tmp_path / "parts", models, [1_000], clusters=True)
+    found = parts_of(tmp_path / "parts")
+    taus = grid_of(found, models, DIMENSIONS, 20)
+    tables = []
+    for rows in (1_000, 130):
+        monkeypatch.setattr(parts_module, "BATCH_ROWS", rows)
+        task = tasks(found, tmp_path / str(rows), ".npz")[0]
+        SweepParts(models, DIMENSIONS, taus, 50)(task)
+        tables.append(merged([task], taus).table)
+    np.testing.assert_allclose(tables[0], tables[1], atol=1e-12)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("clusters", [False, True])
 def test_the_bootstrap_is_as_wide_as_the_formula(tmp_path, models, clusters):
