@@ -8,7 +8,7 @@ Dearer or slower may be meant: that stops a canary from `limit` times on.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -79,10 +79,10 @@ class CanaryReport:
 
     failed: Compared
     quality: Compared
-    worse: str
     rejected: Compared
     latency_ms: Compared
     cost_usd: Compared
+    worse: str = ""
 
 
 def canary_report(traffic: Traffic, digest: str, limit: float = LIMIT) -> CanaryReport:
@@ -93,23 +93,24 @@ def canary_report(traffic: Traffic, digest: str, limit: float = LIMIT) -> Canary
         limit: So many times dearer or slower stops it; 0 for never.
     """
     rows = traffic.rows
-    began = rows["at"].where((rows["arm"] == CANARY) & (rows["catalog_digest"] == digest)).min()
     canary = (rows["arm"] == CANARY) & (rows["catalog_digest"] == digest)
-    main = (rows["arm"] == MAIN) & (rows["at"] >= began)
+    main = (rows["arm"] == MAIN) & (rows["at"] >= rows["at"].where(canary).min())
     some = traffic.take(np.asarray(canary | main, dtype=bool))
     status = some.rows["status"]
     ended = np.asarray(status.isin(("answered", "failed", "rejected")), dtype=bool)
     again = some.rows["attempts"].map(len).to_numpy() > 0
     vetoed = some.rows["vetoed"].fillna("").to_numpy() != ""
     first_failed = again | vetoed | (status == "failed").to_numpy()
-    failed = _compared(some, ended, np.asarray(first_failed, dtype=np.float64))
-    rejected = _compared(some, ended, np.asarray(status == "rejected", dtype=np.float64))
     rated = some.rows["quality"].to_numpy(dtype=np.float64)
-    quality = _compared(some, np.isfinite(rated), rated)
-    latency_ms = _compared_size(some, some.rows["latency_ms"], ended)
-    cost_usd = _compared_size(some, some.rows["cost_usd"].fillna(some.rows["about_usd"]), ended)
-    worse = _worse(failed, rejected, quality, latency_ms, cost_usd, limit)
-    return CanaryReport(failed, quality, worse, rejected, latency_ms, cost_usd)
+    cost_usd = some.rows["cost_usd"].fillna(some.rows["about_usd"])
+    report = CanaryReport(
+        failed=_compared(some, ended, np.asarray(first_failed, dtype=np.float64)),
+        quality=_compared(some, np.isfinite(rated), rated),
+        rejected=_compared(some, ended, np.asarray(status == "rejected", dtype=np.float64)),
+        latency_ms=_compared_size(some, some.rows["latency_ms"], ended),
+        cost_usd=_compared_size(some, cost_usd, ended),
+    )
+    return replace(report, worse=_worse(report, limit))
 
 
 def _compared_size(some: Traffic, values: pd.Series[float], ended: BoolArray) -> Compared:
@@ -144,23 +145,17 @@ def _effect(mean: FloatArray, side: IntArray, *, bounded: bool) -> Effect:
     return compare(arms[0], arms[1], level=1 - (1 - LEVEL) / _METRICS)
 
 
-def _worse(
-    failed: Compared,
-    rejected: Compared,
-    quality: Compared,
-    latency_ms: Compared,
-    cost_usd: Compared,
-    limit: float,
-) -> str:
+def _worse(report: CanaryReport, limit: float) -> str:
     """The first way in which the canary is worse beyond chance; '' for none."""
-    for what, found in (("fail", failed), ("are rejected", rejected)):
+    for what, found in (("fail", report.failed), ("are rejected", report.rejected)):
         if found.effect is not None and float(found.effect.lo) > 0:
             main, canary = (100 * mean for mean in found.means)
             return f"{canary:.1f} % of its requests {what}, {main:.1f} % on the main revision"
+    quality = report.quality
     if quality.effect is not None and float(quality.effect.hi) < 0:
         main, canary = quality.means
         return f"mean feedback is {canary:.3f}, {main:.3f} on the main revision"
-    for words, found in (("takes {} ms", latency_ms), ("costs ${}", cost_usd)):
+    for words, found in (("takes {} ms", report.latency_ms), ("costs ${}", report.cost_usd)):
         effect = found.effect if limit else None
         if effect is not None and float(effect.relative_lo) > limit - 1.0:
             main, canary = found.means

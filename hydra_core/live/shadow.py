@@ -55,10 +55,11 @@ def predicted(
     rows[_SUCCESS] = rows["predicted_success"].where(same, None)
     rows[_COST] = rows["predicted_cost_usd"].where(same, None)
     made = replace(traffic, rows=rows)
+    places = _missing(made, catalog.predictor_fingerprint)
     if valuer.outcome_model is None:
-        _from_requirements(made, valuer, catalog.predictor_fingerprint)
+        _from_requirements(made, valuer, places)
     elif predict is not None:
-        _from_texts(made, valuer, catalog.predictor_fingerprint, predict)
+        _from_texts(made, valuer, places, predict)
     return made
 
 
@@ -73,9 +74,8 @@ def predictions(traffic: Traffic) -> tuple[FloatArray, FloatArray]:
     return success.astype(np.float64), cost_usd.astype(np.float64)
 
 
-def _from_requirements(traffic: Traffic, valuer: Valuer, fingerprint: str) -> None:
+def _from_requirements(traffic: Traffic, valuer: Valuer, places: IntArray) -> None:
     """Fill in what success profiles predict from the logged requirements."""
-    places = _missing(traffic, fingerprint)
     if places.size:
         said = valuer.of_requirements(traffic.requirements()[places], _sizes(traffic, places))
         assert said is not None
@@ -103,10 +103,9 @@ def _fill(traffic: Traffic, places: IntArray, said: Predicted) -> None:
         traffic.rows[name] = column
 
 
-def _from_texts(traffic: Traffic, valuer: Valuer, fingerprint: str, predict: Predict) -> None:
+def _from_texts(traffic: Traffic, valuer: Valuer, places: IntArray, predict: Predict) -> None:
     """Fill in what the log does not hold but for the message itself."""
     rows = traffic.rows
-    places = _missing(traffic, fingerprint)
     places = places[rows["text"].notna().to_numpy(dtype=bool)[places]]
     if not places.size:
         return
@@ -116,8 +115,7 @@ def _from_texts(traffic: Traffic, valuer: Valuer, fingerprint: str, predict: Pre
     assert found.vectors is not None  # the outcome model's bundle has them
     vectors = found.vectors.astype(np.float16)
     messages = Messages(found.requirements, vectors, surface_counts(texts))
-    said = valuer.predict(messages, _sizes(traffic, places))
-    _fill(traffic, places, said)
+    _fill(traffic, places, valuer.predict(messages, _sizes(traffic, places)))
 
 
 _UNPREDICTED: Final = "served by another rule, outcome model, pool or prices, and without its text"
@@ -273,15 +271,8 @@ def _fact(has_image: bool, needs_tools: bool, allow: object, *others: object) ->
     """What the gates look at, but for the length."""
     listed = _words(allow) if isinstance(allow, np.ndarray) else None
     deny, needs, require = map(_words, others)
-    return Query(
-        "",
-        has_image=has_image,
-        needs_tools=needs_tools,
-        allow=listed,
-        deny=deny,
-        needs=needs,
-        require=require,
-    )
+    facts = Query("", has_image=has_image, needs_tools=needs_tools, allow=listed, deny=deny)
+    return replace(facts, needs=needs, require=require)
 
 
 def _words(cell: object) -> frozenset[str]:

@@ -201,7 +201,7 @@ SCHEMA = "hydra.evaluation/v1"
 #: Rows of the value rule's curve; both ends and the best are always among them.
 _MOST_VALUES = 4_990
 #: One setting and several, by rule.
-_KNOBS = {Rule.SHORTFALL: ("tau", "taus"), Rule.VALUE: ("value_usd", "values_usd")}
+KNOBS = {Rule.SHORTFALL: ("tau", "taus"), Rule.VALUE: ("value_usd", "values_usd")}
 _NOT_STATED = "not stated: if the setting was chosen on these queries, see the cross-fit"
 
 
@@ -256,7 +256,7 @@ def evaluation_document(
 
 
 def _knob(found: Evaluation) -> dict[str, float]:
-    return {_KNOBS[found.sweep.rule][0]: found.knob}
+    return {KNOBS[found.sweep.rule][0]: found.knob}
 
 
 def _outcome_model(sweep: Sweep) -> dict[str, Any] | None:
@@ -352,7 +352,7 @@ def _metrics(found: PolicyMetrics) -> dict[str, Any]:
 
 def _cross_fit(of: Evaluation, found: CrossFit) -> dict[str, Any]:
     return {
-        _KNOBS[of.sweep.rule][1]: list(found.knobs),
+        KNOBS[of.sweep.rule][1]: list(found.knobs),
         "in_sample_quality": found.in_sample_quality,
         "optimism": found.optimism,
         "verdict": found.verdict.label.value,

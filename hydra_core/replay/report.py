@@ -12,7 +12,8 @@ from html import escape
 from typing import Any
 
 from hydra_core.base.spelling import signed
-from hydra_core.replay.evaluation import STATED, Evaluation, evaluation_document
+from hydra_core.base.types import Rule
+from hydra_core.replay.evaluation import KNOBS, STATED, Evaluation, evaluation_document
 from hydra_core.replay.pricing import RECORDED_COSTS
 from hydra_core.replay.significance_table import HEAD, common_table, significance_document
 
@@ -163,8 +164,8 @@ def evaluation_html(report: Mapping[str, Any]) -> str:
 
 def _knob(report: Mapping[str, Any]) -> tuple[str, str, str]:
     """What the knob is called, and the keys of one setting and of several."""
-    by_value = report["rule"] == "value"
-    return ("V", "value_usd", "values_usd") if by_value else ("tau", "tau", "taus")
+    rule = Rule(report["rule"])
+    return ("V" if rule is Rule.VALUE else "tau", *KNOBS[rule])
 
 
 def _setting(report: Mapping[str, Any]) -> str:

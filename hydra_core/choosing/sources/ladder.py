@@ -317,19 +317,11 @@ def ladder_of(
     rungs = []
     for number, kind in enumerate(kinds):
         if kind is Kind.HEADS and heads is not None:
-            rung = judged_rung(kind, heads(), None, groups, findings, groups_are_traffic, seed)
+            found, profiles = heads(), None
         else:
-            rung = fit_rung(
-                kind,
-                outcomes,
-                start,
-                groups=groups,
-                findings=findings,
-                groups_are_traffic=groups_are_traffic,
-                folds=folds,
-                seed=seed,
-            )
-        rungs.append(rung)
+            fit = fit_of(kind, start)
+            found, profiles = cross_fit(outcomes, fit, folds=folds, seed=seed), fit(outcomes)
+        rungs.append(judged_rung(kind, found, profiles, groups, findings, groups_are_traffic, seed))
         if progress is not None:
             progress(number + 1, len(kinds))
     return _ladder(tuple(rungs), findings)
