@@ -9,6 +9,7 @@ import pytest
 from hydra_core.base.spelling import usd
 from hydra_core.console.inspect.view_conversation import scenes
 from tests.hostile_messages import MARKUP
+from tests.pages.moving import to
 
 PAGE = "pages/operate/inspect.py?part=conversation"
 
@@ -173,3 +174,18 @@ def test_a_conversation_that_no_model_can_serve_says_so_and_shows_no_cost(page):
     page.multiselect(key="conversation.images").set_value([4]).run()
     assert "No model can serve 2 of 5 turns" in page.warning[0].proto.title
     assert page.metric
+
+
+def test_another_bundle_scores_the_conversation_anew(page):
+    def scorer():
+        memo, _ = page.session_state["conversation.scored"][1]
+        return memo.predictor.bundle.path.name
+
+    paste(page, "User: Fix the bug")
+    before = scorer()
+    to(page, "pages/operate/home.py").run()
+    page.segmented_control(key="bundle.choice").set_value("modernbert").run()
+    to(page, PAGE).run()
+    page.button(key="bundle.rebind").click().run()
+    assert not page.exception
+    assert (before, scorer()) == ("default", "modernbert")

@@ -240,6 +240,24 @@ def test_another_bundle_can_be_chosen_and_scores_the_message(open_page):
     assert receipt(app)["model"]
 
 
+def words(app):
+    """What the words of the message raised; found at once, or on a button where that is slow."""
+    for button in (one for one in app.button if "Find the words" in one.label):
+        button.click().run()
+    return app.session_state["inspect.words.found"][1]
+
+
+def test_words_are_those_of_the_bundle_in_use(page):
+    type_in(page, EASY)
+    before = words(page)
+    to(page, "pages/operate/home.py").run()
+    page.segmented_control(key="bundle.choice").set_value("modernbert").run()
+    to(page, PAGE).run()
+    page.button(key="bundle.rebind").click().run()
+    assert not page.exception
+    assert words(page) is not before
+
+
 def test_an_image_and_a_long_context_say_what_they_cost_and_survive_in_the_link(page):
     type_in(page, EASY)
     page.number_input(key="inspect.context_tokens").set_value(100_000).run()

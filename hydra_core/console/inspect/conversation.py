@@ -415,15 +415,14 @@ def answer_tokens(catalog: Catalog, predictor: Memo) -> Callable[[str, Query], f
 
 
 def scored(conversation: Conversation) -> tuple[Memo, Callable[[str], int]]:
-    """Scores and token counts of a conversation, kept while it is on this page."""
+    """Scores and token counts of a conversation, kept while it and the bundle stay the same."""
     return once(
-        "conversation.scored",
-        conversation,
+        "conversation.scored", (conversation, cache.bundle().fingerprint),
         lambda: (
             Memo(cache.predictor()),
             lru_cache(maxsize=None)(cache.token_counter().count),
         ),
-    )
+    )  # fmt: skip
 
 
 def played_out(catalog: Catalog, conversation: Conversation) -> None:

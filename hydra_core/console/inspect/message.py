@@ -154,7 +154,7 @@ def _legend(text: str, found: Occlusion, k: int, name: str) -> None:
 
 def _occlusion(text: str, turn: int) -> Occlusion | None:
     """Found before, found now because it is quick, or found on a button."""
-    key = (text_sha256(text), turn)
+    key = (cache.bundle().fingerprint, text_sha256(text), turn)
     kept: tuple[object, Occlusion] | None = st.session_state.get(_FOUND)
     if kept is not None and kept[0] == key:
         return kept[1]
