@@ -582,3 +582,32 @@ def test_evaluate_on_a_log_refuses_what_it_would_not_follow(run, world, log, arg
     code, out, err = run("evaluate", log, "--catalog", world / "pool.yaml", *arguments)
     assert (code, out) == (2, "")
     assert message in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["evaluate", "SET", "--catalog", "POOL", "--weights", "1,nan,1,1"], "got [1.0, nan, 1.0"),
+        (["flight", "FLIGHT", "--plan", "nan"], "--plan: must not be nan"),
+        (["flight", "FLIGHT", "--plan", "0"], "--plan: must not be 0"),
+        (["flight", "FLIGHT", "--plan", "0.02", "--per-day", "-1"], "--per-day: must be a number"),
+        (["import", "spans", "x.jsonl", "--quality-scale", "0"], "--quality-scale: must be > 0"),
+        (["import", "harness", "x.json", "--quality-scale", "inf"], "--quality-scale: must be > 0"),
+        (["token", "--name", " "], "is empty (who has this token)"),
+        (["token", "--name", "ci", "--require", ""], "require"),
+    ],
+)
+def test_a_number_or_name_that_cannot_be_is_refused(run, world, arguments, message):
+    places = {"SET": world / "set", "POOL": world / "pool.yaml"}
+    places["FLIGHT"] = ROOT / "sample_data" / "paper_flight" / "flight.yaml"
+    code, out, err = run(*(places.get(one, one) for one in arguments))
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+@pytest.mark.parametrize("verb", ["promise SET --catalog x", "fit SET --catalog x", "init SET"])
+def test_a_seed_is_a_whole_number(run, world, verb, capsys):
+    words = [str(world / "set") if one == "SET" else one for one in verb.split()]
+    with pytest.raises(SystemExit):
+        run(*words, "--seed", "-1")
+    assert "argument --seed: must be a whole number from 0, got '-1'" in capsys.readouterr().err

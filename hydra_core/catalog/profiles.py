@@ -201,7 +201,7 @@ def _stored_weights(catalog: Catalog, weights: Sequence[float] | None) -> FloatA
     stored = np.asarray(catalog.policy.weights if weights is None else weights, dtype=np.float64)
     wanted = len(catalog.dimensions)
     if stored.shape != (wanted,) or not (np.isfinite(stored) & (stored > 0)).all():
-        message = f"must be {wanted} numbers > 0, got {list(stored.ravel()[:8])}"
+        message = f"must be {wanted} numbers > 0, got {stored.ravel()[:8].tolist()}"
         remedy = f"one for each of {', '.join(catalog.dimensions)}"
         raise CatalogError(catalog.source or catalog.name, [Problem("weights", message, remedy)])
     return stored

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hydra_core.base.digests import SHA256
 from hydra_core.base.errors import CatalogError, HydraError, Problem, ProblemsError
 from hydra_core.cli.import_tables import pairs
-from hydra_core.cli.options import Verbs, verb
+from hydra_core.cli.options import Verbs, verb, whole
 from hydra_core.cli.output import print_json, say, show
 from hydra_core.cli.score import open_predictor, scored
 from hydra_core.cli.workspace import (
@@ -66,7 +66,7 @@ def add_init(verbs: Verbs) -> None:
     parser.each("--confirm-price", "ID", said)
     parser.flag("--cut-to-hull", "without models below the hull")
     parser.add_argument("--name", default="", help="name of the catalog (default: the set's)")
-    parser.add_argument("--seed", type=int, default=0, help="draws the training half")
+    parser.add_argument("--seed", type=whole, default=0, help="draws the training half")
     parser.shared("--bundle")
     said = "name in the workspace, or a new YAML file"
     parser.option("--out", "CATALOG", said, type=CATALOG.place, required=True)

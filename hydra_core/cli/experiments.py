@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import math
 from dataclasses import asdict
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hydra_core.base.errors import HydraError
+from hydra_core.base.errors import HydraError, ProblemsError
 from hydra_core.cli.options import WINDOW, Verbs, verb
 from hydra_core.cli.output import (
     mix_table,
@@ -271,6 +272,10 @@ def _flight(options: argparse.Namespace) -> None:
 def _plan(options: argparse.Namespace, flight: Flight, rows: Rows, reading: Reading) -> None:
     from hydra_core.live.flight.analysis import plans
 
+    if not (options.plan and math.isfinite(options.plan)):
+        raise ProblemsError.of("--plan", f"must not be {options.plan:g}", "such as 0.02 for 2 %")
+    if not 0 <= options.per_day < math.inf:
+        raise ProblemsError.of("--per-day", f"must be a number >= 0, got {options.per_day:g}")
     needs = plans(
         rows, flight, options.plan, units_per_day=options.per_day, reading=reading,
         adjust=not options.plain,

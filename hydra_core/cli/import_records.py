@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hydra_core.base.errors import EvalSetError
-from hydra_core.cli.import_tables import need_out, pairs, reading, write
+from hydra_core.cli.import_tables import checked_scale, need_out, pairs, reading, write
 from hydra_core.cli.options import IMPORT, WINDOW, Grammar, Verbs, verb
 from hydra_core.cli.workspace import existing, log_folder
 
@@ -174,7 +174,7 @@ def _given(options: argparse.Namespace, beside: Sequence[Path] = ()) -> Given:
         pairs(options.model),
         parse_prices(getattr(options, "price", [])),
         score=getattr(options, "score", ""),
-        scale=getattr(options, "quality_scale", 1.0),
+        scale=checked_scale(getattr(options, "quality_scale", 1.0)),
         labels=parse_labels(getattr(options, "label", [])),
     )
 

@@ -138,8 +138,7 @@ def _table(options: argparse.Namespace) -> None:
 
     files = [existing(path) for path in options.files]
     mapping = parse_map(options.map)
-    if not 0 < options.quality_scale < float("inf"):
-        raise EvalSetError.of("--quality-scale", f"must be > 0, got {options.quality_scale:g}")
+    checked_scale(options.quality_scale)
     need_out(options)
     with reading(files):
         draft = _read_table(options, files, mapping)
@@ -219,6 +218,17 @@ def pairs(texts: list[str], form: str = "ID=NAME", *, place: str = "--model") ->
     if problems:
         raise EvalSetError(place, problems)
     return names
+
+
+def checked_scale(scale: float) -> float:
+    """The quality that means 1.
+
+    Raises:
+        EvalSetError: It is not a number > 0.
+    """
+    if not 0 < scale < float("inf"):
+        raise EvalSetError.of("--quality-scale", f"must be > 0, got {scale:g}")
+    return scale
 
 
 def _renames(texts: list[str]) -> dict[str, str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hydra_core.base.errors import CatalogError, OutcomeModelError, Problem
 from hydra_core.base.workspace import workspace_folder
-from hydra_core.cli.options import Verbs, verb
+from hydra_core.cli.options import Verbs, verb, whole
 from hydra_core.cli.output import lift_table, points, points_range, progress_bar, say, show, table
 from hydra_core.cli.score import open_predictor, scores_for
 from hydra_core.cli.workspace import (
@@ -60,7 +60,7 @@ def _add_fit(verbs: Verbs) -> None:
     )
     parser.flag("--force", "replace a file that is there")
     parser.option("--folds", "N", "parts (5)", type=int, default=5)
-    parser.option("--seed", "N", "draws the parts", type=int, default=0)
+    parser.option("--seed", "N", "draws the parts", type=whole, default=0)
     parser.shared("--groups-are-traffic", "--bundle")
 
 
@@ -245,7 +245,7 @@ def add_verbs(verbs: Verbs) -> None:
     said = "name in the workspace, or a new folder"
     parser.option("--out", "MODEL", said, type=OUTCOME_MODEL.place, required=True)
     parser.option("--folds", "N", "outer folds (5)", type=int, default=5)
-    parser.option("--seed", "N", "draws folds and trees", type=int, default=0)
+    parser.option("--seed", "N", "draws folds and trees", type=whole, default=0)
     parser.flag("--force", "replace an outcome model there")
     said = "a model with few outcomes or none joins by its mean success, such as 0.62"
     parser.each("--rate", "MODEL=P", said)

@@ -69,6 +69,13 @@ def verb(
     return parser
 
 
+def whole(text: str) -> int:
+    """A whole number from 0."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be a whole number from 0, got {text!r}")
+    return int(text)
+
+
 def _moment(text: str) -> datetime:
     """A time in UTC, or so long ago."""
     units = {"m": "minutes", "h": "hours", "d": "days"}

@@ -8,7 +8,7 @@ from datetime import date
 from typing import TYPE_CHECKING
 
 from hydra_core.base.errors import CatalogError, MismatchError
-from hydra_core.cli.options import Verbs, verb
+from hydra_core.cli.options import Verbs, verb, whole
 from hydra_core.cli.output import say, show
 from hydra_core.cli.score import scores_for
 from hydra_core.cli.workspace import (
@@ -51,7 +51,7 @@ def add_verbs(verbs: Verbs) -> None:
     said = "how far below the best single model, in quality from 0 to 1 (0.02: 2 points)"
     parser.option("--within", "Q", said, type=float, default=0.02)
     parser.option("--confidence", "P", "0.95", type=float, default=0.95)
-    parser.option("--seed", "N", "order of the bets", type=int, default=0)
+    parser.option("--seed", "N", "order of the bets", type=whole, default=0)
     said = "write the catalog with the promise (name in the workspace, or a new YAML file)"
     parser.option("--out", "CATALOG", said, type=CATALOG.place)
     parser.flag("--force", "replace a file that is there")

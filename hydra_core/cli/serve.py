@@ -200,10 +200,11 @@ def _check_numbers(options: argparse.Namespace) -> None:
 
 
 def _token(options: argparse.Namespace) -> None:
-    from hydra_core.server.callers import new_token
+    from hydra_core.server.callers import new_token, parse_tokens
     from hydra_core.store.roles import Role
 
     token, line = new_token(options.name, Role(options.role), options.team, options.require or ())
+    parse_tokens(f"tokens:\n{line}\n", "token")  # refuses what serve would
     if options.json:
         print_json({"token": token, "line": line.strip()})
     else:
