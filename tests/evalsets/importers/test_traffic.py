@@ -21,6 +21,7 @@ from hydra_core.evalsets.importers.traffic.gateways import (
     spend_log_rows,
 )
 from hydra_core.evalsets.importers.traffic.messages import asked_in
+from hydra_core.evalsets.importers.traffic.rows import seconds_between
 from hydra_core.evalsets.importers.traffic.traces import read_langfuse, read_spans
 from tests.decision_log.test_log import AT, record
 from tests.store.servers import postgres, postgres_bin
@@ -554,3 +555,22 @@ def test_a_price_of_a_model_that_is_not_there_is_refused(tmp_path):
         read_spans([spans], Given(prices=parse_prices(["gpt5=1,10"])))
     draft = read_spans([spans], Given(prices=parse_prices(["gpt-5=1,10"])))
     np.testing.assert_allclose(draft.cost_usd, [[300e-6]] * 3)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "seconds"),
+    [
+        ("2026-03-01T12:00:00Z", "2026-03-01T12:00:02.500Z", 2.5),
+        ("20260301T120000Z", "20260301T120002Z", 2.0),
+        (1711121230123, 1711121230956, None),
+        ("1711121230123", "1711121230956", None),
+        ("2026-03-01T12:00:02Z", "2026-03-01T12:00:00Z", None),
+        ("2026-03-01T12:00:00", "2026-03-01T12:00:02Z", None),
+        ("", "2026-03-01T12:00:02Z", None),
+    ],
+)
+def test_seconds_between_two_moments_are_those_of_dates_and_never_of_counts(start, end, seconds):
+    """Milliseconds since 1970 are not the year 1711, where 0.8 s would be eight hours."""
+    assert seconds_between(start, end) == (
+        pytest.approx(float("nan"), nan_ok=True) if seconds is None else seconds
+    )

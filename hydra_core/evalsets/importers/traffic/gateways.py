@@ -113,6 +113,7 @@ def _propensities(decisions: pd.DataFrame, draft: Draft, models: Mapping[str, st
     return found
 
 
+#: Columns of LiteLLM_SpendLogs that are read from PostgreSQL.
 _COLUMNS = (
     *("request_id", "call_type", "session_id", "model", "messages", "proxy_server_request"),
     *("spend", "prompt_tokens", "completion_tokens", "status", "cache_hit", "metadata"),
@@ -285,7 +286,12 @@ def read_helicone(files: Sequence[TableFile], given: Given = NOTHING) -> Draft:
         if reason := _helicone_no_answer(row):
             traffic.skip(reason, query_id)
         else:
-            rows.append((_served(place, query_id, row), dict(_scores(row, traffic.labels))))
+            rows.append(
+                (
+                    _helicone_served(place, query_id, row),
+                    dict(_helicone_scores(row, traffic.labels)),
+                )
+            )
     traffic.add_scored(rows, "Helicone")
     return traffic.draft("Helicone")
 
@@ -299,7 +305,7 @@ def _helicone_no_answer(row: Mapping[str, Any]) -> str:
     return "answered from a cache" if cached not in ("", _NO_REFERENCE) else ""
 
 
-def _served(place: tuple[str, int], query_id: str, row: Mapping[str, Any]) -> Served:
+def _helicone_served(place: tuple[str, int], query_id: str, row: Mapping[str, Any]) -> Served:
     own = (decoded(row.get(name)) for name in ("request_properties", "properties"))
     facts = next((one for one in own if isinstance(one, Mapping)), {})
     cache = (number(row.get(f"prompt_cache_{way}_tokens")) for way in ("read", "write"))
@@ -318,7 +324,7 @@ def _served(place: tuple[str, int], query_id: str, row: Mapping[str, Any]) -> Se
     )
 
 
-def _scores(row: Mapping[str, Any], labels: Labels) -> Iterator[tuple[str, Feedback]]:
+def _helicone_scores(row: Mapping[str, Any], labels: Labels) -> Iterator[tuple[str, Feedback]]:
     """Name -> score; older exports hold the thumb in a field of its own."""
     scores = decoded(row.get("scores"))
     found = dict(scores) if isinstance(scores, Mapping) else {}

@@ -115,8 +115,14 @@ def identifier(value: object) -> str:
 def seconds_between(start: object, end: object) -> float:
     """Seconds from one ISO moment to another; NaN where one of them is none, or end comes first."""
     try:
-        begun, done = (datetime.fromisoformat(str(one)) for one in (start, end))
-        seconds = (done - begun).total_seconds()
+        seconds = (_moment(end) - _moment(start)).total_seconds()
         return seconds if seconds >= 0 else math.nan
     except (ValueError, TypeError):
         return math.nan
+
+
+def _moment(value: object) -> datetime:
+    """A moment in ISO form; digits alone are none: 1711121230123 would be in the year 1711."""
+    if str(value).isdigit():
+        raise ValueError("a count, not a moment")
+    return datetime.fromisoformat(str(value))

@@ -56,7 +56,7 @@ def read_langfuse(observations: Sequence[TableFile], given: Given = NOTHING) -> 
             the reasons), damage.
     """
     budget, traffic = Budget(), Traffic(given)
-    by_observation, by_trace = _scores(budget, traffic)
+    by_observation, by_trace = _langfuse_scores(budget, traffic)
     last: dict[str, Served] = {}
     between: dict[tuple[str, int], float] = {}
     rows: list[Served] = []
@@ -69,7 +69,7 @@ def read_langfuse(observations: Sequence[TableFile], given: Given = NOTHING) -> 
         if text(facts.get("level")).upper() == "ERROR":
             traffic.skip("the request failed", query_id)
             continue
-        served = _served(place, facts, by_observation.get(query_id, Feedback()))
+        served = _served_generation(place, facts, by_observation.get(query_id, Feedback()))
         between[place] = seconds_between(facts.get("start_time"), facts.get("end_time"))
         if served.feedback.absent and trace in by_trace:
             before = last.get(trace)
@@ -99,7 +99,9 @@ def _snake(row: Mapping[str, Any]) -> dict[str, Any]:
     return facts
 
 
-def _served(place: tuple[str, int], row: Mapping[str, Any], feedback: Feedback) -> Served:
+def _served_generation(
+    place: tuple[str, int], row: Mapping[str, Any], feedback: Feedback
+) -> Served:
     usage, cost = decoded(row.get("usage_details")), decoded(row.get("cost_details"))
     counts = usage if isinstance(usage, Mapping) else _usage_columns(row)
     read, written, cached = _tokens(counts)
@@ -172,7 +174,9 @@ def _milliseconds(latencies: Sequence[tuple[float, float]], traffic: Traffic) ->
     return 1000.0
 
 
-def _scores(budget: Budget, traffic: Traffic) -> tuple[dict[str, Feedback], dict[str, Feedback]]:
+def _langfuse_scores(
+    budget: Budget, traffic: Traffic
+) -> tuple[dict[str, Feedback], dict[str, Feedback]]:
     """Observation id -> score and trace id -> score, of the one name that was chosen."""
     wanted, files = traffic.given.score, traffic.given.more
     rows = [_snake(row) for _, row in rows_of(files, budget, traffic.unread)]
@@ -184,7 +188,7 @@ def _scores(budget: Budget, traffic: Traffic) -> tuple[dict[str, Feedback], dict
         if wanted and text(row.get("name")) != wanted:
             continue
         observation, trace = identifier(row.get("observation_id")), identifier(row.get("trace_id"))
-        feedback, side = _feedback(row), by_observation if observation else by_trace
+        feedback, side = _score_of(row), by_observation if observation else by_trace
         key = observation or trace
         if key:
             differing += side.get(key, feedback) != feedback
@@ -195,7 +199,7 @@ def _scores(budget: Budget, traffic: Traffic) -> tuple[dict[str, Feedback], dict
     return by_observation, by_trace
 
 
-def _feedback(row: Mapping[str, Any]) -> Feedback:
+def _score_of(row: Mapping[str, Any]) -> Feedback:
     """A score as feedback; the value of one given in words is a placeholder."""
     label = text(row.get("string_value")).strip()
     kind = text(row.get("data_type")).upper()
