@@ -78,15 +78,16 @@ class TextFeatures:
         from sklearn.decomposition import TruncatedSVD
         from sklearn.feature_extraction.text import TfidfTransformer
 
+        self._met = np.union1d(train.indices, 0)  # the other buckets are all zero, and many
         self._tfidf = TfidfTransformer(sublinear_tf=True)
-        weighted = self._tfidf.fit_transform(train)
+        weighted = self._tfidf.fit_transform(train[:, self._met])
         rank = max(1, min(_COMPONENTS, min(weighted.shape) - 1))
         with np.errstate(divide="ignore", invalid="ignore"):  # texts that are all alike
             self._svd = TruncatedSVD(rank, n_iter=3, random_state=seed).fit(weighted)
 
     def __call__(self, hashed: Any, rows: IntArray, requirements: FloatArray) -> Inputs:  # noqa: ANN401
         """The inputs of some rows."""
-        values = self._svd.transform(self._tfidf.transform(hashed[rows]))
+        values = self._svd.transform(self._tfidf.transform(hashed[rows][:, self._met]))
         length = np.linalg.norm(values, axis=1, keepdims=True)
         return Inputs(np.asarray(values / np.maximum(length, 1e-12)), requirements[rows])
 
