@@ -22,7 +22,7 @@ from hydra_core.evalsets.importers.draft import Draft, with_estimates
 from hydra_core.evalsets.importers.given import NOTHING, Given, PriceCard
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
 from hydra_core.evalsets.importers.reading.cells import FILE, LINE, Issues
-from hydra_core.evalsets.importers.reading.json_document import number_in, read_json
+from hydra_core.evalsets.importers.reading.json_document import mapping, number_in, read_json
 from hydra_core.evalsets.importers.reading.tables import (
     columns_of,
     json_objects,
@@ -141,8 +141,7 @@ def read_livecodebench(files: Sequence[TableFile], given: Given) -> Draft:
 
 
 def _performances(file: TableFile) -> list[dict[str, Any]]:
-    content = read_json(file)
-    found = content.get("performances") if isinstance(content, dict) else None
+    found = mapping(read_json(file)).get("performances")
     if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
         remedy = "give the leaderboard's performances_generation.json"
         raise EvalSetError.of(file.name, 'has no "performances" list', remedy)
@@ -251,8 +250,8 @@ def read_llmrouterbench(files: Sequence[TableFile], given: Given = NOTHING) -> D
 
 
 def _results(file: TableFile, budget: Budget) -> dict[str, Any]:
-    content = read_json(file, budget)
-    rows = content.get("records") if isinstance(content, dict) else None
+    content = mapping(read_json(file, budget))
+    rows = content.get("records")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise EvalSetError.of(file.name, 'has no "records" list')
     missing = [name for name in ("model_name", "dataset_name") if not content.get(name)]
@@ -310,8 +309,7 @@ def _cached(file: TableFile, budget: Budget, issues: Issues) -> Iterator[_Answer
             message = "evaluation_result is neither an object nor the text of one"
             issues.add(message, line, "get the file again", file.name)
             continue
-        stated = entry.get("token_usage")
-        usage = stated if isinstance(stated, dict) else {}
+        usage = mapping(entry.get("token_usage"))
         query_id = str(entry.get("global_index") or "")
         yield _Answer(
             (file.name, line),

@@ -27,7 +27,7 @@ from hydra_core.evalsets.importers.draft import (
 )
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
 from hydra_core.evalsets.importers.reading.cells import LINE, Issues
-from hydra_core.evalsets.importers.reading.json_document import number_in, read_json
+from hydra_core.evalsets.importers.reading.json_document import mapping, number_in, read_json
 from hydra_core.evalsets.importers.reading.tables import (
     columns_of,
     read_columns,
@@ -178,8 +178,7 @@ def list_runs(leaderboards: TableFile) -> tuple[Run, ...]:
     Raises:
         EvalSetError: The file is damaged, too large, or has another layout.
     """
-    content = read_json(leaderboards)
-    boards = content.get("leaderboards") if isinstance(content, dict) else None
+    boards = mapping(read_json(leaderboards)).get("leaderboards")
     if not isinstance(boards, list) or not boards:
         message = 'has no "leaderboards" list'
         raise EvalSetError.of(
@@ -187,7 +186,7 @@ def list_runs(leaderboards: TableFile) -> tuple[Run, ...]:
         )
     runs = []
     for number, board in enumerate(boards):
-        results = board.get("results") if isinstance(board, dict) else None
+        results = mapping(board).get("results")
         if not isinstance(results, list):
             message = 'has no "results" list'
             raise EvalSetError.of(leaderboards.name, message, place=f"leaderboards[{number}]")
@@ -221,11 +220,10 @@ def _run(board: str, result: Mapping[str, Any]) -> Run:
 
 def _outcome(entry: object) -> tuple[float, float]:
     """(quality, cost): quality NaN if it is no flag; cost NaN if absent, -1 if it is no cost."""
-    if not isinstance(entry, dict):
-        return math.nan, math.nan
-    resolved = entry.get("resolved")
+    facts = mapping(entry)
+    resolved = facts.get("resolved")
     quality = float(resolved) if isinstance(resolved, bool) or resolved in (0, 1) else math.nan
-    if entry.get("cost") is None:
+    if facts.get("cost") is None:
         return quality, math.nan
-    cost = number_in(entry["cost"])
+    cost = number_in(facts["cost"])
     return quality, cost if 0 <= cost < math.inf else -1.0

@@ -13,7 +13,12 @@ from hydra_core.evalsets.importers.harness.scored import (
     as_feedback,
 )
 from hydra_core.evalsets.importers.reading.bounded import TableFile, suffix_of
-from hydra_core.evalsets.importers.reading.json_document import objects, read_json, value_at
+from hydra_core.evalsets.importers.reading.json_document import (
+    mapping,
+    objects,
+    read_json,
+    value_at,
+)
 from hydra_core.evalsets.importers.reading.tables import csv_records, json_objects
 from hydra_core.evalsets.importers.traffic.messages import asked_in
 from hydra_core.evalsets.importers.traffic.rows import identifier, number, text
@@ -38,8 +43,7 @@ def _read(file: TableFile, reading: Reading) -> Iterator[Scored]:
         )
     for line, row in rows:
         query_id = _query_id(row, prompts)
-        response = row.get("response")
-        answer = response if isinstance(response, Mapping) else {}
+        answer = mapping(row.get("response"))
         if row.get("failureReason") == _ERROR or (row.get("error") and not answer.get("output")):
             reading.traffic.skip("the provider gave an error", query_id)
         else:
@@ -110,8 +114,7 @@ def _model(row: Mapping[str, Any]) -> str:
 
 def _figures(row: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, Any]:
     """Cost, tokens and latency; one out of promptfoo's cache has only tokens of its own."""
-    stated = answer.get("tokenUsage", row.get("tokenUsage"))
-    usage = stated if isinstance(stated, Mapping) else {}
+    usage = mapping(answer.get("tokenUsage", row.get("tokenUsage")))
     tokens = {
         "input_tokens": number(usage.get("prompt")),
         "output_tokens": number(usage.get("completion")),
@@ -123,10 +126,7 @@ def _figures(row: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, Any
 
 
 def _scores(row: Mapping[str, Any]) -> dict[str, Any]:
-    named = row.get("namedScores")
-    scores = (
-        {str(n): as_feedback(v) for n, v in named.items()} if isinstance(named, Mapping) else {}
-    )
+    scores = {str(n): as_feedback(v) for n, v in mapping(row.get("namedScores")).items()}
     stated = row.get("score")
     return {"score": as_feedback(row.get("success") if stated is None else stated), **scores}
 

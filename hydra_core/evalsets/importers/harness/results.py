@@ -22,7 +22,12 @@ from hydra_core.evalsets.importers.harness.scored import (
     key_of,
 )
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile, bytes_of
-from hydra_core.evalsets.importers.reading.json_document import objects, read_json, value_at
+from hydra_core.evalsets.importers.reading.json_document import (
+    mapping,
+    objects,
+    read_json,
+    value_at,
+)
 from hydra_core.evalsets.importers.reading.tables import json_objects
 from hydra_core.evalsets.importers.traffic.messages import asked_in
 from hydra_core.evalsets.importers.traffic.rows import identifier, number, text
@@ -57,8 +62,7 @@ def _query_id(row: Mapping[str, Any]) -> str:
 def _message(row: Mapping[str, Any], path: str) -> object:
     if path:
         return value_at(row, path)
-    doc = row.get("doc")
-    facts = doc if isinstance(doc, Mapping) else {}
+    facts = mapping(row.get("doc"))
     own = next((facts[name] for name in _QUESTIONS if isinstance(facts.get(name), str)), None)
     if own is not None:
         return own
@@ -90,8 +94,7 @@ LM_EVAL: Final = Adapter(
 
 
 def _read_evalplus(file: TableFile, reading: Reading) -> Iterator[Scored]:
-    document = read_json(file, reading.budget)
-    tasks = document.get("eval") if isinstance(document, Mapping) else None
+    tasks = mapping(read_json(file, reading.budget)).get("eval")
     if not isinstance(tasks, Mapping):
         raise EvalSetError.of(file.name, 'has no "eval"', "give *_eval_results.json")
     if not reading.problems:
@@ -144,10 +147,12 @@ _NO_SCORES: Final = ("num_", "inference_", "training_", "logprob", "estimated_",
 
 def _read_helm(file: TableFile, reading: Reading) -> Iterator[Scored]:
     beside = _stats_of(file, reading)
-    state = read_json(file, reading.budget)
+    state = mapping(read_json(file, reading.budget))
     stats = _figures(read_json(beside, reading.budget))
-    model = text(value_at(state, "adapter_spec.model")) if isinstance(state, Mapping) else ""
-    states = objects(state.get("request_states")) if isinstance(state, Mapping) else []
+    model, states = (
+        text(value_at(state, "adapter_spec.model")),
+        objects(state.get("request_states")),
+    )
     task = file.parent.name.split(":")[0].split(",")[0] if isinstance(file, Path) else ""
     for line, one in enumerate(states, 1):
         reading.budget.take_rows(1, file.name)
@@ -239,7 +244,7 @@ def _read_inspect(file: TableFile, reading: Reading) -> Iterator[Scored]:
         if sample.get("error"):
             reading.traffic.skip("the sample ended in an error", query_id)
             continue
-        usage = _usage(sample, model)
+        usage = mapping(mapping(sample.get("model_usage")).get(model))
         read, written, cached = _tokens(usage)
         served = Served(
             (file.name, line),
@@ -259,8 +264,7 @@ def _read_inspect(file: TableFile, reading: Reading) -> Iterator[Scored]:
 def _log(file: TableFile, reading: Reading) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:
     """The header of a log, and its samples."""
     if not file.name.lower().endswith(".eval"):
-        document = read_json(file, reading.budget)
-        log = document if isinstance(document, Mapping) else {}
+        log = mapping(read_json(file, reading.budget))
         return log, objects(log.get("samples"))
     header: Mapping[str, Any] = {}
     samples = []
@@ -281,8 +285,7 @@ def _log(file: TableFile, reading: Reading) -> tuple[Mapping[str, Any], list[Map
 
 def _inspect_scores(sample: Mapping[str, Any]) -> Iterator[tuple[str, Feedback]]:
     """Scorer -> feedback; a scorer that gives several values has one score for each."""
-    scores = sample.get("scores")
-    for name, score in scores.items() if isinstance(scores, Mapping) else ():
+    for name, score in mapping(sample.get("scores")).items():
         value = score.get("value") if isinstance(score, Mapping) else score
         if isinstance(value, Mapping):
             yield from ((f"{name}.{key}", _worth(one)) for key, one in value.items())
@@ -292,12 +295,6 @@ def _inspect_scores(sample: Mapping[str, Any]) -> Iterator[tuple[str, Feedback]]
 
 def _worth(value: object) -> Feedback:
     return as_feedback(_LETTERS.get(value, value) if isinstance(value, str) else value)
-
-
-def _usage(sample: Mapping[str, Any], model: str) -> Mapping[str, Any]:
-    usage = sample.get("model_usage")
-    own = usage.get(model) if isinstance(usage, Mapping) else None
-    return own if isinstance(own, Mapping) else {}
 
 
 def _tokens(usage: Mapping[str, Any]) -> tuple[float, float, float]:

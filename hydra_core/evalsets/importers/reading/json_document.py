@@ -100,6 +100,11 @@ def objects(value: object) -> list[Mapping[str, Any]]:
     return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
+def mapping(value: object) -> Mapping[str, Any]:
+    """An object, an empty one for anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
 def value_at(row: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 (JSON)
     """The value under a name, else at a path of names and numbers; None where there is none."""
     if path in row:

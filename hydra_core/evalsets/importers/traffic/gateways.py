@@ -33,7 +33,7 @@ from hydra_core.decision_log.reading import read_log
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.given import NOTHING, Given
 from hydra_core.evalsets.importers.reading.bounded import MAX_ROWS, Budget, TableFile
-from hydra_core.evalsets.importers.reading.json_document import value_at
+from hydra_core.evalsets.importers.reading.json_document import mapping, value_at
 from hydra_core.evalsets.importers.traffic.messages import NO_MESSAGE, Asked, asked_in
 from hydra_core.evalsets.importers.traffic.rows import (
     Row,
@@ -189,15 +189,11 @@ def _no_answer(row: Mapping[str, Any]) -> str:
 
 def _cached(metadata: object) -> float:
     """Cached input tokens, part of `prompt_tokens`; NaN where LiteLLM stored none."""
-    facts = metadata if isinstance(metadata, Mapping) else {}
-    for name in ("usage_object", "additional_usage_values"):
-        usage = decoded(facts.get(name))
-        if isinstance(usage, Mapping):
-            inside = value_at(usage, "prompt_tokens_details.cached_tokens")
-            for count in (number(usage.get("cache_read_input_tokens")), number(inside)):
-                if not math.isnan(count):
-                    return count
-    return math.nan
+    facts = mapping(metadata)
+    usages = [decoded(facts.get(name)) for name in ("usage_object", "additional_usage_values")]
+    paths = ("cache_read_input_tokens", "prompt_tokens_details.cached_tokens")
+    counts = (number(value_at(mapping(usage), path)) for usage in usages for path in paths)
+    return next((count for count in counts if not math.isnan(count)), math.nan)
 
 
 def spend_log_rows(url: str) -> Iterator[Row]:
@@ -326,8 +322,7 @@ def _helicone_served(place: tuple[str, int], query_id: str, row: Mapping[str, An
 
 def _helicone_scores(row: Mapping[str, Any], labels: Labels) -> Iterator[tuple[str, Feedback]]:
     """Name -> score; older exports hold the thumb in a field of its own."""
-    scores = decoded(row.get("scores"))
-    found = dict(scores) if isinstance(scores, Mapping) else {}
+    found = dict(mapping(decoded(row.get("scores"))))
     if row.get("feedback_rating") not in (None, ""):
         found.setdefault(_THUMB, row["feedback_rating"])
     for name, value in found.items():

@@ -25,7 +25,7 @@ from typing import Any, Final
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.given import NOTHING, Given
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
-from hydra_core.evalsets.importers.reading.json_document import objects
+from hydra_core.evalsets.importers.reading.json_document import mapping, objects
 from hydra_core.evalsets.importers.traffic.messages import NO_MESSAGE, Asked, asked_in
 from hydra_core.evalsets.importers.traffic.rows import (
     decoded,
@@ -102,19 +102,17 @@ def _snake(row: Mapping[str, Any]) -> dict[str, Any]:
 def _served_generation(
     place: tuple[str, int], row: Mapping[str, Any], feedback: Feedback
 ) -> Served:
-    usage, cost = decoded(row.get("usage_details")), decoded(row.get("cost_details"))
+    usage, cost = decoded(row.get("usage_details")), mapping(decoded(row.get("cost_details")))
     counts = usage if isinstance(usage, Mapping) else _usage_columns(row)
     read, written, cached = _tokens(counts)
-    cost_usd = number(row.get("total_cost"))
-    if math.isnan(cost_usd) and isinstance(cost, Mapping):
-        cost_usd = number(cost.get("total"))
+    costs = {"total_cost": row.get("total_cost"), "total": cost.get("total")}
     return Served(
         place,
         identifier(row.get("id")),
         asked_in(row.get("input")),
         text(row.get("provided_model_name")),
         feedback,
-        cost_usd=cost_usd,
+        cost_usd=first_number(costs, costs),
         input_tokens=read,
         output_tokens=written,
         latency_s=number(row.get("latency")),
