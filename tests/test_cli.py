@@ -605,9 +605,16 @@ def test_a_number_or_name_that_cannot_be_is_refused(run, world, arguments, messa
     assert message in err
 
 
-@pytest.mark.parametrize("verb", ["promise SET --catalog x", "fit SET --catalog x", "init SET"])
-def test_a_seed_is_a_whole_number(run, world, verb, capsys):
-    words = [str(world / "set") if one == "SET" else one for one in verb.split()]
+@pytest.mark.parametrize(
+    "line",
+    [
+        "promise SET --catalog x --seed", "fit SET --catalog x --seed", "init SET --seed",
+        "lab evaluate-predictor x --resamples",
+    ],
+)  # fmt: skip
+def test_a_seed_is_a_whole_number(run, world, line, capsys):
+    words = [str(world / "set") if one == "SET" else one for one in line.split()]
     with pytest.raises(SystemExit):
-        run(*words, "--seed", "-1")
-    assert "argument --seed: must be a whole number from 0, got '-1'" in capsys.readouterr().err
+        run(*words, "-1")
+    said = f"argument {words[-1]}: must be a whole number from 0, got '-1'"
+    assert said in capsys.readouterr().err

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydra_core.base.errors import EvalSetError
-from hydra_core.cli.options import Verbs, verb
+from hydra_core.cli.options import Verbs, verb, whole
 from hydra_core.cli.output import CannotRunError, print_json, progress_bar, say, show, table
 from hydra_core.cli.score import open_predictor
 from hydra_core.cli.workspace import CATALOG, EVALSET, existing, open_catalog, open_evalset, shown
@@ -55,7 +55,7 @@ def add_verbs(verbs: Verbs) -> None:
     """Add lab evaluate-predictor, recalibrate, probe and ablate."""
     parser = verb(verbs, "evaluate-predictor", _evaluate, _EVALUATE_PREDICTOR)
     parser.option("labelled", "LABELLED.jsonl", type=Path)
-    parser.option("--resamples", "N", "bootstrap, 0: no intervals", type=int, default=1000)
+    parser.option("--resamples", "N", "bootstrap, 0: no intervals", type=whole, default=1000)
     parser.shared("--bundle")
     parser = verb(verbs, "recalibrate", _recalibrate, _RECALIBRATE, "WRITE")
     parser.option("ratings", "RATINGS.csv", type=Path)

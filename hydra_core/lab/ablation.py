@@ -63,11 +63,11 @@ def ablation(
         tau: The full policy's operating point; it sets the cost limit.
 
     Raises:
-        ValueError: More than 6 dimensions.
+        MismatchError: More than 6 dimensions.
     """
     count = len(dimensions)
     if not 1 <= count <= _MOST:
-        raise ValueError(f"{count} dimensions have too many subsets; at most {_MOST}")
+        raise MismatchError(f"{count} dimensions have too many subsets; at most {_MOST}")
     limit = float(picked(data.cost_usd, replay(data, tau)).mean())
     cut = folds(data, 2, np.random.default_rng(0))
     subsets = [kept for k in range(count, 0, -1) for kept in combinations(range(count), k)]

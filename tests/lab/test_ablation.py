@@ -13,7 +13,7 @@ from hydra_core.base.errors import EvalSetError, MismatchError
 from hydra_core.catalog.schema import load_catalog
 from hydra_core.cli.main import main
 from hydra_core.evalsets.evalset import load_evalset
-from hydra_core.lab.ablation import Reading, reading_ablation, readings
+from hydra_core.lab.ablation import Reading, ablation, reading_ablation, readings
 from hydra_core.predictor.bundle import load_bundle
 from tests.evalsets.sets import saved
 from tests.predictor.tiny_bundle import make_bundle
@@ -101,3 +101,9 @@ def test_the_verb_prints_every_way(world, capsys):
     assert found["n"] == 40
     assert found["readings"][0]["qr_difference"] == 0.0
     assert any(one["name"] == "no signal prefix" for one in found["readings"])
+
+
+def test_more_dimensions_than_can_be_left_out_are_refused():
+    seven = tuple(f"d{k}" for k in range(7))
+    with pytest.raises(MismatchError, match="7 dimensions have too many subsets; at most 6"):
+        ablation(None, seven, (1.0,) * 7, (), 0.1)
