@@ -31,7 +31,7 @@ _Tokens = tuple[FloatArray, FloatArray]
 
 @dataclass(frozen=True, slots=True)
 class ModeOutcome:
-    """One sticky mode over all conversations; intervals are over conversations.
+    """One sticky mode over all conversations; intervals are over these, or clusters of them.
 
     Attributes:
         usd_per_turn: Mean over turns, cache reads counted.
@@ -94,7 +94,8 @@ def replay_conversations(sweep: Sweep, tau: float, baseline: str) -> Conversatio
         return None
     conversations, left_out = _whole_conversations(sweep)
     order, sizes = np.concatenate(conversations), [len(rows) for rows in conversations]
-    unit = np.repeat(np.arange(len(sizes)), sizes)
+    clusters = sweep.data.clusters
+    unit = None if clusters is None else pd.factorize(clusters[order])[0]
     strong = sweep.data.pool.ids.index(baseline)
     tokens = _token_matrices(sweep)
     always = _played(sweep, tokens, conversations, [np.full(size, strong) for size in sizes])

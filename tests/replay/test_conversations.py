@@ -69,6 +69,29 @@ def recount(sweep, choice):
     return np.array(usd)
 
 
+def test_conversations_of_one_cluster_count_as_one(talks):
+    """Every conversation twice, such as in two languages, says no more than once."""
+    made, scores = talks
+    frame = made.queries.assign(cluster=made.queries["conversation_id"])
+    again = frame.assign(
+        query_id=frame["query_id"] + "-b", conversation_id=frame["conversation_id"] + "-b"
+    )
+    both = replace(
+        made,
+        queries=pd.concat([frame, again], ignore_index=True),
+        quality=np.concatenate([made.quality] * 2),
+        cost_usd=np.concatenate([made.cost_usd] * 2),
+        extras={name: np.concatenate([values] * 2) for name, values in made.extras.items()},
+    )
+    one, two = sweep_of(made, scores), sweep_of(both, np.concatenate([scores] * 2))
+    strong = one.data.pool.ids[-1]
+    once, twice = (replay_conversations(sweep, TAU, strong).modes[0] for sweep in (one, two))
+    for name in ("quality", "usd_per_turn", "cs"):
+        narrow, wide = getattr(once, name), getattr(twice, name)
+        assert wide.value == pytest.approx(narrow.value)
+        assert wide.lo == pytest.approx(narrow.lo)
+
+
 def test_every_mode_costs_what_its_turns_cost(talks):
     sweep = sweep_of(*talks)
     strong = sweep.data.pool.ids[-1]
