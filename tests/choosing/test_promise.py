@@ -88,12 +88,30 @@ def test_more_queries_are_expected_to_allow_more():
     made = promised(data, taus, choice)
     rng = np.random.default_rng(0)
     grown = forecast(
-        made, data.models, data.quality, data.cost_usd, taus, choice, [500, 4_000], rng=rng,
+        made, data.models, data.quality, data.cost_usd, choice, [500, 4_000], rng=rng,
         draws=10,
     )  # fmt: skip
     small, large = grown.forecast
     assert large.saving > small.saving
     assert large.kept >= small.kept
+
+
+def test_a_forecast_counts_dependent_queries_once():
+    data, taus, choice = routed(500)
+    made = promised(data, taus, choice)
+    once = forecast(
+        made, data.models, data.quality, data.cost_usd, choice, [2_000],
+        rng=np.random.default_rng(0), draws=10,
+    )  # fmt: skip
+    quality, cost_usd, routes = (
+        np.concatenate([values] * 2) for values in (data.quality, data.cost_usd, choice)
+    )
+    twice = forecast(
+        made, data.models, quality, cost_usd, routes, [4_000], clusters=np.arange(1_000) % 500,
+        rng=np.random.default_rng(0), draws=10,
+    )  # fmt: skip
+    (one,), (two,) = once.forecast, twice.forecast
+    assert (two.saving, two.kept) == (pytest.approx(one.saving), one.kept)
 
 
 @pytest.mark.slow

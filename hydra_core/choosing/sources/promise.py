@@ -265,10 +265,10 @@ def forecast(
     models: Sequence[str],
     quality: FloatArray,
     cost_usd: FloatArray,
-    taus: FloatArray,
     choice: ChoiceArray,
     sizes: Sequence[int],
     *,
+    clusters: IntArray | None = None,
     rng: np.random.Generator,
     draws: int = _FORECAST_DRAWS,
 ) -> Promise:
@@ -278,24 +278,27 @@ def forecast(
 
     Args:
         made: The promise on these queries; its margin, confidence and baseline are kept.
-        models, quality, cost_usd, taus, choice: As in `promise`.
-        sizes: Numbers of queries to look at.
+        models, quality, cost_usd, choice, clusters: As in `promise`.
+        sizes: Numbers of queries to look at; in clusters as large as these.
     """
     best, n = list(models).index(made.baseline), len(quality)
-    gains = picked(quality, choice) - quality[:, [best]] + made.within
+    gains = _unit_means(picked(quality, choice) - quality[:, [best]], clusters) + made.within
     moved = (choice != best).mean(axis=0)
-    cost = picked(cost_usd, choice)
+    cost, base = (
+        _unit_sums(usd, clusters)[0] for usd in (picked(cost_usd, choice), cost_usd[:, [best]])
+    )
     enough = -np.log(1.0 - made.confidence)
     rows = []
     for size in sizes:
-        counts = [np.bincount(rng.integers(0, n, size), minlength=n) for _ in range(draws)]
-        weights = np.stack(counts).astype(np.float64)
-        stakes = stakes_of(moved, size, made.within, made.confidence)
+        units = max(round(size * len(gains) / n), 1)
+        drawn = [rng.integers(0, len(gains), units) for _ in range(draws)]
+        weights = np.stack([np.bincount(one, minlength=len(gains)) for one in drawn]).astype(float)
+        stakes = stakes_of(moved, units, made.within, made.confidence)
         wealth = weights @ np.log1p(stakes * gains)  # (draws, p)
         passed = np.concatenate([wealth >= enough, np.zeros((draws, 1), np.bool_)], axis=1)
         position = passed.argmin(axis=1) - 1
         spent = np.take_along_axis(weights @ cost, np.maximum(position, 0)[:, None], 1)[:, 0]
-        saving = np.where(position >= 0, 1.0 - spent / (weights @ cost_usd[:, best]), 0.0)
+        saving = np.where(position >= 0, 1.0 - spent / (weights @ base[:, 0]), 0.0)
         rows.append(Forecast(size, float(saving.mean()), float((position >= 0).mean())))
     return replace(made, forecast=tuple(rows))
 
@@ -316,17 +319,20 @@ def promise_on(
     shortfalls, order, calibrated_on = _ranks(sweep)
     taus, choice = walk(shortfalls, order)
     rng = np.random.default_rng(seed)
-    arguments = (data.pool.ids, data.quality, data.cost_usd, taus, choice)
+    known, clusters = (data.pool.ids, data.quality, data.cost_usd), clusters_of(data, sweep.evalset)
     made = promise(
-        *arguments,
+        *known,
+        taus,
+        choice,
         within=within,
         confidence=confidence,
-        clusters=clusters_of(data, sweep.evalset),
+        clusters=clusters,
         calibrated_on=calibrated_on,
         rng=rng,
     )
     sizes = [round(len(data.rows) * more) for more in _MORE]
-    return replace(forecast(made, *arguments, sizes, rng=rng), evalset=sweep.evalset.name)
+    made = forecast(made, *known, choice, sizes, clusters=clusters, rng=rng)
+    return replace(made, evalset=sweep.evalset.name)
 
 
 def _ranks(sweep: Sweep) -> tuple[FloatArray, IntArray, str]:
@@ -356,12 +362,18 @@ def _ranks(sweep: Sweep) -> tuple[FloatArray, IntArray, str]:
 
 def _unit_means(values: FloatArray, clusters: IntArray | None) -> FloatArray:
     """(units, p) means over clusters."""
+    sums, counts = _unit_sums(values, clusters)
+    return sums / counts[:, None]
+
+
+def _unit_sums(values: FloatArray, clusters: IntArray | None) -> tuple[FloatArray, IntArray]:
+    """(units, p) sums over clusters, and how many rows each has."""
+    n = len(values)
     if clusters is None:
-        return values
+        return values, np.ones(n, np.intp)
     names, unit, counts = np.unique(clusters, return_inverse=True, return_counts=True)
-    if names.size == len(values):
-        return values
+    if names.size == n:
+        return values, counts
     sums = np.zeros((names.size, values.shape[1]))
     np.add.at(sums, unit, values)
-    result: FloatArray = sums / counts[:, None]
-    return result
+    return sums, counts
