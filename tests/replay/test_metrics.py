@@ -1,17 +1,24 @@
-"""QR, CS, misroute, the hull and the verdict."""
+"""QR, CS, misroute and the cost of a resolved query, of all queries and by language."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from hydra_core.base.types import Pool, Selection
+from hydra_core.live.traffic import Traffic, cost_per_resolved
+from hydra_core.replay.evaluation import _metrics
 from hydra_core.replay.fixed_mix import matched_cost_mix
 from hydra_core.replay.metrics import (
     ConstantPolicy,
+    by_group,
+    by_language,
     costliest,
     evaluate_choice,
     single_models,
+    spread,
     upper_hull,
 )
 from hydra_core.replay.operating_point import (
@@ -22,6 +29,7 @@ from hydra_core.replay.operating_point import (
     knee,
 )
 from hydra_core.replay.replay import ReplayData, data_frontier, replay
+from hydra_core.replay.significance import per_resolved
 from hydra_core.replay.verdict import VerdictLabel, verdict
 from tests.replay.conftest import make_data
 
@@ -157,3 +165,115 @@ def test_cross_fit_measures_where_it_did_not_choose():
     assert np.mean([fit.optimism for fit in fits]) > 0  # picking the peak always flatters
     for fit in fits:
         assert fit.optimism == pytest.approx(fit.in_sample_quality - fit.metrics.quality.value)
+
+
+def with_languages(data, languages, clusters=None):
+    return replace(data, languages=tuple(languages), clusters=clusters)
+
+
+def test_a_slice_is_the_policy_on_its_queries():
+    data = make_data(n=300)
+    choice = replay(data, 0.3)
+    german = next(found for found in by_language(data, choice) if found.name == "de")
+    rows = np.flatnonzero(np.asarray(data.languages) == "de")
+    alone = evaluate_choice(data.take(rows), choice[rows], baseline="m2")
+    assert german.n == 150
+    assert (german.qr, german.cs, german.mean_cost_usd) == (
+        alone.qr,
+        alone.cs,
+        alone.mean_cost_usd,
+    )
+    assert german.strong.value == pytest.approx(alone.shares["m2"])
+
+
+def test_languages_that_are_alike_seldom_differ():
+    alarms = 0
+    for seed in range(60):
+        data = make_data(n=200, seed=seed)
+        alarms += any(found.p_value < 0.05 for found in by_language(data, replay(data, 0.3)))
+    assert alarms <= 9
+
+
+def test_a_language_that_fares_worse_is_found():
+    data = make_data(n=600, seed=2)
+    worse = np.asarray(data.languages) == "de"
+    choice = np.where(worse, 0, 2)
+    german = next(found for found in by_language(data, choice) if found.name == "de")
+    assert german.difference.hi < 0
+    assert german.p_value < 0.001
+    (against,) = spread(data, choice)
+    assert (against.group, against.reference) == ("european", "english")
+    assert against.qr.value == pytest.approx(german.difference.value)
+    assert against.cs.lo > 0
+    assert against.strong.value == -1.0
+
+
+def test_groups_gather_languages():
+    data = make_data(n=80)
+    codes = [("en", "fr", "zh", "ar")[i % 4] for i in range(80)]
+    found = by_group(with_languages(data, codes), np.zeros(80, dtype=int))
+    assert {s.name: s.n for s in found} == {"english": 20, "european": 20, "cjk": 20, "other": 20}
+    assert all(s.small for s in found)
+
+
+def test_translations_are_compared_task_by_task():
+    base = make_data(n=100, seed=3)
+    both = base.take(np.repeat(np.arange(100), 2))
+    codes = ["en", "fr"] * 100
+    paired = with_languages(both, codes, clusters=np.repeat(np.arange(100), 2))
+    choice = np.zeros(200, dtype=int)
+    (same,) = spread(paired, choice)
+    assert same.qr.value == pytest.approx(0, abs=1e-12)
+    assert same.qr.hi - same.qr.lo < 1e-9  # equal outcomes: pairing leaves no doubt
+    (loose,) = spread(with_languages(both, codes), choice)
+    assert loose.qr.hi - loose.qr.lo > 0.1
+
+
+def test_a_set_without_english_has_no_spread_against_it():
+    data = make_data(n=40)
+    assert spread(with_languages(data, ["fr", "zh"] * 20), np.zeros(40, dtype=int)) == ()
+
+
+def test_it_is_cost_over_quality_with_the_interval_of_a_ratio():
+    cost, quality = np.array([1.0, 3.0, 2.0, 2.0]), np.array([1.0, 0.0, 1.0, 0.0])
+    found = per_resolved(cost, quality)
+    assert found.value == pytest.approx(4.0)
+    assert 0 <= found.lo < 4.0 < found.hi
+
+
+def test_without_a_resolved_query_there_is_no_such_cost():
+    found = per_resolved(np.ones(3), np.zeros(3))
+    assert math.isnan(found.value)
+    assert found.reason == "no query is resolved"
+
+
+def test_nineteen_of_twenty_intervals_hold_the_truth():
+    rng, held = np.random.default_rng(1), 0
+    for _ in range(300):
+        quality = (rng.random(400) < 0.4).astype(float)
+        cost = rng.exponential(0.01 + 0.02 * quality)
+        found = per_resolved(cost, quality)
+        held += found.lo <= 0.018 / 0.4 <= found.hi
+    assert 0.91 <= held / 300 <= 0.98
+
+
+def test_metrics_and_report_say_the_same():
+    data = make_data()
+    found = evaluate_choice(data, np.zeros(len(data.rows), dtype=int))
+    expected = data.cost_usd[:, 0].sum() / data.quality[:, 0].sum()
+    assert found.per_resolved_usd.value == pytest.approx(expected)
+    assert _metrics(found)["per_resolved_usd"] == found.per_resolved_usd.value
+
+
+def test_live_counts_rated_answers_whose_cost_is_known():
+    rows = pd.DataFrame(
+        {
+            "quality": [1.0, 0.0, None, 1.0],
+            "cost_usd": [0.02, 0.04, 0.5, None],
+            "decision_id": list("abcd"),
+            "conversation_id": None,
+        }
+    )
+    found = cost_per_resolved(Traffic(rows, np.arange(4), 0, 0))
+    assert found is not None
+    assert (found[0].value, found[1]) == (pytest.approx(0.06), 2)
