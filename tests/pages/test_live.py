@@ -24,17 +24,22 @@ PARTS = ("Traffic", "Cost", "Shadow", "Drift", "Unknown", "Feedback")
 CANARY = "pages/operate/live.py?part=canary"
 
 
+def decided(catalog):
+    """What every decision of a catalog has in its record; the first model gets all."""
+    ids = tuple(model.id for model in catalog.models)
+    return {"catalog": catalog.name, "catalog_digest": catalog.digest, "arm": "main",
+            "predictor": catalog.predictor_fingerprint, "candidates": ids,
+            "propensities": (1.0,) + (0.0,) * (len(ids) - 1), "chosen": ids[0], "served": ids[0],
+            "shortfalls": (0.0,) * len(ids)}  # fmt: skip
+
+
 @pytest.fixture
 def log(tmp_path, monkeypatch):
     """The folder of a log by the shipped catalog: 60 answers now, every third rated."""
     from datetime import UTC, datetime, timedelta
 
-    catalog = load_catalog(CATALOGS / "paper_five.yaml")
-    ids, rng = tuple(model.id for model in catalog.models), np.random.default_rng(0)
-    facts = {"catalog": catalog.name, "catalog_digest": catalog.digest, "arm": "main",
-             "predictor": catalog.predictor_fingerprint, "candidates": ids,
-             "propensities": (1.0,) + (0.0,) * (len(ids) - 1), "chosen": ids[0], "served": ids[0],
-             "shortfalls": (0.0,) * len(ids)}  # fmt: skip
+    facts = decided(load_catalog(CATALOGS / "paper_five.yaml"))
+    rng = np.random.default_rng(0)
     now = datetime.now(UTC)
     rows = [decision(i, requirements=tuple(rng.uniform(0, 0.4, 4)),
                      at=now - timedelta(seconds=60 - i), **facts) for i in range(60)]  # fmt: skip
@@ -91,6 +96,21 @@ def test_costs_are_signed_against_a_named_baseline(open_page, log):
 def test_without_exploration_no_quality_is_printed(open_page, log):
     app = open_page(PAGE, **{"live.view": "Shadow"})
     assert any("nothing was explored" in one.value for one in app.info)
+
+
+def test_every_view_of_a_team_has_its_decisions_alone(open_page, tmp_path, monkeypatch):
+    catalog = load_catalog(CATALOGS / "paper_five.yaml")
+    facts, rng = decided(catalog), np.random.default_rng(0)
+    rows = [decision(i, requirements=tuple(rng.uniform(0, 0.4, 4)), team="ab"[i % 3 == 0],
+                     **facts) for i in range(60)]  # fmt: skip
+    traffic(tmp_path / "decisions", rows, {})
+    monkeypatch.setenv("HYDRA_LOG", str(tmp_path / "decisions"))
+    app = open_page(PAGE, **{"live.view": "Shadow", "live.time": "All"})
+    same = next(one for one in app.metric if one.label == "Same model chosen")
+    assert "On 60 decisions" in same.help
+    app.selectbox(key="live.team").set_value("b").run()
+    same = next(one for one in app.metric if one.label == "Same model chosen")
+    assert "On 20 decisions" in same.help
 
 
 def test_a_stopped_canary_says_why_and_can_be_resumed_and_ended(open_page, log):

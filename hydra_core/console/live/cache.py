@@ -7,7 +7,7 @@ cannot be read, or a catalog cannot be replayed on it, HydraError says why.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,11 +40,13 @@ class LogKey:
     Attributes:
         stamp: Name, time and size of every segment.
         since: Leave out decisions before it, in seconds since 1970; 0 for none.
+        team: Its decisions alone, '' for those without a team; None for all.
     """
 
     folder: Path
     stamp: tuple[tuple[str, int, int], ...]
     since: int
+    team: str | None = None
 
 
 def folders() -> tuple[Path, ...]:
@@ -75,6 +77,9 @@ def _stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:
 @cached(4, "Reading the log")
 def traffic(key: LogKey) -> Traffic:
     """The decisions of a log."""
+    if key.team is not None:
+        whole = traffic(replace(key, team=None))
+        return whole.take((whole.rows["team"].fillna("") == key.team).to_numpy(dtype=bool))
     since = datetime.fromtimestamp(key.since, UTC) if key.since else None
     return traffic_of(read_log(key.folder, since=since))
 

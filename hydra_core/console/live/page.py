@@ -44,12 +44,12 @@ _EVERY_S = 5.0
 def live(folder: Path, window_s: int) -> None:
     """The figures, and the view that is asked for; looked at again every few seconds."""
     try:
-        look = log_view(folder, window_s)
-        if look is None:
+        whole = log_view(folder, window_s)
+        if whole is None:
             return
-        look = by_team(look)
+        look = by_team(whole)
         traffic.figures(look)
-        checks.promised(look)
+        checks.promised(whole)  # what is promised holds for all teams together
         view = st.segmented_control(
             "View", list(_VIEWS), default="Traffic", key="live.view", required=True,
             label_visibility="collapsed", persist_state="session", bind="query-params",

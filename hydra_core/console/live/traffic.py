@@ -112,8 +112,8 @@ def by_team(look: LogView) -> LogView:
     )  # fmt: skip
     if chosen not in names:
         return look
-    mine = np.asarray(look.traffic.rows["team"].fillna("") == chosen, dtype=bool)
-    return replace(look, traffic=look.traffic.take(mine))
+    key = replace(look.key, team=chosen)
+    return replace(look, key=key, traffic=cache_live.traffic(key))
 
 
 def teams(look: LogView) -> None:
