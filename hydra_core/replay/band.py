@@ -38,7 +38,8 @@ class CurveBand:
         knob: (p,) positions on the curve (tau, V, ...), as given.
         estimate: (p,) mean difference at each.
         standard_error: (p,) of the estimate.
-        critical: Half width in standard errors; at least Student's quantile for one position.
+        critical: Half width in standard errors; at least Student's quantile for one position, NaN
+            with one independent query.
         counted: (p,) positions that the band covers; the others have too little evidence for
             any verdict, and are left out of the supremum.
     """
@@ -105,6 +106,8 @@ def simultaneous_band(
             yield done, _joined(np.add, differences[rows] - estimate, starts)
 
     spread, units = _spread(blocks(), len(differences), len(knob), progress)
+    if units < 2:
+        raise ValueError(f"a band needs at least 2 independent queries, got {units}")
     among = np.ones(len(knob), dtype=bool) if counted is None else np.asarray(counted)
     return _band(np.asarray(knob), estimate, spread, units, among, rng, level, draws)
 
@@ -126,7 +129,7 @@ def lift_band(
 
     Whatever the rule: only where it sends each query at each position is looked at. Positions at
     which fewer than `MIN_MOVED` independent queries go elsewhere than the mixture's nearer end are
-    not counted: no verdict is given there.
+    not counted: no verdict is given there, and so none with one independent query.
 
     Args:
         quality: (n, m) outcomes in [0, 1].
@@ -136,7 +139,7 @@ def lift_band(
         measured: (m,) models that have outcomes, so that mixes may be made of them; None for all.
 
     Raises:
-        ValueError: Shapes do not fit, or fewer than 2 independent queries.
+        ValueError: Shapes do not fit.
     """
     n, m = quality.shape
     if choice.shape != (n, len(knob)) or cost_usd.shape != quality.shape:
@@ -215,9 +218,7 @@ def _spread(
         units += len(sums)
         if progress is not None:
             progress(done, n)
-    if units < 2:
-        raise ValueError(f"a band needs at least 2 independent queries, got {units}")
-    return gram * (units / (units - 1) / n**2), units
+    return gram * (units / max(units - 1, 1) / n**2), units
 
 
 def _band(
@@ -234,7 +235,7 @@ def _band(
     among = counted & (error > 1e-12)
     scale = error[among]
     correlation = spread[np.ix_(among, among)] / np.outer(scale, scale)
-    critical = _critical(correlation, units - 1, rng, level, draws)
+    critical = _critical(correlation, units - 1, rng, level, draws) if units > 1 else np.nan
     return CurveBand(knob, estimate, error, critical, among)
 
 

@@ -1,5 +1,7 @@
 """The simultaneous band: against plain formulas and a bootstrap that multiplies every row."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -139,6 +141,14 @@ def test_a_real_lift_rises_above_the_band_and_its_seed_settles_it():
     again, _ = band_of(data, taus)
     assert (band.lo > 0)[band.counted].any()
     assert band.critical == again.critical
+
+
+def test_one_independent_query_has_no_band_at_any_position():
+    data = make_data(40, 3)
+    data = replace(data, clusters=np.zeros(40, dtype=int))
+    band, _ = band_of(data, np.linspace(0, 0.8, 60))
+    assert not band.counted.any()
+    assert np.isnan(band.critical)
 
 
 def test_wrong_input_is_named():

@@ -21,7 +21,7 @@ from hydra_core.console.drafts import Working
 from hydra_core.console.figures.heat import HeatView, heat_figure
 from hydra_core.console.figures.shares import traffic_figure
 from hydra_core.console.figures.theme import model_colors
-from hydra_core.console.numbers import SYMBOLS, knob_text, points, policy_text
+from hydra_core.console.numbers import SYMBOLS, knob_text, percent, points, policy_text
 from hydra_core.console.view_result import Measure, Tile
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.evalset import EvalSet
@@ -71,23 +71,22 @@ def tiles(found: WhatIf, before: str, after: str) -> tuple[Tile, ...]:
     open_ = any(part.data.unmeasured for part in (found.before, found.after))
     least = " ≥" if open_ else ""
     figures = (
-        (Measure.QUALITY, f"{'Resolved' if binary else 'Mean quality'}{least}", b.quality.value,
-         c.quality, 1,
-         f"{before} {100 * a.quality.value:.1f} %"),
-        (Measure.QR, f"Quality retention{least}", c.retained[1].value, c.qr, 1,
-         f"{before} {100 * c.retained[0].value:.1f} %. Both against one oracle, the best of either "
-         "pool, so that a pool that lost a model cannot look better"),
-        (Measure.COST, "Cost per query", b.mean_cost_usd.value, c.cost_usd, -1,
+        (Measure.QUALITY, f"{'Resolved' if binary else 'Mean quality'}{least}",
+         percent(b.quality)[0], c.quality, 1, f"{before} {percent(a.quality)[0]}"),
+        (Measure.QR, f"Quality retention{least}", percent(c.retained[1])[0], c.qr, 1,
+         f"{before} {percent(c.retained[0])[0]}. Both against one oracle, the best of either pool, "
+         "so that a pool that lost a model cannot look better"),
+        (Measure.COST, "Cost per query", usd(b.mean_cost_usd.value), c.cost_usd, -1,
          f"{before} {usd(a.mean_cost_usd.value)}"),
-        (Measure.MISROUTE, "Overpaid queries", b.misroute.value, c.misroute, -1,
-         f"{before} {100 * a.misroute.value:.1f} %. Queries that a model "
-         "cheaper than the chosen one resolved too"),
+        (Measure.MISROUTE, "Overpaid queries", percent(b.misroute)[0], c.misroute, -1,
+         f"{before} {percent(a.misroute)[0]}. Queries that a model cheaper than the chosen one "
+         "resolved too"),
     )  # fmt: skip
     return tuple(
         Tile(
             measure,
             label,
-            usd(value) if measure is Measure.COST else f"{100 * value:.1f} %",
+            value,
             _signed(change, measure is Measure.COST, c.unknown if measure in _QUALITIES else 0.0),
             f"With the {after}; {note}. Below: the paired difference with its 95 % interval.",
             _color(change, better),
@@ -118,9 +117,9 @@ def _signed(change: Interval, money: bool, unknown: float = 0.0) -> str:
 
 def _color(change: Interval, better: int) -> str:
     """Coloured only where the interval leaves out no difference."""
-    if np.isnan(change.value) or change.lo <= 0.0 <= change.hi:
-        return ""
-    return "green" if change.value * better > 0 else "red"
+    if change.lo > 0.0 or change.hi < 0.0:
+        return "green" if change.value * better > 0 else "red"
+    return ""
 
 
 def details(found: WhatIf, evalset: EvalSet, before: str, after: str) -> None:

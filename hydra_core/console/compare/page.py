@@ -25,7 +25,7 @@ from hydra_core.console.compare.figure_deltas import deltas_figure
 from hydra_core.console.eval_sets import make_catalog
 from hydra_core.console.figures.frontier import frontier_figure
 from hydra_core.console.figures.heat import heat_figure
-from hydra_core.console.numbers import per_resolved_text
+from hydra_core.console.numbers import per_resolved_text, percent
 from hydra_core.console.state import bound
 from hydra_core.console.tasks import Task
 from hydra_core.console.widgets import literal
@@ -182,8 +182,8 @@ def _set_checker(now: Checker, name: str, scale: float, value: float) -> None:
 def side_figures(place: DeltaGenerator, found: view.Totals) -> None:
     """What one side reaches by itself, on one line."""
     parts = (
-        f"**{100 * found.qr.value:.1f} %** QR",
-        f"**{100 * found.quality.value:.1f} %** quality",
+        f"**{percent(found.qr)[0]}** QR",
+        f"**{percent(found.quality)[0]}** quality",
         f"**{literal(usd(found.mean_cost_usd.value))}** per query",
         literal(per_resolved_text(found.per_resolved_usd)),
     )

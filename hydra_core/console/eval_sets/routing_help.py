@@ -134,11 +134,7 @@ def limits(known: PerfectRouter, task: Task | None, *, texts: bool) -> None:
 
 def _figures(known: PerfectRouter, middle: float, *, texts: bool) -> None:
     gain = known.gain.scaled(100.0)
-    interval = (
-        "one group: no interval"
-        if known.gain.hi - known.gain.lo >= 1.0
-        else (f"{gain.lo:.1f} to {gain.hi:.1f} pp")
-    )
+    interval = f"{gain.bounds()} pp" if gain.known else "one group: no interval"
     saving = "n/a" if np.isnan(known.saving) else f"{100 * known.saving:.0f} %"
     entries = (
         ("Best single model", f"{100 * known.quality:.1f} %", known.best,
