@@ -131,6 +131,16 @@ Step: TypeAlias = str | int
 _BOM: Final = "\ufeff"
 
 
+def mapping(data: Data) -> dict[str, Data]:
+    """A mapping of a document, an empty one for anything else."""
+    return data if isinstance(data, dict) else {}
+
+
+def entries(data: Data) -> list[Data]:
+    """A list of a document, an empty one for anything else."""
+    return data if isinstance(data, list) else []
+
+
 class CatalogDocument:
     """The text of a catalog with edits by path.
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from hydra_core.base.errors import CatalogError
 from hydra_core.base.types import LEVEL_DIMENSION, Catalog
-from hydra_core.catalog.editing.document import CatalogDocument, Data, Value
+from hydra_core.catalog.editing.document import CatalogDocument, Data, Value, entries, mapping
 from hydra_core.catalog.editing.model_grid import FIELDS
 
 _NUMBER = FIELDS["input_usd_per_mtok"].read
@@ -19,16 +19,16 @@ _BLOCK: Final = "success_profiles"
 
 def evidence_rows(document: CatalogDocument) -> list[dict[str, Data]]:
     """One row per benchmark: `id`, `importance`, `w.<dimension>` and `s.<model>` columns."""
-    data = _mapping(document.data())
-    dimensions = [str(name) for name in _listed(data.get("dimensions"))]
-    models = [_mapping(model) for model in _listed(data.get("models"))]
+    data = mapping(document.data())
+    dimensions = [str(name) for name in entries(data.get("dimensions"))]
+    models = [mapping(model) for model in entries(data.get("models"))]
     rows = []
-    for entry in _listed(_mapping(data.get("evidence")).get("benchmarks")):
-        benchmark = _mapping(entry)
-        name, omega = str(benchmark.get("id")), _mapping(benchmark.get("weights"))
+    for entry in entries(mapping(data.get("evidence")).get("benchmarks")):
+        benchmark = mapping(entry)
+        name, omega = str(benchmark.get("id")), mapping(benchmark.get("weights"))
         row: dict[str, Data] = {"id": name, "importance": benchmark.get("importance")}
         row |= {f"w.{dimension}": omega.get(dimension, 0.0) for dimension in dimensions}
-        row |= {f"s.{m.get('id')}": _mapping(m.get("scores")).get(name) for m in models}
+        row |= {f"s.{m.get('id')}": mapping(m.get("scores")).get(name) for m in models}
         rows.append(row)
     return rows
 
@@ -60,7 +60,7 @@ def _write(document: CatalogDocument, at: int, name: str, column: str, value: ob
 
 def _put(document: CatalogDocument, path: Sequence[str | int], key: str, value: object) -> None:
     """Set or remove one key of a mapping that may not be there yet."""
-    parent = _mapping(document.get(*path[:-1])).get(str(path[-1]))
+    parent = mapping(document.get(*path[:-1])).get(str(path[-1]))
     if value is None:
         if isinstance(parent, dict) and key in parent:
             document.remove(*path, key)
@@ -104,8 +104,8 @@ def remove_benchmarks(text: str, rows: Sequence[int]) -> str:
             raise CatalogError.of("catalog", f"there is no benchmark {at + 1}")
         name = str(listed[at]["id"])
         document.remove(*_BENCHMARKS, at)
-        for i, model in enumerate(_listed(_mapping(document.data()).get("models"))):
-            if name in _mapping(_mapping(model).get("scores")):
+        for i, model in enumerate(entries(mapping(document.data()).get("models"))):
+            if name in mapping(mapping(model).get("scores")):
                 document.remove("models", i, "scores", name)
     return document.text()
 
@@ -118,14 +118,14 @@ def edit_capabilities(text: str, edits: Mapping[int, Mapping[str, object]]) -> s
     """
     document = CatalogDocument.parse(text)
     for row, cells in edits.items():
-        now = _mapping(document.get("models", row)).get("capabilities")
+        now = mapping(document.get("models", row)).get("capabilities")
         for dimension, value in cells.items():
-            held = _mapping(now).get(dimension)
+            held = mapping(now).get(dimension)
             if value is None and isinstance(held, int | float):
                 document.set("models", row, "capabilities", dimension, "derived")
             elif value is not None and not _same(value, held):
                 _put(document, ("models", row, "capabilities"), dimension, value)
-            now = _mapping(document.get("models", row)).get("capabilities")
+            now = mapping(document.get("models", row)).get("capabilities")
         if isinstance(now, dict) and now and set(map(str, now.values())) == {"derived"}:
             document.set("models", row, "capabilities", "derived")
     return document.text()
@@ -168,14 +168,6 @@ def _same(value: object, held: object) -> bool:
     if isinstance(value, int | float) and isinstance(held, int | float):
         return float(value) == float(held)
     return value == held
-
-
-def _mapping(data: Data) -> dict[str, Data]:
-    return data if isinstance(data, dict) else {}
-
-
-def _listed(data: Data) -> list[Data]:
-    return data if isinstance(data, list) else []
 
 
 def success_rows(catalog: Catalog) -> list[dict[str, object]]:

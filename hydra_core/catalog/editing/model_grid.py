@@ -15,7 +15,7 @@ from typing import Final
 
 from hydra_core.base.errors import CatalogError, Problem
 from hydra_core.base.types import ModelStatus
-from hydra_core.catalog.editing.document import CatalogDocument, Data, Value
+from hydra_core.catalog.editing.document import CatalogDocument, Data, Value, entries, mapping
 from hydra_core.catalog.model_fields import LONG_KEYS
 from hydra_core.catalog.prices.quotes import price_number
 
@@ -220,10 +220,8 @@ def _write(
 def _move_cost(document: CatalogDocument, model: Data, renamed: str | None) -> None:
     """A model's measured cost and success profile go with it: to its new id, or away."""
     for place in (("realised_costs", "usd_per_query"), ("success_profiles", "models")):
-        data = document.data()
-        section = data.get(place[0]) if isinstance(data, dict) else None
-        facts = section.get(place[1]) if isinstance(section, dict) else None
-        if not (isinstance(facts, dict) and isinstance(model, str) and model in facts):
+        facts = mapping(mapping(mapping(document.data()).get(place[0])).get(place[1]))
+        if not isinstance(model, str) or model not in facts:
             continue
         if renamed is not None:
             document.set(*place, renamed, facts[model])
@@ -344,8 +342,5 @@ def _cell_problem(problem: Problem) -> CellProblem:
 
 
 def _models(document: CatalogDocument) -> list[dict[str, Data]]:
-    data = document.data()
-    models = data.get("models") if isinstance(data, dict) else None
-    return (
-        [model for model in models if isinstance(model, dict)] if isinstance(models, list) else []
-    )
+    models = entries(mapping(document.data()).get("models"))
+    return [model for model in models if isinstance(model, dict)]
