@@ -25,9 +25,8 @@ from hydra_core.catalog.schema import parse_catalog
 from hydra_core.choosing.initial_catalog import initial_catalog
 from hydra_core.choosing.learn import learn
 from hydra_core.choosing.material import gather, outcomes_of_replay
-from hydra_core.choosing.sources.catalog_blocks import with_success_profiles
 from hydra_core.choosing.sources.profiles import fit_success_profiles
-from hydra_core.choosing.write import write_outcome_model
+from hydra_core.choosing.write import with_success_profiles, write_outcome_model
 from hydra_core.evalsets.evalset import EvalSet, load_evalset, save_evalset
 from hydra_core.evalsets.scores import (
     load_scores,

@@ -20,8 +20,8 @@ import numpy as np
 
 from benchmarks.quality.ladder_sets import materials
 from benchmarks.quality.sources import cross_fit_heads, outcomes_of
+from hydra_core.choosing.lift import cross_fit
 from hydra_core.choosing.sources.ladder import Kind, fit_of
-from hydra_core.choosing.sources.lift import cross_fit
 from hydra_core.choosing.sources.promise import promise, walk
 from hydra_core.predictor.onnx_predictor import default_predictor
 from hydra_core.replay.metrics import picked

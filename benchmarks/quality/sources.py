@@ -6,11 +6,11 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from hydra_core.choosing.heads import choose, fit, grouped_parts
+from hydra_core.choosing.lift import CrossFitted
 from hydra_core.choosing.material import Material, Outcomes, groups_at
 from hydra_core.choosing.sources.few_outcomes import FEW, fit_few
 from hydra_core.choosing.sources.grader_check import findings_of
 from hydra_core.choosing.sources.ladder import Ladder, ladder_of, rank_outcomes
-from hydra_core.choosing.sources.lift import CrossFitted
 from hydra_core.outcome_model.heads import Predicted
 from hydra_core.outcome_model.model import OutcomeHeads
 

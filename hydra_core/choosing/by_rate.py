@@ -20,9 +20,8 @@ from hydra_core.base.errors import OutcomeModelError, Problem
 from hydra_core.base.types import Float32Array, FloatArray, IntArray
 from hydra_core.choosing.heads import grouped_parts
 from hydra_core.choosing.learn import Learning, LoggedPart, reliability
-from hydra_core.choosing.lift import POINTS, differences_to_hull, hull_of
+from hydra_core.choosing.lift import POINTS, Ranked, differences_to_hull, hull_of
 from hydra_core.choosing.material import TOGETHER, Material, Outcomes
-from hydra_core.choosing.sources.lift import Ranked
 from hydra_core.choosing.sources.newcomers import (
     Newcomer,
     newcomer_head,

@@ -84,7 +84,7 @@ def _fit(options: argparse.Namespace) -> None:
 def _unfitted(options: argparse.Namespace) -> tuple[Catalog, str]:
     """The catalog and its text, without profiles that were fitted before."""
     from hydra_core.catalog.schema import parse_catalog
-    from hydra_core.choosing.sources.catalog_blocks import unfitted
+    from hydra_core.choosing.write import unfitted
 
     catalog, text = open_catalog(options.catalog), catalog_text(options.catalog)
     bare = unfitted(text, catalog)
@@ -104,9 +104,9 @@ def _check_fit(options: argparse.Namespace) -> None:
 
 def _fit_one(options: argparse.Namespace, catalog: Catalog, text: str, evalset: EvalSet) -> Rung:
     from hydra_core.choosing.material import groups_at, outcomes_of_replay
-    from hydra_core.choosing.sources.catalog_blocks import start_of, with_source
     from hydra_core.choosing.sources.grader_check import findings_of
     from hydra_core.choosing.sources.ladder import Kind, fit_rung
+    from hydra_core.choosing.write import start_of, with_source
     from hydra_core.export.release import write_release
     from hydra_core.replay.replay import align_catalog
 
@@ -137,8 +137,8 @@ def _compare(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) ->
 
     from hydra_core.choosing.learn import learn
     from hydra_core.choosing.material import gather
-    from hydra_core.choosing.sources.catalog_blocks import prices_of, start_of
     from hydra_core.choosing.sources.ladder import ladder_of_replay
+    from hydra_core.choosing.write import prices_of, start_of
     from hydra_core.cli.score import vectors_for
     from hydra_core.evalsets.scores import messages_of
     from hydra_core.outcome_model.heads import Predicted
@@ -256,8 +256,12 @@ def _learn(options: argparse.Namespace) -> None:
     from hydra_core.choosing.by_rate import with_newcomers
     from hydra_core.choosing.learn import learn
     from hydra_core.choosing.material import gather
-    from hydra_core.choosing.sources.catalog_blocks import prices_of
-    from hydra_core.choosing.write import audit_recorder, require_free_folder, write_outcome_model
+    from hydra_core.choosing.write import (
+        audit_recorder,
+        prices_of,
+        require_free_folder,
+        write_outcome_model,
+    )
     from hydra_core.evalsets.scores import messages_of
 
     _check(options)

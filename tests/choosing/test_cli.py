@@ -15,7 +15,7 @@ from hydra_core.catalog.chosen_and_promised import not_covered
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.catalog.schema import load_catalog, parse_catalog
-from hydra_core.choosing.sources.catalog_blocks import prices_of, stored_weights
+from hydra_core.choosing.write import prices_of, stored_weights
 from hydra_core.cli.main import main
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.evalsets.scores import load_scores

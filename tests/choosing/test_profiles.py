@@ -8,8 +8,7 @@ import pytest
 
 from hydra_core.base.errors import CatalogError
 from hydra_core.catalog.schema import parse_catalog
-from hydra_core.choosing.lift import GRID, lift_of_choices
-from hydra_core.choosing.sources.lift import cross_fit
+from hydra_core.choosing.lift import GRID, cross_fit, lift_of_choices
 from hydra_core.choosing.sources.profiles import (
     benchmark_profiles,
     fit_profiles,

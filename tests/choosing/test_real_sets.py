@@ -10,7 +10,7 @@ import pytest
 
 from hydra_core.base.shipped import CATALOGS, SAMPLE_DATA
 from hydra_core.catalog.schema import load_catalog
-from hydra_core.choosing.lift import GRID
+from hydra_core.choosing.lift import GRID, CrossFitted, Ranked
 from hydra_core.choosing.material import outcomes_of_replay
 from hydra_core.choosing.sources.grader_check import (
     FindingKind,
@@ -20,7 +20,6 @@ from hydra_core.choosing.sources.grader_check import (
     grader_check,
 )
 from hydra_core.choosing.sources.ladder import Kind, fit_rung, judged_rung
-from hydra_core.choosing.sources.lift import CrossFitted, Ranked
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.outcome_model.format import catalog_outcome_model
 from hydra_core.replay.sweep import sweep_by_value

@@ -17,12 +17,12 @@ import numpy as np
 
 from hydra_core.base.intervals import Interval, normal_quantile
 from hydra_core.base.types import IntArray, Progress
-from hydra_core.choosing.lift import Lift, recommendation, with_ends
+from hydra_core.choosing.lift import CrossFitted, Lift, Ranked, cross_fit, recommendation, with_ends
 from hydra_core.choosing.material import Outcomes, groups_at, outcomes_of_replay
 from hydra_core.choosing.sources.grader_check import Finding, GraderCheck, findings_of, grader_check
-from hydra_core.choosing.sources.lift import CrossFitted, Profiles, Ranked, cross_fit
 from hydra_core.choosing.sources.profiles import (
     LEAST_QUERIES,
+    Profiles,
     Start,
     benchmark_profiles,
     fit_profiles,

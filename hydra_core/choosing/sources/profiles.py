@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeAlias
 
 import numpy as np
 from scipy.sparse import coo_array
@@ -400,3 +400,7 @@ def fit_success_profiles(
         cost_weights=weights[:, -1],
         tokens=tokens,
     )
+
+
+#: Fitted sources that stand in YAML.
+Profiles: TypeAlias = FittedProfiles | FittedSuccess

@@ -23,8 +23,8 @@ import numpy as np
 from hydra_core.base.errors import MismatchError
 from hydra_core.base.fitted_blocks import Promised
 from hydra_core.base.types import ChoiceArray, FloatArray, IntArray, Rule, SuccessSource
+from hydra_core.choosing.lift import cross_fit, settings_of
 from hydra_core.choosing.material import clusters_of, outcomes_of_replay
-from hydra_core.choosing.sources.lift import cross_fit, settings_of
 from hydra_core.choosing.sources.profiles import fit_success_profiles
 from hydra_core.replay.metrics import picked
 from hydra_core.replay.sweep import Sweep

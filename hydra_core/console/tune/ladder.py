@@ -12,7 +12,6 @@ import streamlit as st
 from hydra_core.base.errors import HydraError
 from hydra_core.base.types import LEVEL_DIMENSION, Catalog, Rule, SuccessSource
 from hydra_core.catalog.schema import parse_catalog
-from hydra_core.choosing.sources.catalog_blocks import start_of, unfitted, with_source
 from hydra_core.choosing.sources.ladder import (
     COUPLING,
     NAMES,
@@ -22,6 +21,7 @@ from hydra_core.choosing.sources.ladder import (
     Rung,
     ladder_of_replay,
 )
+from hydra_core.choosing.write import start_of, unfitted, with_source
 from hydra_core.console import cache, drafts, replays, selectors, widgets
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.figures.intervals import intervals_figure, ranged
