@@ -179,9 +179,7 @@ def attacked(
     return Attacked(tuple(languages), clean, tuple(found), changed)
 
 
-def set_messages(
-    evalset: EvalSet, most: int | None = None, *, seed: int = 5
-) -> tuple[list[str], list[str]]:
+def set_messages(evalset: EvalSet, most: int | None = None) -> tuple[list[str], list[str]]:
     """Texts and language codes of a set, or of `most` of them drawn at random.
 
     Raises:
@@ -194,7 +192,7 @@ def set_messages(
         )
     frame = evalset.queries
     if most is not None and most < len(frame):
-        rows = np.sort(np.random.default_rng(seed).choice(len(frame), most, replace=False))
+        rows = np.sort(np.random.default_rng(5).choice(len(frame), most, replace=False))
         frame = frame.iloc[rows]
     return frame["text"].astype(str).tolist(), frame["language"].astype(str).tolist()
 

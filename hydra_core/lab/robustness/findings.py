@@ -368,9 +368,9 @@ def _pool_and_valuer(catalog: Catalog) -> tuple[Pool, Valuer | None]:
     return models, valuer_of(catalog, models)
 
 
-def family_rows(found: RoutedAttacks, taus: Sequence[float]) -> list[tuple[float, AttackRow]]:
+def family_rows(found: RoutedAttacks) -> list[tuple[float, AttackRow]]:
     """(tau, row) of every family in either wording, over all languages, and of all families."""
-    return [(tau, row) for tau in taus for row in found.at(tau).attacks if row.group == EVERYONE]
+    return [(tau, row) for tau in TAUS for row in found.at(tau).attacks if row.group == EVERYONE]
 
 
 def attack_table(found: RoutedAttacks) -> str:
@@ -379,7 +379,7 @@ def attack_table(found: RoutedAttacks) -> str:
         "| tau | family | suffix | n | success | 95 % | cost ratio |",
         "|---:|---|---|---:|---:|---|---:|",
     ]
-    for tau, row in family_rows(found, TAUS):
+    for tau, row in family_rows(found):
         wording = "own language" if row.localised else "English"
         share, ratio = "–", "–"
         interval = ""

@@ -234,7 +234,7 @@ def with_claims(text: str, attacks: RoutedAttacks) -> str:
 
 def attack_quality(attacks: RoutedAttacks) -> dict[str, float]:
     """The worst family over all languages, as `bundle.yaml` says it."""
-    rows = [row for _, row in family_rows(attacks, TAUS) if row.n]
+    rows = [row for _, row in family_rows(attacks) if row.n]
     return {
         "worst_success": round(max((r.success.value for r in rows), default=0.0), 4),
         "worst_cost_ratio": round(max((r.cost_ratio for r in rows), default=1.0), 3),
