@@ -70,6 +70,7 @@ class _Attempts:
         failed: `model:kind` of each attempt that failed, in order.
         status: The HTTP status that the last upstream said, None where none said any.
         under_way: The model that is being asked, '' while none is.
+        asked: When the last model was asked.
     """
 
     started: float = field(default_factory=time.perf_counter)
@@ -77,6 +78,7 @@ class _Attempts:
     last: NotAnsweredError | None = None
     status: int | None = None
     under_way: str = ""
+    asked: float = 0.0
 
 
 class Service:
@@ -177,10 +179,10 @@ class Service:
             cancelled = isinstance(error, asyncio.CancelledError)
             self._ended(decided, tried, "cancelled" if cancelled else "failed")
             raise
-        first_s = time.perf_counter() - tried.started
-        self.metrics.first_byte(model, first_s)
+        now = time.perf_counter()
+        self.metrics.first_byte(model, now - tried.started)
         if answer.rest is not None:
-            self.decider.expected.began(model, first_s)
+            self.decider.expected.began(model, now - tried.asked)
         return self._pass_on(decided, tried, model, answer)
 
     async def _first_answer(self, decided: Decided, tried: _Attempts) -> tuple[str, Answer]:
@@ -209,7 +211,7 @@ class Service:
         wait_s = self.decider.health.wait_s(model)
         if wait_s > 0:
             raise NotAnsweredError("retry_later", wait_s=wait_s)
-        tried.under_way = model
+        tried.under_way, tried.asked = model, time.perf_counter()
         answer = await self.caller.call(upstreams, model, decided.request)
         tried.under_way, tried.status = "", answer.status
         self.metrics.responded(model, answer.status)
@@ -246,8 +248,6 @@ class Service:
             self.metrics.armed(decided.arm, whole.status, first_failed=failed)
         if self.log is not None:
             self.log.add(record_of(decided, whole, text=self._log_text))
-        if whole.status == "answered" and whole.output_tokens:
-            self.decider.expected.answered(whole.served, latency_ms / 1e3, whole.output_tokens)
         if self._on_finish is not None:
             self._on_finish(decided, whole)
 
@@ -306,7 +306,11 @@ class Service:
             status = "cancelled" if gone else "failed" if broken else status
             attempts = (*tried.failed, *broken)
             ended = Result(status, model, attempts, upstream_status=answer.status)
-            self.finish(decided, billed(decided, ended, answer.seen, self.metrics), tried.started)
+            ended = billed(decided, ended, answer.seen, self.metrics)
+            if status == "answered" and ended.output_tokens:
+                took_s = time.perf_counter() - tried.asked  # of this model alone
+                self.decider.expected.answered(model, took_s, ended.output_tokens)
+            self.finish(decided, ended, tried.started)
 
         if answer.rest is None:
             answer.close()

@@ -73,6 +73,24 @@ def test_a_live_service_learns_that_a_model_is_fast_enough(make, catalog):
     assert slow in (after["model"], *after["fallbacks"])
 
 
+@pytest.mark.parametrize("stream", [True, False])
+def test_what_another_model_took_in_vain_is_not_the_answering_ones_time(
+    make, upstream, tmp_path, stream
+):
+    path = tmp_path / "slow.yaml"
+    path.write_text(yaml.safe_dump(timed(CATALOG, dict.fromkeys(MODELS, 8.0))))
+    client = make(catalog=path, timeouts={"first_byte_s": 1.5})
+    first = client.post("/v1/decision", json=asked(HARD)).json()
+    upstream.behaviour[f"up-{first['model']}"] = "hang"
+    body = asked(HARD, stream=stream, hydra={"health": {first["model"]: 1.0}})
+    for _ in range(5):
+        answer = client.post("/v1/chat/completions", json=body)
+        assert answer.headers["x-hydra-model"] == first["fallbacks"][0]
+    limit = {"max_ttft_s": 1.4} if stream else {"max_s": 1.4}
+    found = client.post("/v1/decision", json=asked(HARD, hydra=limit)).json()
+    assert found["model"] == first["fallbacks"][0]
+
+
 def test_the_price_of_a_second_is_weighed_and_the_receipt_decides_alone(tmp_path):
     plain = value_catalog(tmp_path, value_usd=0.05)
     predictor = default_predictor()
