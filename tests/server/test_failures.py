@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from hydra_core.server.upstream.calls import as_events
 from hydra_core.server.upstream.failures import refusal_of, wait_of
 from hydra_core.server.upstream.reading import EventReader
 from tests.server.raw_upstream import DONE, PING, ROLE, finish, said
@@ -80,3 +81,14 @@ def test_events_are_the_same_however_a_stream_is_cut(step):
     assert [one.written for one in found if one.data] == [0, 1, 5, 0, 0]
     assert [one.done for one in found][-1]
     assert sum(one.finished for one in found) == 1
+
+
+def test_tool_calls_of_a_whole_answer_have_numbers_in_a_stream():
+    calls = [{"id": name, "type": "function", "function": {"name": name}} for name in "ab"]
+    message = {"role": "assistant", "content": None, "tool_calls": calls}
+    raw = as_events(
+        json.dumps({"id": "x", "choices": [{"message": message}]}).encode(), usage=False
+    )
+    event = json.loads(raw.partition(b"\n\n")[0].removeprefix(b"data: "))
+    found = event["choices"][0]["delta"]["tool_calls"]
+    assert found == [{"index": n, **one} for n, one in enumerate(calls)]

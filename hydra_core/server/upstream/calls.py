@@ -225,7 +225,7 @@ def as_events(body: bytes, *, usage: bool) -> bytes:
     choices = [
         {
             "index": choice.get("index", number),
-            "delta": choice["message"],
+            "delta": _delta(choice["message"]),
             "finish_reason": choice.get("finish_reason") or "stop",
         }
         for number, choice in enumerate(found["choices"])
@@ -237,6 +237,16 @@ def as_events(body: bytes, *, usage: bool) -> bytes:
         events.append({**head, "choices": [], "usage": found["usage"]})
     sent = [f"data: {json.dumps(one)}\n\n".encode() for one in events]
     return b"".join((*sent, b"data: [DONE]\n\n"))
+
+
+def _delta(message: Mapping[str, Any]) -> dict[str, Any]:
+    """A whole message as a stream has it: clients put tool calls together by their numbers."""
+    calls = message.get("tool_calls")
+    if not isinstance(calls, list):
+        return {**message}
+    numbered = [{"index": n, **one} if isinstance(one, Mapping) else one
+                for n, one in enumerate(calls)]  # fmt: skip
+    return {**message, "tool_calls": numbered}
 
 
 def shown_error(status: int | None, body: bytes, key: str, form: Form) -> bytes:
