@@ -185,7 +185,7 @@ _LIMITS: Final = {
 
 def output_limit(found: Mapping[str, Any], form: Form) -> object:
     """What the request says of the longest answer, None where it says nothing."""
-    return next((found[name] for name in _LIMITS[form] if name in found), None)
+    return next((found[name] for name in _LIMITS[form] if found.get(name) is not None), None)
 
 
 def schemas(found: Mapping[str, Any], form: Form) -> list[Any]:

@@ -129,6 +129,7 @@ LARGE = {
     "a response schema": {"response_format": {"type": "json_schema", "json_schema": SCHEMA}},
     "a long answer": {"max_completion_tokens": 8_000},
     "a long answer, the old key": {"max_tokens": 8_000},
+    "a long answer, the new key empty": {"max_completion_tokens": None, "max_tokens": 8_000},
 }
 
 
