@@ -304,7 +304,8 @@ def kept_because(
     history was rewritten, so there is no prompt cache to lose.
     """
     sticky = catalog.policy.sticky
-    if float(decision.requirements.max()) < sticky.threshold:
+    asked = decision.requirements[: -1 if decision.pool.level else None]  # no query asks the level
+    if float(asked.max()) < sticky.threshold:
         return Cause.KEPT_BELOW_THRESHOLD
     if sticky.mode is not StickyMode.ADAPTIVE or fresh:
         return None

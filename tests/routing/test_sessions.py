@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from hydra_core.base.types import StickyMode
+from hydra_core.base.types import LEVEL_DIMENSION, Band, StickyMode
 from hydra_core.routing.decision import Cause, redecide
 from hydra_core.routing.query import Query
 from hydra_core.routing.router import Router
@@ -95,8 +95,20 @@ def test_a_retired_model_is_left(scores):
     assert router.route(Query("b", 2, "c")).model == "strong"
 
 
-def test_below_the_sticky_threshold_the_current_model_stays(scores):
-    router = Router(make_catalog(threshold=0.3), scores, sessions=MemorySessions())
+def with_level(catalog):
+    """The catalog with the dimension that fitted profiles add: every query requires it in full."""
+    dimensions = (*catalog.dimensions, LEVEL_DIMENSION)
+    models = tuple(
+        replace(one, overrides={**one.overrides, LEVEL_DIMENSION: 1.0}) for one in catalog.models
+    )
+    policy = replace(catalog.policy, weights=(*catalog.policy.weights, 1.0))
+    bands = (*catalog.bands, Band(0.0, 1.0))
+    return replace(catalog, dimensions=dimensions, models=models, policy=policy, bands=bands)
+
+
+@pytest.mark.parametrize("made", [make_catalog, lambda **more: with_level(make_catalog(**more))])
+def test_below_the_sticky_threshold_the_current_model_stays(scores, made):
+    router = Router(made(threshold=0.3), scores, sessions=MemorySessions())
     scores.level = 0.9
     router.route(Query("a", 1, "c"))
     scores.level = 0.1
