@@ -103,14 +103,17 @@ def test_every_view_of_a_team_has_its_decisions_alone(open_page, tmp_path, monke
     facts, rng = decided(catalog), np.random.default_rng(0)
     rows = [decision(i, requirements=tuple(rng.uniform(0, 0.4, 4)), team="ab"[i % 3 == 0],
                      **facts) for i in range(60)]  # fmt: skip
+    rows += [decision(60 + i, team="a", status="refused", **facts) for i in range(5)]
     traffic(tmp_path / "decisions", rows, {})
     monkeypatch.setenv("HYDRA_LOG", str(tmp_path / "decisions"))
     app = open_page(PAGE, **{"live.view": "Shadow", "live.time": "All"})
     same = next(one for one in app.metric if one.label == "Same model chosen")
     assert "On 60 decisions" in same.help
+    assert any("5 requests refused" in one.value for one in app.caption)
     app.selectbox(key="live.team").set_value("b").run()
     same = next(one for one in app.metric if one.label == "Same model chosen")
     assert "On 20 decisions" in same.help
+    assert not any("refused" in one.value for one in app.caption)
 
 
 def test_a_stopped_canary_says_why_and_can_be_resumed_and_ended(open_page, log):

@@ -18,7 +18,7 @@ from hydra_core.base.types import Catalog
 from hydra_core.console.cache import SetEntry, cached
 from hydra_core.console.demo import session
 from hydra_core.console.replays import requirements
-from hydra_core.decision_log.reading import read_log
+from hydra_core.decision_log.reading import DecisionLog, read_log
 from hydra_core.live.flight.files import Flight, FlightFolder, Metric, Rows, list_flights, load
 from hydra_core.live.off_policy import LoggedValue, NoOverlapError, logged_value
 from hydra_core.live.shadow import Shadow, shadow
@@ -74,14 +74,20 @@ def _stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:
     return tuple(sorted(found))
 
 
-@cached(4, "Reading the log")
+@cached(2, "Reading the log")
+def _log(key: LogKey) -> DecisionLog:
+    since = datetime.fromtimestamp(key.since, UTC) if key.since else None
+    return read_log(key.folder, since=since)
+
+
+@cached(4)
 def traffic(key: LogKey) -> Traffic:
     """The decisions of a log."""
+    log = _log(replace(key, team=None))
     if key.team is not None:
-        whole = traffic(replace(key, team=None))
-        return whole.take((whole.rows["team"].fillna("") == key.team).to_numpy(dtype=bool))
-    since = datetime.fromtimestamp(key.since, UTC) if key.since else None
-    return traffic_of(read_log(key.folder, since=since))
+        mine = log.decisions["team"].fillna("") == key.team
+        log = replace(log, decisions=log.decisions[mine])
+    return traffic_of(log)
 
 
 @cached(4)
