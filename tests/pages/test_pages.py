@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from hydra_core.base.shipped import CATALOGS
+from hydra_core.catalog import parse_catalog
+from hydra_core.console.catalog.policy import with_field
 from tests.pages import live
 from tests.pages.moving import to
 
@@ -55,6 +58,19 @@ def test_a_weight_beyond_the_usual_ones_is_shown_and_kept(open_page):
     assert app.number_input(key="tune.w.debugging").value == 20.0
     app.number_input(key="tune.w.tool_use").set_value(3.0).run()
     assert app.query_params["w"] == "0.01,1.0,20.0,3.0"
+
+
+def test_a_budget_is_shown_among_the_models_of_its_team(open_page, workspace):
+    text = (CATALOGS / "paper_five_published.yaml").read_text(encoding="utf-8")
+    models = [model.id for model in parse_catalog(text).models]
+    (workspace / "catalogs").mkdir()
+    team = {"models": models[1:3], "budget": {"usd": 5.0}}
+    path = workspace / "catalogs" / "mine.yaml"
+    path.write_text(with_field(text, "teams.build", team), encoding="utf-8")
+    app = open_page(TUNE, set="paper_swebench", catalog="my/mine", view="Budgets")
+    assert not app.exception
+    (frame,) = [one.value for one in app.dataframe if "setting" in one.value]
+    assert frame["setting"].iloc[-1] in {f"only {model}" for model in models[1:3]}
 
 
 def test_a_small_cost_to_aim_at_is_written_with_its_digits(open_page):

@@ -10,9 +10,10 @@ from typing import Any, Final, TypeVar
 import pandas as pd
 import streamlit as st
 
+from hydra_core.base.errors import HydraError
 from hydra_core.base.spelling import signed, titled, usd
 from hydra_core.base.types import Policy, Rule, Team, TeamBudget, WhenSpent
-from hydra_core.console import cache, selectors, state, tables, widgets
+from hydra_core.console import cache, replays, selectors, state, tables, widgets
 from hydra_core.console import view_frontier as frontier
 from hydra_core.console.access import identity
 from hydra_core.console.cache import SetEntry
@@ -190,7 +191,7 @@ def _pin(evaluation: Evaluation, pinned: tuple[Sweep, float] | None) -> None:
     )
 
 
-def details(evaluation: Evaluation, imported: ImportedPolicies) -> None:
+def details(evaluation: Evaluation, imported: ImportedPolicies, entry: SetEntry) -> None:
     """Traffic, languages or numbers; only the one on screen is computed."""
     part = state.get().view
     shown = part if part in _DETAILS else _DETAILS[0]
@@ -218,13 +219,13 @@ def details(evaluation: Evaluation, imported: ImportedPolicies) -> None:
         if evaluation.spreads:
             tables.groups(group_table(evaluation), "tune.table.groups")
     elif shown == "Budgets":
-        _budgets(evaluation)
+        _budgets(evaluation, entry)
     else:
         tables.policies(frontier.policy_table(evaluation, imported.metrics), "tune.table.policies")
         conversations(evaluation)
 
 
-def _budgets(evaluation: Evaluation) -> None:
+def _budgets(evaluation: Evaluation, entry: SetEntry) -> None:
     """How routes get cheaper as a team's budget is used up."""
     teams = evaluation.sweep.catalog.policy.teams
     shown = {name: team for name, team in teams.items() if team.budget is not None}
@@ -238,7 +239,16 @@ def _budgets(evaluation: Evaluation) -> None:
         )
         team = Team(budget=TeamBudget(1.0))
     assert team.budget is not None
-    frame = budget_frame(evaluation.sweep, evaluation.knob, team, team.budget)
+    sweep = evaluation.sweep
+    if team.models is not None:
+        st.caption(literal(f"Only {', '.join(sorted(team.models))} may serve this team."))
+        own, prices = replays.cut_to(sweep.catalog, sorted(team.models)), sweep.data.prices
+        try:
+            sweep = replays.ruled_sweep(entry, own, sweep.rule, sweep.weights, prices)
+        except HydraError as error:
+            widgets.problem(error)
+            return
+    frame = budget_frame(sweep, evaluation.knob, team, team.budget)
     st.markdown(literal(budget_text(frame, team.budget)))
     column = st.column_config
     tables.kept(

@@ -63,7 +63,7 @@ def tune(entry: SetEntry, catalog: Catalog) -> None:
     with place.container():
         _plot(sweep, view(), on_select=lambda: _clicked(sweep), selection_mode="points")
     widgets.notes(sweep, imported.notes)
-    tune_details.details(evaluation, imported)
+    tune_details.details(evaluation, imported, entry)
     state.write_link()
 
 
