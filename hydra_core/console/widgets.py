@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from hydra_core.base.errors import HydraError, ProblemsError
 from hydra_core.console import cache
@@ -97,6 +98,18 @@ def legible() -> None:
     Popovers lie outside the app's element, which alone knows its scheme: theirs is written in.
     """
     st.html(_LEGIBLE.replace("PAGE", colors().surface))
+
+
+def uploaded_text(upload: UploadedFile) -> str:
+    """An uploaded file as text; HydraError names the first line that is not UTF-8."""
+    data = upload.getvalue()
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as fault:
+        line = data.count(b"\n", 0, fault.start) + 1
+        raise HydraError(
+            f"Line {line} of {upload.name} is not UTF-8 text. Save the file as UTF-8."
+        ) from fault
 
 
 def commands(text: str) -> None:

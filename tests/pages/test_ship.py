@@ -277,3 +277,11 @@ def test_litellms_export_asks_for_providers_before_it_is_offered(open_page, work
     app.button(key="ship.providers").click().run()
     draft_text = opened(workspace).drafts.find("mixed_2024", ANA).text
     assert {one.provider for one in parse_catalog(draft_text).models} == {"openai"}
+
+
+def test_an_upload_that_is_not_utf8_is_refused_by_its_line(open_page):
+    app = open_page("pages/decide/releases.py?part=exports", **HERE)
+    app.segmented_control(key="exports.view").set_value("Import").run()
+    written = "name: a\nnote: ä\n".encode("latin-1")
+    app.file_uploader(key="ship.upload").set_value(("mine.yaml", written, "text/yaml")).run()
+    assert "Line 2 of mine.yaml is not UTF-8" in app.error[0].value.replace("\\", "")

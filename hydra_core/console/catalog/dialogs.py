@@ -114,11 +114,7 @@ def prices(entry: CatalogEntry, working: Working) -> None:
     if upload is None:
         return
     try:
-        text = upload.getvalue().decode("utf-8-sig")
-        listed = read_prices(text, upload.name, as_of=day)
-    except UnicodeDecodeError:
-        st.error("The file is not UTF-8 text.", icon=":material/error:")
-        return
+        listed = read_prices(widgets.uploaded_text(upload), upload.name, as_of=day)
     except HydraError as error:
         widgets.problem(error)
         return

@@ -69,7 +69,7 @@ def load_dialog() -> None:
     if not asked or settings is None or table is None:
         return
     try:
-        text = settings.getvalue().decode("utf-8-sig", "replace")
+        text = widgets.uploaded_text(settings)
         folder = re.sub(r"[^a-z0-9_-]+", "-", name.strip().lower()).strip("-")
         root = session.folder() / "flights"
         kept = save_flight(

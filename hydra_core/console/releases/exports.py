@@ -152,10 +152,9 @@ def adopt(entry: CatalogEntry, working: Working) -> None:
         st.caption("You see every difference before anything changes.")
         return
     try:
-        text = upload.getvalue().decode("utf-8-sig")
-    except UnicodeDecodeError as fault:
-        line = upload.getvalue().count(b"\n", 0, fault.start) + 1
-        st.error(f"Line {line} is not UTF-8 text. Save the file as UTF-8.", icon=":material/error:")
+        text = widgets.uploaded_text(upload)
+    except HydraError as error:
+        widgets.problem(error)
         return
     checked = release.check_release(text)
     if checked is not None and checked.intact:
