@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hydra_core.console.eval_sets.view import model_table, outcomes, percent_range, spread_table
+from hydra_core.console.eval_sets.view import (
+    model_table,
+    outcomes,
+    percent_range,
+    query_table,
+    spread_table,
+)
 from hydra_core.replay.significance import Interval, mean_interval
 from tests.evalsets.sets import COST_USD, QUALITY, queries, saved
 
@@ -43,3 +49,8 @@ def test_the_spread_of_costs_is_that_of_the_models_with_costs(tmp_path, known, m
     if models:
         strong = found.loc["strong", ["p05", "median", "mean"]]
         assert strong.tolist() == pytest.approx([0.205, 0.25, 0.25])
+
+
+def test_a_query_is_resolved_by_so_many_of_the_models_that_were_tried(tmp_path):
+    found = query_table(saved(tmp_path / "s"))
+    assert found["resolved by"].tolist() == ["2 of 2", "1 of 2", "1 of 1"]

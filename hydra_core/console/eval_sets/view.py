@@ -102,14 +102,13 @@ def query_table(
 ) -> pd.DataFrame:
     """The first queries with their text, if any, cut short, and (n, K) requirements in [0, 1]."""
     head = evalset.queries.head(_SHOWN_QUERIES)
+    quality = evalset.quality[: len(head)]
+    resolved, known = (quality >= RESOLVED_AT).sum(axis=1), np.isfinite(quality).sum(axis=1)
     frame = pd.DataFrame(
         {
             "query": head["query_id"],
             "language": head["language"],
-            "resolved by": [
-                f"{count} of {len(evalset.models)}"
-                for count in np.sum(evalset.quality[: len(head)] >= RESOLVED_AT, axis=1)
-            ],
+            "resolved by": [f"{a} of {b}" for a, b in zip(resolved, known, strict=True)],
         }
     )
     if scores is not None:
