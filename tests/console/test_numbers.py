@@ -3,6 +3,7 @@
 import pytest
 
 from hydra_core.base.spelling import signed
+from hydra_core.console.tune.view_learned import Lifted
 
 
 @pytest.mark.parametrize(
@@ -15,3 +16,8 @@ def test_a_difference_has_its_sign_unless_it_rounds_to_nothing(value, told):
 
 def test_digits_are_as_asked():
     assert (signed(0.4, 0), signed(-12.0, 0), signed(0.004, 2)) == ("0", "−12", "0.00")
+
+
+def test_a_lift_without_an_interval_says_so():
+    assert Lifted("Together", 1.0, -0.5, 2.5).ends == "−0.5 to +2.5 pp"
+    assert Lifted("Gain within groups", 1.0, float("nan"), float("nan")).ends == "too few moved"

@@ -130,10 +130,8 @@ def answer(model: OutcomeModel) -> None:
     widgets.toned(tone, sentence, title, icon)
     found = views.lifts(model)
     for column, one in zip(st.columns(max(len(found), 1)), found, strict=False):
-        known = np.isfinite([one.low, one.high]).all()
-        ends = f"{signed(one.low)} to {signed(one.high)} pp"
         widgets.metric(
-            column, one.name, f"{signed(one.pp)} pp", ends if known else "too few moved",
+            column, one.name, f"{signed(one.pp)} pp", one.ends,
             "Quality of the value rule minus that of the best fixed mix of models at the same "
             "cost, on queries its heads had not seen. Below: 95 % interval; those of the three "
             "points hold at once.",
@@ -240,8 +238,7 @@ def _slices(model: OutcomeModel) -> None:
     parts, findings = views.check_view(model)
     if parts:
         for column, one in zip(st.columns(3), parts, strict=False):
-            ends = f"{signed(one.low)} to {signed(one.high)} pp"
-            widgets.metric(column, one.name, f"{signed(one.pp)} pp", ends)
+            widgets.metric(column, one.name, f"{signed(one.pp)} pp", one.ends)
     if findings:
         st.markdown("**Outcomes that look wrong**")
         st.markdown(widgets.bullets(findings))

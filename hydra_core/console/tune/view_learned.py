@@ -32,6 +32,13 @@ class Lifted(NamedTuple):
     low: float
     high: float
 
+    @property
+    def ends(self) -> str:
+        """Its interval in words, or that there is none."""
+        if not np.isfinite([self.low, self.high]).all():
+            return "too few moved"
+        return f"{signed(self.low)} to {signed(self.high)} pp"
+
 
 def headline(model: OutcomeModel) -> tuple[bool, str, str]:
     """Whether to use it, a title, a sentence."""
