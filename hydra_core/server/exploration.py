@@ -62,8 +62,7 @@ class Exploration:
     def draw(self, decision: Decision) -> Draw:
         """The decision's model, or now and then another one that is good enough."""
         names, capable, able = decision.pool.ids, [decision.model], [decision.model]
-        kept = not decision.scored or decision.cause.keeps
-        if not kept and self._share + self._every > 0 and self._budget.is_left(self._today()):
+        if self._share + self._every > 0 and self._may_explore(decision):
             rows = decision.candidates()
             capable += self._capable(decision, rows)
             able = [row.model for row in rows if row.fate not in (Fate.GATED, Fate.UNHEALTHY)]
@@ -84,6 +83,11 @@ class Exploration:
     def spent(self, cost_usd: float) -> None:
         """Count what a tried request cost."""
         self._budget.spend(self._today(), cost_usd)
+
+    def _may_explore(self, decision: Decision) -> bool:
+        """Whether the conversation does not keep its model, and today's budget is not spent."""
+        moves = decision.scored and not decision.cause.keeps
+        return moves and self._budget.is_left(self._today())
 
     def _capable(self, decision: Decision, rows: tuple[Candidate, ...]) -> list[str]:
         """The other models that are good enough to be tried."""
