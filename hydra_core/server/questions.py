@@ -90,7 +90,8 @@ def read_systemone(found: Mapping[str, Any]) -> Asked:
         if not isinstance(one, Mapping) or one.get("type") != "choice":
             message = "is no choice, and routing answers nothing else"
             raise refused(f"questions: {name[:60]}", message, 'ask with "type": "choice"')
-        questions.append(Question(name, _options(list(criteria or ()), name)))
+        listed = list(criteria) if isinstance(criteria, list | Mapping) else []
+        questions.append(Question(name, _options(listed, name)))
     return Asked(_messages(found.get("state")), tuple(questions))
 
 

@@ -91,6 +91,14 @@ def test_messages_and_litellms_system_prompt_are_no_part_of_what_is_scored(servi
             {"state": "x", "questions": {"q": {"type": "choice", "criteria": {"a": ""}}}},
             "2 to 255 different options",
         ),
+        *(
+            (
+                "systemone",
+                {"state": "x", "questions": {"q": {"type": "choice", "criteria": wrong}}},
+                "2 to 255 different options",
+            )
+            for wrong in (5, "ab", None)
+        ),
         (
             "systemone",
             {
