@@ -230,7 +230,7 @@ def under_hull(data: ReplayData) -> tuple[UnderHull, ...]:
         mix = matched_cost_mix(upper_hull(others), one.mean_cost_usd)
         gap = mix.quality - one.quality
         always = np.full((len(data.query_ids), 1), one.index)
-        against = MatchedCost.of([mix], len(singles))
+        against = MatchedCost.of([mix], len(data.pool.ids))
         worse = -against.differences(data.quality, data.cost_usd, always)[:, 0]
         found.append(UnderHull(one.model, gap, mix, _p_value(gap, worse - worse.mean(), data)))
     corrected = holm([row.p_value for row in found])
