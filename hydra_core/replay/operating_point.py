@@ -195,26 +195,22 @@ def aim_at(
         InfeasibleError: It cannot be met and `strict` is on.
     """
     met, dearest = True, max(float(data.cost_usd.mean(axis=0).max()), 1e-300)
-    if aim.kind is AimKind.HYPERVOLUME:
-        point, score = knee(curve), hypervolume(curve, data)
-    elif aim.kind is AimKind.CHEAPEST_WITH_QR:
-        try:
+    wants_quality = aim.kind is AimKind.CHEAPEST_WITH_QR
+    try:
+        if aim.kind is AimKind.HYPERVOLUME:
+            point, score = knee(curve), hypervolume(curve, data)
+        elif wants_quality:
             point = cheapest_with_quality(curve, aim.value * oracle_quality)
             score = -point.mean_cost_usd / dearest
-        except InfeasibleError:
-            if strict:
-                raise
-            point, met = best_with_cost(curve, np.inf), False
-            score = point.quality - 10.0
-    else:
-        try:
+        else:
             point = best_with_cost(curve, aim.value)
             score = point.quality
-        except InfeasibleError:
-            if strict:
-                raise
-            point, met = curve.point(int(curve.mean_cost_usd.argmin())), False
-            score = -point.mean_cost_usd / dearest - 10.0
+    except InfeasibleError:
+        if strict:
+            raise
+        met, cheapest = False, int(curve.mean_cost_usd.argmin())
+        point = best_with_cost(curve, np.inf) if wants_quality else curve.point(cheapest)
+        score = (point.quality if wants_quality else -point.mean_cost_usd / dearest) - 10.0
     base = oracle_quality if oracle_quality > 0 else 1.0
     return Aimed(point.knob, score, point.quality / base, point.mean_cost_usd, met)
 
