@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hydra_core.base.errors import CatalogError
+from hydra_core.base.errors import CatalogError, MismatchError
 from hydra_core.base.types import Band, Benchmark, Catalog, ModelSpec, ModelStatus, Policy
 from hydra_core.catalog import load_catalog, pool
 from hydra_core.evalsets.evalset import save_evalset
@@ -144,7 +144,7 @@ def test_the_dimension_that_matters_is_missed():
 
 
 def test_too_many_dimensions_are_refused():
-    with pytest.raises(ValueError, match="too many subsets"):
+    with pytest.raises(MismatchError, match="too many subsets"):
         ablation(make_data(n=20), tuple("abcdefg"), (1.0,) * 7, BANDS, 0.1)
 
 
