@@ -62,6 +62,20 @@ def test_teams_are_compared_where_the_flight_names_them(open_page, workspace):
     assert "hold in all 3 compared teams together with 95 %" in shown(app)
 
 
+def test_a_change_from_nothing_has_no_percentage(open_page, workspace):
+    folder = workspace / "flights" / "none"
+    folder.mkdir(parents=True)
+    (folder / "flight.yaml").write_text(SETTINGS)
+    frame = requests(np.random.default_rng(1), 100)
+    frame.loc[frame["arm"] == "old", "resolved"] = 0
+    frame.to_csv(folder / "log.csv", index=False)
+    app = open_page(PAGE, **{"flight.chosen": "none"})
+    assert not app.exception
+    told = app.dataframe[0].value.set_index("metric")["interval"]
+    assert told["resolved"] == "no % of 0"
+    assert "%" in told["cost per request"]
+
+
 def test_a_flight_without_teams_says_how_to_name_them(open_page):
     app = open_page(PAGE, **{"flight.view": "Teams"})
     assert app.code[0].value == "team: team"

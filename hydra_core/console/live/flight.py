@@ -412,7 +412,9 @@ def _change(one: MetricResult) -> dict[str, object]:
     change, low, high = _relative(one.effect)
     return {
         "change": change,
-        "interval": f"{signed(change)} % [{signed(low)}, {signed(high)}]",
+        "interval": f"{signed(change)} % [{signed(low)}, {signed(high)}]"
+        if np.isfinite(change)
+        else "no % of 0",
         "p": p_text(one.p_holm),
         "verdict": _SHORT.get(one.verdict(), one.verdict()),
     }
@@ -474,7 +476,7 @@ _SHORT = {
 
 
 def _relative(effect: Effect) -> tuple[float, float, float]:
-    """A change that is read once, and its bounds, in percent."""
+    """A change that is read once, and its bounds, in percent; NaN where a mean is 0."""
     ends = effect.relative, effect.relative_lo, effect.relative_hi
     change, low, high = (100.0 * float(end) for end in ends)
-    return change, low, high
+    return (change, low, high) if np.isfinite([low, high]).all() else (np.nan, np.nan, np.nan)
