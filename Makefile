@@ -50,7 +50,7 @@ litellm-test: $(VENV)/.dev $(LITELLM)/.done  ## the plugins inside a real LiteLL
 	HYDRA_LITELLM=$(LITELLM) $(BIN)/python -m pytest -q tests/server/test_litellm.py
 
 ray-test: $(RAY)/.done  ## sweeps and the service on a local Ray
-	$(RAY)/bin/python -m pytest -q -W ignore::ResourceWarning tests/replay/partitions \
+	$(RAY)/bin/python -m pytest -q -W ignore::ResourceWarning tests/replay/test_partitions.py \
 	    tests/server/test_ray.py
 
 check: $(VENV)/.dev  ## ruff, mypy --strict, import layers

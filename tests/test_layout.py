@@ -164,3 +164,12 @@ def test_pre_commit_runs_what_make_check_runs():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8").replace("$(BIN)", ".venv/bin")
     (recipe,) = re.findall(r"^check:.*\n((?:\t.*\n)+)", makefile, re.M)
     assert hooks == [line.strip() for line in recipe.splitlines()]
+
+
+def test_recipes_name_files_that_there_are():
+    """Those of environments that the usual tests do not have, too."""
+    for recipe in ("Makefile", ".ci/run", ".ci/range"):
+        text = (ROOT / recipe).read_text(encoding="utf-8")
+        named = re.findall(r"(?<![\w./-])(?:tests|\.ci|docs|sample_data)/[\w./-]*\w", text)
+        assert named
+        assert [path for path in named if not (ROOT / path).exists()] == []
