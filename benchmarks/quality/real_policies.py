@@ -171,8 +171,6 @@ def tuned(train: ReplayData, test: ReplayData, bands, trials, seed, cells=None):
 def _run(data, name, choices) -> BaselineRun:
     return BaselineRun(
         name=name,
-        note="",
-        knobs=KNOBS,
         choices=choices,
         quality=np.array([picked(data.quality, row).mean() for row in choices]),
         mean_cost_usd=np.array([picked(data.cost_usd, row).mean() for row in choices]),

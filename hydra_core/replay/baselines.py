@@ -273,15 +273,11 @@ class BaselineRun:
     """One baseline on one replayed set, at every setting of its knob.
 
     Attributes:
-        note: What an operator must know to compare it fairly; empty if nothing.
-        knobs: (k,) settings from cheapest to dearest.
-        choices: (k, n) index of the chosen model.
+        choices: (k, n) index of the chosen model at each of `KNOBS`.
         quality: (k,) mean quality.
     """
 
     name: str
-    note: str
-    knobs: FloatArray
     choices: IntArray
     quality: FloatArray
     mean_cost_usd: FloatArray
@@ -378,8 +374,6 @@ def _random_mix(data: ReplayData, rng: np.random.Generator) -> IntArray:
 def _run(data: ReplayData, name: str, choices: IntArray) -> BaselineRun:
     return BaselineRun(
         name=name,
-        note="" if name == RANDOM_MIX else MODEL_COUPLED,
-        knobs=KNOBS,
         choices=choices,
         quality=np.array([picked(data.quality, row).mean() for row in choices]),
         mean_cost_usd=np.array([picked(data.cost_usd, row).mean() for row in choices]),

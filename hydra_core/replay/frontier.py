@@ -112,7 +112,7 @@ class StepCurve:
         )
 
 
-def accumulate(
+def _accumulated(
     start: FloatArray, knob: FloatArray, step: FloatArray, n: int, rule: Rule
 ) -> StepCurve:
     """Sort the breakpoints, sum the changes, keep the last row of each distinct setting.
@@ -122,9 +122,6 @@ def accumulate(
         knob: (b,) breakpoints in any order.
         step: (b, 3) what each breakpoint adds to the totals.
         n: Queries, to turn totals into means.
-
-    Returns:
-        Settings from 0 and their means, all read-only.
     """
     order = np.argsort(knob)
     knob = np.concatenate([[0.0], np.maximum(knob[order], 0.0)])
@@ -215,7 +212,7 @@ def frontier(
             knobs.append(found.tau[open_])
             steps.append(found.step[open_])
     rule = Rule.VALUE if by_value else Rule.SHORTFALL
-    return accumulate(start, np.concatenate(knobs), np.concatenate(steps), n, rule)
+    return _accumulated(start, np.concatenate(knobs), np.concatenate(steps), n, rule)
 
 
 def shares(shortfalls: FloatArray, cost: FloatArray, taus: FloatArray) -> FloatArray:
