@@ -127,12 +127,11 @@ def parse_listed(
 
 
 def _several(model: str, hits: Sequence[PriceQuote]) -> Problem:
-    by_entry = {hit.entry: hit for hit in hits}
-    remedy = f"say which yourself (on the command line --price {model}=INPUT,OUTPUT)"
-    if len(by_entry) == len(hits):
+    remedy = f"say its price, on the command line --price {model}=INPUT,OUTPUT"
+    if len({hit.entry for hit in hits}) == len(hits):
         remedy = f"say which one, on the command line --list-entry {model}={hits[0].entry}"
-    prices = (f"{entry} {hit.in_words}" for entry, hit in list(by_entry.items())[:_SHOWN])
-    more = f" and {len(by_entry) - _SHOWN} more" if len(by_entry) > _SHOWN else ""
+    prices = (f"{hit.entry} {hit.in_words}" for hit in hits[:_SHOWN])
+    more = f" and {len(hits) - _SHOWN} more" if len(hits) > _SHOWN else ""
     return Problem(model, f"is listed at several prices ({'; '.join(prices)}{more})", remedy)
 
 
