@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
 from hydra_core.base.shipped import CATALOGS, SAMPLE_DATA
 from hydra_core.catalog.schema import load_catalog
+from hydra_core.console import browser
 from hydra_core.console.view_result import tiles
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.evalsets.scores import load_scores
@@ -173,3 +175,16 @@ def test_what_a_draft_would_change_follows_the_hand(page):
     typed = page.get_by_role("spinbutton", name="At τ").input_value()
     assert float(typed) == pytest.approx(float(tau), rel=1e-3)
     page.get_by_text(f"at τ {tau}").first.wait_for()
+
+
+def test_a_share_has_the_digits_that_the_rest_of_the_page_gives_it(chromium):
+    """20 of 320 queries are 6.25 %: a browser writes 6.3 and Python 6.2."""
+    source = (Path(browser.__file__).parent / "components" / "live_knob.js").read_text(
+        encoding="utf-8"
+    )
+    (tenths,) = re.findall(r"const tenths = .*?;\n", source, re.S)
+    values = [sign * 100 * one / n for n in (320, 7, 8_040) for one in range(n) for sign in (1, -1)]
+    page = chromium.new_page()
+    written = page.evaluate(f"values => {{ {tenths} return values.map(tenths); }}", values)
+    page.close()
+    assert written == [f"{one:.1f}" for one in values]

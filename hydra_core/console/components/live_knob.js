@@ -320,10 +320,14 @@ function fill(tile, value, below, tone) {
   tile.dataset.tone = tone;
 }
 
-const percent = (value) => `${value.toFixed(1)} %`;
+/** One decimal as the rest of the console writes it: of two that are as near, the even one. */
+const tenths = (value) =>
+  (Math.abs(value) * 4) % 4 === 1 ? (Math.trunc(value * 10) / 10).toFixed(1) : value.toFixed(1);
+
+const percent = (value) => `${tenths(value)} %`;
 
 function signed(value) {
-  const shown = value.toFixed(1);
+  const shown = tenths(value);
   if (Number(shown) === 0) return "0.0";
   return value > 0 ? `+${shown}` : shown.replace("-", "\u2212");
 }
