@@ -22,8 +22,9 @@ def usd(value: float) -> str:
 
 
 def signed_usd(value: float) -> str:
-    """A difference of costs with its sign: +$0.0123, −$0.0004."""
-    return ("−" if value < 0 else "+") + usd(abs(value))
+    """A difference of costs with its sign: +$0.0123, −$0.0004, and $0 for none."""
+    sign = "−" if value < 0 else "+" if value > 0 else ""
+    return sign + usd(abs(value))
 
 
 def titled(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hydra_core.base.spelling import usd
+from hydra_core.base.spelling import signed_usd, usd
 from hydra_core.console.widgets import literal
 from hydra_core.evalsets.folders import folder_name
 
@@ -28,6 +28,13 @@ def test_an_address_is_parted_where_a_browser_would_link_it(text):
 )
 def test_usd_has_three_significant_digits(value, shown):
     assert usd(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(0.0000032, "+$0.00000320"), (-0.0004, "−$0.000400"), (0.0, "$0")]
+)
+def test_a_change_of_cost_has_its_sign_and_no_exponent(value, shown):
+    assert signed_usd(value) == shown
 
 
 @pytest.mark.parametrize(

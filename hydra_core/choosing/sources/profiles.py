@@ -113,7 +113,7 @@ class Start:
     stored_weights: FloatArray | None = None
     cost: FloatArray | None = None
 
-    def bands_of(self, outcomes: Outcomes) -> tuple[Band, ...]:
+    def bands_for(self, outcomes: Outcomes) -> tuple[Band, ...]:
         """(K,) the bands, stated or by these outcomes' requirements."""
         return score_bands(outcomes.requirements) if self.bands is None else tuple(self.bands)
 
@@ -121,7 +121,7 @@ class Start:
 def benchmark_profiles(outcomes: Outcomes, start: Start | None = None) -> FittedProfiles:
     """Return profiles by Algorithm 1, with a `level` that tells no models apart."""
     start = start or Start()
-    known, stored, cells = start.bands_of(outcomes), start.stored_weights, start.capabilities
+    known, stored, cells = start.bands_for(outcomes), start.stored_weights, start.capabilities
     weights = compensated_weights(np.ones(len(known)) if stored is None else stored, known)
     cells = _algorithm_1(outcomes, known) if cells is None else cells
     whole = np.column_stack([cells, np.full(len(cells), _LEVEL_CAPABILITY)])
@@ -147,7 +147,7 @@ def fit_profiles(
     if outcomes.n > _MOST_QUERIES:
         chance = np.random.default_rng(0) if rng is None else rng
         rows = np.sort(chance.choice(outcomes.n, _MOST_QUERIES, replace=False))
-    widths = np.array([band.width for band in (start or Start()).bands_of(outcomes)])
+    widths = np.array([band.width for band in (start or Start()).bands_for(outcomes)])
     search = _Search(first, outcomes.take(rows), np.append(widths, np.median(widths)))
     search.run()
     return FittedProfiles(

@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
-from hydra_core.base.spelling import titled
+from hydra_core.base.spelling import signed_usd, titled
 from hydra_core.base.types import Band, Catalog, FloatArray
 from hydra_core.catalog.binding import rebind
 from hydra_core.catalog.editing import evidence_grid as grid
@@ -429,7 +429,7 @@ def _effects(effects: tuple[Effect, ...], n: int, catalog: Catalog) -> None:
     frame = pd.DataFrame(rows, columns=["number", "nudge", "flips", "quality", "cost"])
     tables.kept(
         frame, "profiles.sensitivity",
-        {"quality": tables.change("+.2f"), "cost": tables.change("+.5f")},
+        {"quality": tables.change("+.2f"), "cost": signed_usd},
         height=420,
         column_config={
             "number": column.TextColumn("Number", width=195),
@@ -439,7 +439,7 @@ def _effects(effects: tuple[Effect, ...], n: int, catalog: Catalog) -> None:
                 max_value=max(float(frame["flips"].max()), 1.0),
             ),
             "quality": column.NumberColumn("Δ quality", width=80),
-            "cost": column.NumberColumn("Δ cost, $", width=76),
+            "cost": column.NumberColumn("Δ cost", width=76),
         },
     )  # fmt: skip
     quiet = len(effects) - len(moving)

@@ -182,14 +182,14 @@ def _flip_table(comparison: Comparison) -> None:
     tables.kept(
         frame,
         "what_if.moves",
-        {"quality": tables.change(), "cost": tables.change("+.3g")},
+        {"quality": tables.change(), "cost": signed_usd},
         height="content" if len(frame) <= 6 else 250,
         column_config={
             "from": column.TextColumn("From", width=112),
             "to": column.TextColumn("To", width=112),
             "queries": column.NumberColumn("Queries", format="localized", width=58),
             "quality": column.NumberColumn("Δ quality", width=66),
-            "cost": column.NumberColumn("Δ cost, $", width=78),
+            "cost": column.NumberColumn("Δ cost", width=78),
         },
     )
 
@@ -222,7 +222,7 @@ def _queries(found: WhatIf, evalset: EvalSet) -> None:
     tables.kept(
         frame,
         "what_if.queries",
-        {"quality": tables.change("+.0f"), "cost": tables.change("+.3g")},
+        {"quality": tables.change("+.0f"), "cost": signed_usd},
         height=min(40 + 35 * len(frame), 390),
         column_config={
             "query": column.TextColumn("Query", width=110),
@@ -230,7 +230,7 @@ def _queries(found: WhatIf, evalset: EvalSet) -> None:
             "from": column.TextColumn("From", width=125),
             "to": column.TextColumn("To", width=125),
             "quality": column.NumberColumn("Δ quality, pp", width=95),
-            "cost": column.NumberColumn("Δ cost, $", width=78),
+            "cost": column.NumberColumn("Δ cost", width=78),
         },
     )
     if moved.sum() > _MOST_QUERIES:

@@ -321,13 +321,13 @@ def _table(
         "model_a": column.TextColumn("A sent it to", width=106),
         "model_b": column.TextColumn("B sends it to", width=106),
         "quality_change": column.NumberColumn("Quality", width=70),
-        "cost_change_usd": column.NumberColumn("Cost, USD", width=74),
+        "cost_change_usd": column.NumberColumn("Cost", width=74),
         "notes": column.NumberColumn("Notes", width=50),
         **{name: _read_column(name) for name in read},
     }
-    points, dollars = tables.change("+.0f", " pp"), tables.change("+.4f")
+    points = tables.change("+.0f", " pp")
     event = st.dataframe(
-        tables.spelled(frame, {"quality_change": points, "cost_change_usd": dollars}),
+        tables.spelled(frame, {"quality_change": points, "cost_change_usd": signed_usd}),
         hide_index=True,
         height="content",
         key=f"{key}.{page}",

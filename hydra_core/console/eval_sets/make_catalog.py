@@ -18,7 +18,7 @@ from hydra_core.console.access import identity
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.eval_sets import scoring
 from hydra_core.console.frame import BY_HAND, SETS, go
-from hydra_core.console.widgets import literal
+from hydra_core.console.widgets import literal, uploaded_text
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.export.release import measured
 from hydra_core.store.roles import Action
@@ -79,7 +79,7 @@ def _prices(entry: SetEntry, loaded: EvalSet) -> new_catalog.EnteredPrices:
             "table with model, input and output, or a list of LiteLLM, OpenRouter or models.dev.",
         )  # fmt: skip
     if file is not None:
-        text = file.getvalue().decode("utf-8-sig", "replace")
+        text = uploaded_text(file)
         given |= _given(text, file.name, file.file_id, loaded)
     with table:
         edited = _edited(loaded, given, f"{entry.key}.{file.file_id if file else ''}.{len(given)}")

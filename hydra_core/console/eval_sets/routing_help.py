@@ -12,6 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
+from hydra_core.base.spelling import usd
 from hydra_core.base.types import Catalog, IntArray
 from hydra_core.console import cache, replays, selectors, tables, widgets
 from hydra_core.console.cache import SetEntry
@@ -363,13 +364,13 @@ def readings_compared(sweep: Sweep) -> None:
     )
     column = st.column_config
     tables.kept(
-        figured.ablation_table(found), "explore.ablations.table",
+        figured.ablation_table(found), "explore.ablations.table", {"cost": usd},
         columns={
             "reading": column.TextColumn("Reading"),
             "pearson": column.NumberColumn("Pearson", format="%.3f", help="Against the labels"),
             "mae": column.NumberColumn("MAE", format="%.3f", help="Against the labels"),
             "qr": column.NumberColumn("QR", format="%.1f %%"),
-            "cost": column.NumberColumn("Cost per query", format="$%.4g"),
+            "cost": column.NumberColumn("Cost per query"),
         },
     )  # fmt: skip
     st.caption(

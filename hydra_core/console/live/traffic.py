@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 import streamlit as st
 
+from hydra_core.base.spelling import usd
 from hydra_core.base.types import Catalog
 from hydra_core.catalog.profiles import pool
 from hydra_core.console import cache, tables, widgets
@@ -125,14 +126,14 @@ def teams(look: LogView) -> None:
         return
     column = st.column_config
     tables.kept(
-        frame, "live.teams", placeholder="–",
+        frame, "live.teams", dict.fromkeys(("cost_usd", "per_resolved_usd"), usd), placeholder="–",
         column_config={
             "team": column.TextColumn("Team", width=160),
             "callers": column.NumberColumn("Callers"),
             "decisions": column.NumberColumn("Decisions", format="localized"),
             "failed": column.NumberColumn("Failed", format="%.1f %%"),
-            "cost_usd": column.NumberColumn("Cost, USD", format="%.4g"),
-            "per_resolved_usd": column.NumberColumn("Cost per resolved, USD", format="%.4g"),
+            "cost_usd": column.NumberColumn("Cost"),
+            "per_resolved_usd": column.NumberColumn("Cost per resolved"),
             "budget": column.TextColumn("Budget"),
         },
     )  # fmt: skip
@@ -177,6 +178,7 @@ def traffic(look: LogView) -> None:
     tables.kept(
         views.model_frame(found),
         "live.models",
+        {"cost_usd": usd},
         placeholder="–",
         column_config={
             "model": column.TextColumn("Model", width=220),
@@ -185,7 +187,7 @@ def traffic(look: LogView) -> None:
             ),
             "decisions": column.NumberColumn("Decisions", format="localized"),
             "failed": column.NumberColumn("Failed", format="%.1f %%"),
-            "cost_usd": column.NumberColumn("Cost, USD", format="%.4g"),
+            "cost_usd": column.NumberColumn("Cost"),
             "latency_ms": column.NumberColumn("Latency, ms", format="%.0f", help="Median"),
         },
     )
