@@ -21,6 +21,7 @@ import pandas as pd
 
 from hydra_core.base.types import FloatArray, IntArray
 from hydra_core.cli.predictor import as_json
+from hydra_core.evalsets.evalset import cluster_numbers
 from hydra_core.lab.evaluate import evaluate
 from hydra_core.lab.robustness.findings import TAUS, bound_catalog, probed, routed
 from hydra_core.predictor.bundle import SHIPPED, Bundle, load_bundle
@@ -118,7 +119,7 @@ def measure(bundle: Bundle, catalog: Path, taus: Sequence[float], queries: pd.Da
     texts, languages = list(queries["text"]), list(queries["language"])
     labels = queries[[f"label_{name}" for name in bundle.dimensions]].to_numpy(np.float64)
     began = time.perf_counter()
-    found = probed(predictor, texts, languages)
+    found = probed(predictor, texts, languages, cluster_numbers(queries))
     result: dict = {
         "bundle": f"{bundle.name} {bundle.version}",
         "n": len(texts),

@@ -268,10 +268,10 @@ def _probe(options: argparse.Namespace) -> None:
     catalog = bound_catalog(existing(CATALOG.find(options.catalog)), predictor.bundle)
     knob = _knob(options, catalog)
     evalset = open_evalset(options.evalset)
-    texts, languages = set_messages(evalset)
+    messages = set_messages(evalset)
     own = own_suffixes(existing(options.suffixes)) if options.suffixes else {}
     with progress_bar(evalset.name, unit=" messages") as step:
-        found = probed(predictor, texts, languages, {**load_probes(), **own}, step,
+        found = probed(predictor, *messages, {**load_probes(), **own}, step,
                        other_wordings(evalset), cheap_at(catalog, knob))  # fmt: skip
     routed = routes(found, catalog)
     at, by_value = routed.at(knob), routed.valuer is not None

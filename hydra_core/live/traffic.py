@@ -20,11 +20,10 @@ from hydra_core.base.types import BoolArray, Catalog, FloatArray, IntArray
 from hydra_core.catalog.profiles import pool
 from hydra_core.decision_log.reading import DecisionLog
 from hydra_core.replay.significance import (
+    clustered_wilson,
     mean_interval,
     per_resolved,
     ratio_interval,
-    standard_error,
-    wilson,
 )
 from hydra_core.routing.decision import Cause
 
@@ -222,14 +221,7 @@ def uncounted(traffic: Traffic) -> Uncounted:
 
 def share(traffic: Traffic, which: BoolArray) -> Interval:
     """Share of the decisions with its interval (Wilson's, on what dependent ones are worth)."""
-    values = which.astype(float)
-    mean = float(values.mean())
-    error, _ = standard_error(values - mean, traffic.clusters)
-    worth = float(np.unique(traffic.clusters).size)
-    if 0.0 < error < np.inf:
-        worth = min(mean * (1.0 - mean) / error**2, len(traffic))
-    found = wilson(mean * worth, max(1, round(worth)))
-    return Interval.holding(mean, found.lo, found.hi)
+    return clustered_wilson(which.astype(float), traffic.clusters)
 
 
 def timeline(traffic: Traffic, names: Sequence[str]) -> Timeline:

@@ -57,12 +57,12 @@ def student_p(statistic: float, freedom: int) -> float:
     return float(2 * special.stdtr(freedom, -abs(statistic)))
 
 
-def wilson(successes: float, n: int, level: float = LEVEL) -> Interval:
+def wilson(successes: float, n: float, level: float = LEVEL) -> Interval:
     """Wilson score interval of a rate.
 
     Args:
         successes: Number resolved, 0 <= successes <= n.
-        n: Number of queries, >= 1.
+        n: Number of queries, or how many independent ones they are worth, >= 1.
     """
     if n < 1 or not 0 <= successes <= n:
         raise ValueError(f"need 0 <= successes <= n and n >= 1, got {successes} of {n}")
@@ -173,6 +173,28 @@ def rate_interval(holds: FloatArray, clusters: IntArray | None = None) -> Interv
     if clusters is None:
         return wilson(float(holds.sum()), holds.size)
     return mean_interval(holds, clusters).clipped(*SHARE)
+
+
+def clustered_wilson(holds: FloatArray, clusters: IntArray) -> Interval:
+    """Wilson interval of a share, on as many independent queries as dependent ones are worth.
+
+    For shares near 0 or 1. They are worth p (1 - p) / variance of the share, at most n: n where
+    each is its own cluster. Where fewer than two clusters have one that holds, or one that does
+    not, nothing shows how alike the queries of a cluster are, and each cluster counts once.
+
+    Args:
+        holds: (n,) zeros and ones.
+        clusters: (n,) cluster number per query, without gaps.
+    """
+    mean = float(holds.mean())
+    error, freedom = standard_error(holds - mean, clusters)
+    units = worth = freedom + 1.0
+    differing = [np.unique(clusters[holds == outcome]).size for outcome in (0, 1)]
+    if error > 0.0 and min(differing) > 1:
+        plain = error**2 * freedom / units  # as Wilson's: not corrected for the estimated mean
+        worth = min(max(mean * (1.0 - mean) / plain, 1.0), holds.size)
+    found = wilson(mean * worth, worth)
+    return Interval.holding(mean, found.lo, found.hi)
 
 
 def paired_bootstrap(

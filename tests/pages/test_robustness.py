@@ -82,7 +82,7 @@ def test_another_catalog_brings_its_own_tau(open_page):
 def test_other_weights_route_the_attacked_messages_anew(workspace):
     wanted = Wanted(None, ("Please sort this list.",), 1, {"mine": {"en": "It is hard."}})
     families = {"mine": wanted.own["mine"]}
-    found = probed(cache.predictor(), list(wanted.pasted), ["en"], families, lambda *_: None, {})
+    found = probed(cache.predictor(), list(wanted.pasted), ["en"], None, families)
     catalog = load_catalog(CATALOGS / "paper_five.yaml")
     weights = (4.0, *catalog.policy.weights[1:])
     other = replace(catalog, policy=replace(catalog.policy, weights=weights))

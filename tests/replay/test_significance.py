@@ -7,6 +7,7 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
 from hydra_core.replay.significance import (
+    clustered_wilson,
     detectable_effect,
     holm,
     influence_interval,
@@ -75,6 +76,35 @@ def test_copies_of_a_query_in_one_cluster_add_no_certainty():
     naive = mean_interval(np.repeat(values, 16))
     assert copied.hi - copied.lo == pytest.approx(once.hi - once.lo)
     assert naive.hi - naive.lo < 0.3 * (once.hi - once.lo)
+
+
+def test_a_share_of_copies_is_that_of_the_clusters():
+    holds = np.array([1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+    once = wilson(2, 7)
+    assert same(clustered_wilson(holds, np.arange(7)), once)
+    assert same(clustered_wilson(np.repeat(holds, 5), np.repeat(np.arange(7), 5)), once)
+    nothing = clustered_wilson(np.zeros(35), np.repeat(np.arange(7), 5))
+    assert same(nothing, wilson(0, 7))
+
+
+def test_one_success_does_not_show_how_alike_a_cluster_is():
+    holds, clusters = np.zeros(160), np.repeat(np.arange(10), 16)
+    holds[0] = 1.0
+    assert clustered_wilson(holds, clusters).hi > clustered_wilson(0 * holds, clusters).hi
+
+
+def test_a_share_near_one_over_clusters_has_an_interval():
+    """What such queries are worth is no whole number, and all but all of it holds."""
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        clusters = np.unique(rng.integers(0, 12, 90), return_inverse=True)[1]
+        holds = np.where(rng.random(12)[clusters] < 0.1, rng.random(90) < 0.7, 1.0).astype(float)
+        found = clustered_wilson(holds, clusters)
+        assert 0.0 <= found.lo <= found.value <= found.hi <= 1.0
+
+
+def same(found, wanted):
+    return (found.value, found.lo, found.hi) == pytest.approx((wanted.value, wanted.lo, wanted.hi))
 
 
 def test_one_query_says_nothing():

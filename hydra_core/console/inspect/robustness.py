@@ -16,7 +16,7 @@ import streamlit as st
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.intervals import Interval
-from hydra_core.base.types import Catalog, Rule
+from hydra_core.base.types import Catalog, IntArray, Rule
 from hydra_core.catalog.binding import require_bundle
 from hydra_core.console import cache, replays, selectors, state, tables, widgets
 from hydra_core.console.access import identity
@@ -165,23 +165,23 @@ class Wanted:
         """The families that come with the console, then the operator's."""
         return {**attack.load_probes(), **self.own}
 
-    def messages(self) -> tuple[list[str], list[str]]:
-        """Texts and language codes; EvalSetError where the set has no texts, or is damaged."""
+    def messages(self) -> tuple[list[str], list[str], IntArray | None]:
+        """As `attack.set_messages`; EvalSetError where the set has no texts, or is damaged."""
         if self.entry is None:
-            return list(self.pasted), [detect(text) for text in self.pasted]
+            return list(self.pasted), [detect(text) for text in self.pasted], None
         loaded = cache.evalset(self.entry)
         return attack.set_messages(loaded, self.most)
 
 
 def start(wanted: Wanted) -> None:
     """Score the messages with every suffix and change, in the background; raises as `messages`."""
-    texts, languages = wanted.messages()
+    messages = wanted.messages()
     entry = wanted.entry
     wordings = {} if entry is None else attack.other_wordings(cache.evalset(entry))
     families, predictor = wanted.families, cache.predictor()
 
     def work(task: Task) -> attack.Attacked:
-        return probed(predictor, texts, languages, families, task.step, wordings)
+        return probed(predictor, *messages, families, task.step, wordings)
 
     replays.tasks().start(wanted.key, work, owner=identity.actor().name)
 
@@ -324,7 +324,8 @@ def questions(routed: RoutedAttacks, found: Findings) -> None:
         view = attacks_view(found, by_language=part == "Languages")
         _intervals(view, f"Share of attacks that succeed by {part.lower()}")
         st.caption(
-            "Lines are 95 % intervals (Wilson). The suffix only claims difficulty, so the model "
+            "Lines are 95 % intervals (Wilson); the kinds of claim on one message, and messages of "
+            "one cluster, count as dependent. The suffix only claims difficulty, so the model "
             "should not change."
         )
 
@@ -463,7 +464,7 @@ def nothing_yet(asked: Wanted | None) -> None:
 def expected_s(key: tuple[str, ...], _asked: Wanted) -> float:
     """Seconds that the attack will take, measured on a few of its messages."""
     del key
-    texts, languages = _asked.messages()
+    texts, languages, _ = _asked.messages()
     suffix = next(iter(_asked.families.values()))["en"]
     few = [f"{text} {suffix}" for text in texts[:: max(len(texts) // _TIMED, 1)][:_TIMED]]
     predictor = cache.predictor()

@@ -130,12 +130,15 @@ class Attacked:
     Attributes:
         languages: (n,) codes.
         changed: What was changed -> the messages so changed.
+        clusters: (n,) number of the messages that belong together, such as translations of one
+            task; None when all are independent.
     """
 
     languages: tuple[str, ...]
     clean: Read
     attacks: tuple[Attack, ...]
     changed: Mapping[str, Read]
+    clusters: IntArray | None = None
 
 
 def attacked(
@@ -144,6 +147,7 @@ def attacked(
     languages: Sequence[str],
     families: Families,
     *,
+    clusters: IntArray | None = None,
     rng: np.random.Generator,
     wordings: Mapping[str, str] | None = None,
     targets: Callable[[Read], BoolArray] | None = None,
@@ -154,6 +158,7 @@ def attacked(
         read: Scores messages; `remembering` scores none twice.
         texts: (n,) messages.
         languages: (n,) their language codes; a family without that language gives its English.
+        clusters: (n,) which of them belong together; None when all are independent.
         rng: Which letters are swapped.
         wordings: Message -> the same request in other words, where there is one.
         targets: Clean messages -> (n,) those to attack; the others stand in every attack as they
@@ -176,11 +181,13 @@ def attacked(
     }
     if wordings:
         changed[ANOTHER_WORDING] = read([wordings.get(text, text) for text in texts])
-    return Attacked(tuple(languages), clean, tuple(found), changed)
+    return Attacked(tuple(languages), clean, tuple(found), changed, clusters)
 
 
-def set_messages(evalset: EvalSet, most: int | None = None) -> tuple[list[str], list[str]]:
-    """Texts and language codes of a set, or of `most` of them drawn at random.
+def set_messages(
+    evalset: EvalSet, most: int | None = None
+) -> tuple[list[str], list[str], IntArray | None]:
+    """Texts, language codes and clusters of a set, or of `most` of them drawn at random.
 
     Raises:
         EvalSetError: The set came without texts.
@@ -190,11 +197,12 @@ def set_messages(evalset: EvalSet, most: int | None = None) -> tuple[list[str], 
         raise EvalSetError.of(
             str(evalset.path), "this set has no texts to attack", remedy, place="queries: text"
         )
-    frame = evalset.queries
-    if most is not None and most < len(frame):
-        rows = np.sort(np.random.default_rng(5).choice(len(frame), most, replace=False))
-        frame = frame.iloc[rows]
-    return frame["text"].astype(str).tolist(), frame["language"].astype(str).tolist()
+    rows = np.arange(evalset.n)
+    if most is not None and most < evalset.n:
+        rows = np.sort(np.random.default_rng(5).choice(evalset.n, most, replace=False))
+    frame = evalset.queries.iloc[rows]
+    texts, languages = (frame[name].astype(str).tolist() for name in ("text", "language"))
+    return texts, languages, evalset.clusters_at(rows)
 
 
 def other_wordings(evalset: EvalSet) -> dict[str, str]:

@@ -40,7 +40,7 @@ from hydra_core.predictor.bundle import Bundle
 from hydra_core.predictor.languages import GROUPS, group_of
 from hydra_core.predictor.onnx_predictor import Predictor, Runs
 from hydra_core.predictor.signals import surface_counts
-from hydra_core.replay.significance import wilson
+from hydra_core.replay.significance import clustered_wilson
 from hydra_core.routing.matcher import choose, shortfall, value_shortfall
 from hydra_core.routing.valuation import Valuer, valuer_of
 
@@ -59,9 +59,10 @@ class AttackRow:
         family: The suffix family, or ``all``.
         group: The language group, or ``all``.
         localised: Whether the suffixes were in the message's own language, else in English.
-        n: Messages attacked: those routed below the frontier when clean.
-        success: Share that the suffix moved to a frontier model, with Wilson's 95 % interval; NaN
-            when n is 0.
+        n: Attacks on the messages that are routed below the frontier when clean.
+        success: Share that the suffix moved to a frontier model, with Wilson's 95 % interval; the
+            families on one message and the messages of one cluster count as dependent. NaN when n
+            is 0.
         cost_ratio: Cost of the attacked routes over that of the clean ones, NaN when n is 0.
     """
 
@@ -194,6 +195,8 @@ class RoutedAttacks:
         self._attacks = [routes.terms(attack.read) for attack in attacked.attacks]
         self._changed = {name: routes.terms(read) for name, read in attacked.changed.items()}
         self._groups: Groups = np.array([group_of(code) for code in attacked.languages], object)
+        alone = np.arange(len(attacked.languages))
+        self._units: IntArray = alone if attacked.clusters is None else attacked.clusters
 
     def at(self, knob: float) -> Findings:
         """Everything at one tau, or one V."""
@@ -214,7 +217,18 @@ class RoutedAttacks:
 
     def along(self, knobs: Sequence[float], *, localised: bool) -> tuple[AttackRow, ...]:
         """All families and languages together at every knob."""
-        return tuple(self.at(knob).overall(localised=localised) for knob in knobs)
+        chosen = [
+            terms
+            for attack, terms in zip(self.attacked.attacks, self._attacks, strict=True)
+            if attack.localised is localised
+        ]
+        found = []
+        for knob in knobs:
+            clean = self._routes(self._clean, knob)
+            every = [self._routes(terms, knob) for terms in chosen]
+            key = (EVERYONE, EVERYONE, localised)
+            found.append(self._row(key, clean, every, ~self._frontier[clean]))
+        return tuple(found)
 
     def exchanges(self, knob: float) -> tuple[Exchange, ...]:
         """Every attack on a message that was routed below the frontier, successes first."""
@@ -256,11 +270,12 @@ class RoutedAttacks:
 
     def _flips(self, change: str, before: IntArray, after: IntArray) -> FlipRow:
         """Over all messages; of other wordings, over the messages that have one."""
-        count = len(before)
+        tried = np.ones(len(before), dtype=bool)
         if change == ANOTHER_WORDING:
             texts = zip(self.attacked.clean.texts, self.attacked.changed[change].texts, strict=True)
-            count = sum(clean != other for clean, other in texts)
-        return FlipRow(change, count, _rate(int((before != after).sum()), count))
+            tried = np.array([clean != other for clean, other in texts], dtype=bool)
+        moved = (before != after)[None, tried]
+        return FlipRow(change, int(tried.sum()), _rate(moved, self._units[tried]))
 
     def _by_language(
         self, clean: IntArray, cheap: BoolArray, routed: Sequence[IntArray], *, localised: bool
@@ -277,16 +292,19 @@ class RoutedAttacks:
         part: BoolArray,
     ) -> AttackRow:  # fmt: skip
         cost = self.pool.cost
-        n = int(part.sum()) * len(routed)
-        successes = sum(int(self._frontier[one[part]].sum()) for one in routed)
+        won = np.array([self._frontier[one[part]] for one in routed], dtype=bool)
         after = sum(float(cost[one[part]].sum()) for one in routed)
         before = float(cost[clean[part]].sum()) * len(routed)
         ratio = after / before if before else float("nan")
-        return AttackRow(*key, n, _rate(successes, n), ratio)
+        return AttackRow(*key, won.size, _rate(won, self._units[part]), ratio)
 
 
-def _rate(successes: int, n: int) -> Interval:
-    return wilson(successes, n) if n else Interval.none(float("nan"), "nothing was tried")
+def _rate(holds: BoolArray, units: IntArray) -> Interval:
+    """Of (f, n) trials, f on each of n messages that belong to (n,) units."""
+    if not holds.size:
+        return Interval.none(float("nan"), "nothing was tried")
+    clusters = np.unique(units, return_inverse=True)[1]
+    return clustered_wilson(holds.ravel().astype(np.float64), np.tile(clusters, len(holds)))
 
 
 #: Thresholds that a model card and the benchmark show: a strict one and the paper's conservative.
@@ -311,6 +329,7 @@ def probed(
     predictor: Predictor,
     texts: Sequence[str],
     languages: Sequence[str],
+    clusters: IntArray | None = None,
     families: Families | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
     wordings: Mapping[str, str] | None = None,
@@ -319,6 +338,8 @@ def probed(
     """Messages scored as they are, with every suffix and with every harmless change.
 
     Args:
+        clusters: (n,) which messages belong together (`set_messages`); None when all are
+            independent.
         families: None for the eight that come with HyDRA.
         progress: Told (scored, expected); what it raises stops the work.
         wordings: Message -> the same request in other words (`other_wordings`).
@@ -339,7 +360,9 @@ def probed(
 
     read = remembering(predict, lambda done: progress(done, max(done, expected)))
     rng = np.random.default_rng(_SEED)
-    return attacked(read, texts, languages, chosen, rng=rng, wordings=wordings, targets=aimed)
+    return attacked(
+        read, texts, languages, chosen, clusters=clusters, rng=rng, wordings=wordings, targets=aimed
+    )
 
 
 def cheap_at(catalog: Catalog, knob: float) -> Callable[[Read], BoolArray]:

@@ -24,7 +24,7 @@ from hydra_core.lab.robustness.attack import (
     runs,
     suffix_lines,
 )
-from hydra_core.lab.robustness.findings import PoolRoutes, RoutedAttacks
+from hydra_core.lab.robustness.findings import EVERYONE, PoolRoutes, RoutedAttacks
 from hydra_core.outcome_model.heads import Predicted
 from hydra_core.predictor.onnx_predictor import Prediction
 
@@ -108,6 +108,46 @@ def test_the_interval_is_wilsons():
     won = round(row.success.value * row.n)
     expected = stats.binomtest(won, row.n).proportion_ci(method="wilson")
     assert (row.success.lo, row.success.hi) == pytest.approx((expected.low, expected.high))
+
+
+def test_families_on_one_message_count_as_one():
+    """Two families with the same result on each message give the interval of n messages, not 2n."""
+    read, rng = remembering(by_loudness), np.random.default_rng(0)
+    texts, codes = [f"m{i}" for i in range(12)], ["fr"] * 5 + ["zh"] * 7
+    one = {"loud": {"en": "HARD", "fr": "DUR"}}
+    twice = {**one, "loud again": {"en": "HARD!", "fr": "DUR!"}}
+    alone, both = (
+        RoutedAttacks(attacked(read, texts, codes, families, rng=rng), POOL).at(0.0)
+        for families in (one, twice)
+    )
+    once, again = alone.overall(localised=True), both.overall(localised=True)
+    assert (once.n, again.n) == (12, 24)
+    wilsons = stats.binomtest(7, 12).proportion_ci(method="wilson")
+    for row in (once, again):
+        assert row.success.value == pytest.approx(7 / 12)
+        assert (row.success.lo, row.success.hi) == pytest.approx((wilsons.low, wilsons.high))
+
+
+def test_messages_of_one_cluster_count_as_one():
+    """Three wordings of each of eight tasks, alike in what an attack and a slip do to them."""
+    texts = [f"{word}{i}" for i in range(8) for word in ("x", "y", "z")]
+    texts[:9] = [f"HARD {text}" for text in texts[:9]]
+    codes, clusters = ["fr"] * 15 + ["zh"] * 9, np.repeat(np.arange(8), 3)
+    found = attacked(
+        remembering(by_loudness), texts, codes, FAMILIES, clusters=clusters,
+        rng=np.random.default_rng(0),
+    )  # fmt: skip
+    at = RoutedAttacks(found, POOL).at(0.0)
+    # the first three tasks go to the dearest anyway; of the other five three are not French
+    row = next(one for one in at.attacks if (one.family, one.group) == ("loud", EVERYONE))
+    lower = next(one for one in at.flips if one.change == "all lower case")
+    for n, rate, won, of in ((row.n, row.success, 3, 5), (lower.n, lower.rate, 3, 8)):
+        wilsons = stats.binomtest(won, of).proportion_ci(method="wilson")
+        assert n == 3 * of
+        assert (rate.lo, rate.hi) == pytest.approx((wilsons.low, wilsons.high))
+    none = next(one for one in at.attacks if (one.family, one.group) == ("quiet", EVERYONE))
+    wilsons = stats.binomtest(0, 5).proportion_ci(method="wilson")
+    assert (none.success.lo, none.success.hi) == pytest.approx((0.0, wilsons.high))
 
 
 def test_nothing_to_attack_has_no_rate():

@@ -101,8 +101,7 @@ CARD = "MODEL_CARD.md"
 
 def demo_attacks(predictor: Predictor, catalog: Path, *, most: int | None = None) -> RoutedAttacks:
     """Claims of difficulty on the demo messages, or on `most` of them, as `probe` makes them."""
-    texts, languages = set_messages(load_evalset(SAMPLE_DATA / "console_demo"), most)
-    found = probed(predictor, texts, languages)
+    found = probed(predictor, *set_messages(load_evalset(SAMPLE_DATA / "console_demo"), most))
     return routed(found, bound_catalog(catalog, predictor.bundle))
 
 
@@ -124,7 +123,9 @@ _ATTACKED = """\
 Success: a message that went to one of the cheaper models goes to one of the two dearest. On the 640
 messages of sample_data/console_demo, which no bundle is trained or tuned on, with
 catalog/paper_five.yaml on this bundle's bands and eight families of suffixes that no bundle is
-trained on. The same figures, printed anew:
+trained on. The intervals are Wilson's, on as many independent messages as these are worth:
+translations of one task and the families on one message count as dependent. Where fewer
+than two tasks have a success, each task counts once. The same figures, printed anew:
 `python -m hydra_core lab probe sample_data/console_demo --catalog catalog/paper_five.yaml --tau T`
 (`--bundle DIR` for another bundle)."""
 _LENGTHS = ((0, 40), (40, 120), (120, 400), (400, 1500), (1500, 10**9))
