@@ -21,15 +21,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.types import IntArray
+from hydra_core.evalsets.evalset import cluster_numbers
 from hydra_core.lab.robustness.findings import probed
 from hydra_core.predictor.bundle import SHIPPED, load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor
-from hydra_core.replay.significance import wilson
+from hydra_core.replay.significance import clustered_wilson
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "sample_data" / "console_demo" / "queries.parquet"
 OWN = ROOT / "hydra_core" / "lab" / "training" / "data"
 MADE = 200
+DEMO_TASKS = "demo tasks, 16 languages"
 #: First and last letter of scripts that none of the sixteen languages uses.
 SCRIPTS = ((0x10D0, 0x10F0), (0x5D0, 0x5EA), (0x905, 0x939), (0x1200, 0x1248), (0x531, 0x556),
            (0x391, 0x3C9), (0x980, 0x9B9), (0xB85, 0xBB9), (0xD05, 0xD39), (0x1000, 0x1020),
@@ -38,7 +41,10 @@ SCRIPTS = ((0x10D0, 0x10F0), (0x5D0, 0x5EA), (0x905, 0x939), (0x1200, 0x1248), (
 
 @dataclass(frozen=True)
 class Row:
-    """Messages of one kind: how many are flagged, with Wilson's interval, and how far they lie."""
+    """Messages of one kind: how many are flagged, with Wilson's interval, and how far they lie.
+
+    Wordings of one demo task count as dependent, with every claim and change.
+    """
 
     kind: str
     n: int
@@ -82,7 +88,7 @@ def ordinary(data: Path | None) -> dict[str, list[str]]:
     demo = pd.read_parquet(DEMO)["text"].astype(str).tolist()
     with gzip.open(OWN / "fresh.jsonl.gz", "rt", encoding="utf-8") as file:
         fresh = [json.loads(line)["text"] for line in file]
-    found = {"demo tasks, 16 languages": demo, "terse and sweeping requests": fresh}
+    found = {DEMO_TASKS: demo, "terse and sweeping requests": fresh}
     if data is None:
         return found
     from hydra_core.lab.training.texts.dataset import DataPaths, read_messages, split
@@ -104,15 +110,19 @@ def ordinary(data: Path | None) -> dict[str, list[str]]:
 
 def measure(predictor: Predictor, data: Path | None) -> list[Row]:
     rows = []
-    for kind, texts in {**ordinary(data), **rubbish()}.items():
-        rows.append(row(kind, distances(predictor, texts)))
     demo = pd.read_parquet(DEMO)
+    tasks = cluster_numbers(demo)
+    for kind, texts in {**ordinary(data), **rubbish()}.items():
+        clusters = tasks if kind == DEMO_TASKS else None
+        rows.append(row(kind, distances(predictor, texts), clusters))
     found = probed(predictor, list(demo["text"]), list(demo["language"]))
     for family in dict.fromkeys(attack.family for attack in found.attacks):
         both = [one.read.distances for one in found.attacks if one.family == family]
-        rows.append(row(f"demo tasks with a claim: {family}", np.concatenate(both)))
+        rows.append(
+            row(f"demo tasks with a claim: {family}", np.concatenate(both), np.tile(tasks, 2))
+        )
     for change, read in found.changed.items():
-        rows.append(row(f"demo tasks, {change}", read.distances))
+        rows.append(row(f"demo tasks, {change}", read.distances, tasks))
     return rows
 
 
@@ -123,8 +133,9 @@ def distances(predictor: Predictor, texts: Sequence[str]) -> np.ndarray:
     return found
 
 
-def row(kind: str, far: np.ndarray) -> Row:
-    share = wilson(int((far > 1.0).sum()), len(far))
+def row(kind: str, far: np.ndarray, clusters: IntArray | None = None) -> Row:
+    units = np.arange(len(far)) if clusters is None else clusters
+    share = clustered_wilson((far > 1.0).astype(float), units)
     return Row(kind, len(far), share.value, share.lo, share.hi, float(np.median(far)))
 
 
