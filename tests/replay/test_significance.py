@@ -98,7 +98,8 @@ def test_a_share_near_one_over_clusters_has_an_interval():
     holds = np.ones(36)
     holds[-1] = 0.0
     found = clustered_wilson(holds, np.repeat([0, 1], [33, 3]))
-    assert 0.0 < found.lo < found.value == pytest.approx(35 / 36) < found.hi <= 1.0
+    assert found.value == pytest.approx(35 / 36)
+    assert 0.0 < found.lo < found.value < found.hi <= 1.0
 
 
 def same(found, wanted):
