@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.base.intervals import SHARE, Interval, normal_quantile
-from hydra_core.base.types import BoolArray, FloatArray, Progress
+from hydra_core.base.types import BoolArray, FloatArray, IntArray, Progress
 from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet
 from hydra_core.evalsets.suspects import normalised
 from hydra_core.replay.baselines import Inputs, TextFeatures, chance, hashed_texts
 from hydra_core.replay.metrics import ConstantPolicy, picked, single_models
 from hydra_core.replay.replay import Fold, ReplayData, folds
-from hydra_core.replay.significance import mean_interval
+from hydra_core.replay.significance import influence_interval, mean_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +339,7 @@ def _aucs(
         progress(len(inputs), steps)
     found = []
     for target in targets:
-        found.append(_auc(*target, cut, inputs))
+        found.append(_auc(*target, cut, inputs, part.clusters))
         progress(len(inputs) + len(found), steps)
     *models, advantage = found
     return tuple(auc for auc in models if auc is not None), advantage, len(rows)
@@ -364,6 +364,7 @@ def _auc(
     among: BoolArray,
     cut: Sequence[Fold],
     inputs: Sequence[tuple[Inputs, Inputs]],
+    clusters: IntArray | None,
 ) -> ModelAuc | None:
     """Cross-validated AUC of one target among some queries; None where there are too few."""
     if min((target & among).sum(), (~target & among).sum()) < _FEWEST:
@@ -375,7 +376,8 @@ def _auc(
             known, asked = getattr(train, kind)[use], getattr(test, kind)[ask]
             predicted = chance(known, target[fold.train][use], asked)
             scores[i, fold.test[ask]] = _ranks(predicted)
-    text, requirements = (auc_interval(row[among], target[among]) for row in scores)
+    unit = None if clusters is None else np.unique(clusters[among], return_inverse=True)[1]
+    text, requirements = (auc_interval(row[among], target[among], unit) for row in scores)
     return ModelAuc(name, text, requirements)
 
 
@@ -385,16 +387,27 @@ def _ranks(values: FloatArray) -> FloatArray:
     return ranks
 
 
-def auc_interval(scores: FloatArray, target: BoolArray) -> Interval:
-    """Area under the ROC curve with a 95 % interval (Hanley and McNeil 1982).
+def auc_interval(
+    scores: FloatArray, target: BoolArray, clusters: IntArray | None = None
+) -> Interval:
+    """Area under the ROC curve with a 95 % interval.
+
+    By Hanley and McNeil (1982); of dependent queries by the sum of each cluster's influence
+    (Obuchowski 1997).
 
     Args:
         scores: (n,) higher means more likely.
         target: (n,) with at least one True and one False.
+        clusters: (n,) numbers from 0.
     """
     ranks = pd.Series(scores).rank().to_numpy()
     yes, no = int(target.sum()), int((~target).sum())
     area = float((ranks[target].sum() - yes * (yes + 1) / 2) / (yes * no))
+    if clusters is not None:
+        outranked = ranks - pd.Series(scores).groupby(target).rank().to_numpy()
+        won = np.where(target, outranked / no, 1.0 - outranked / yes)
+        influence = (won - area) * target.size / np.where(target, yes, no)
+        return influence_interval(area, influence, clusters).clipped(*SHARE)
     q1, q2 = area / (2 - area), 2 * area * area / (1 + area)
     variance = area * (1 - area) + (yes - 1) * (q1 - area**2) + (no - 1) * (q2 - area**2)
     half = normal_quantile() * float(np.sqrt(max(variance, 0.0) / (yes * no)))

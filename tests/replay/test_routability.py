@@ -101,6 +101,19 @@ def test_auc_by_hand_and_its_extremes():
     assert auc_interval(np.zeros(4), target).value == 0.5
 
 
+def test_dependent_queries_count_once_in_the_interval_of_an_auc():
+    rng = np.random.default_rng(3)
+    target = rng.random(400) < 0.4
+    scores = rng.normal(size=400) + target
+    plain = auc_interval(scores, target)
+    alone = auc_interval(scores, target, np.arange(400))
+    assert alone.value == pytest.approx(plain.value)
+    assert alone.hi - alone.lo == pytest.approx(plain.hi - plain.lo, rel=0.05)
+    four = (np.tile(values, 4) for values in (scores, target, np.arange(400)))
+    dependent = auc_interval(*four)
+    assert (dependent.lo, dependent.hi) == pytest.approx((alone.lo, alone.hi), abs=1e-6)
+
+
 def test_patterns_count_who_solves_what():
     quality = np.array([[1, 0], [1, 0], [1, 1], [0, 0], [np.nan, 1]])
     found = solve_patterns(["a", "b"], quality)
