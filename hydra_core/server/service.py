@@ -258,7 +258,8 @@ class Service:
         they cost about counts.
         """
         cost = result.cost_usd or result.about_usd
-        cost = 0.0 if cost is None and not result.served else cost
+        unspent = not result.served or result.status == "rejected"
+        cost = 0.0 if cost is None and unspent else cost
         self.admission.pool.submit(self.decider.teams.settle, decided.share, cost)
 
     def _ended(self, decided: Decided, tried: _Attempts, status: str) -> None:
@@ -343,7 +344,8 @@ def billed(
     """The result with tokens and cost, by the catalog's prices, counted in the metrics.
 
     A whole answer without counts that can be true has no cost, only `about_usd`; of a stream that
-    broke off or was cancelled the tokens are estimated.
+    broke off or was cancelled the tokens are estimated. What such a stream said of its tokens at
+    its start, as the Messages form does, counts for those that were read alone.
 
     Args:
         asked: The model that has not answered yet; '' for the one that did.
@@ -357,6 +359,9 @@ def billed(
     if usage is None:
         usage = estimate_of(decided.request, seen.written)
         kind = Counted.UNKNOWN if result.status == "answered" else Counted.ESTIMATED
+    elif not seen.whole:
+        written = estimate_of(decided.request, seen.written).output
+        usage, kind = replace(usage, output=max(usage.output, written)), Counted.ESTIMATED
     cost_usd = price.usd_of_one(usage.input, usage.output, usage.cached)
     if kind is Counted.COUNTED:
         fresh = usage.input - usage.cached

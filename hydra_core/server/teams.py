@@ -274,7 +274,7 @@ class Teams:
             decision, draw = route(query, share.knob)
             held = ledger.take(name, budget, _expected(serving, draw, request), most=refuses)
         if held is None:
-            raise _spent(name, budget)
+            raise _too_dear(name, budget, _expected(serving, draw, request))
         return decision, draw, replace(share, reservation=held)
 
     def settle(self, share: Share | None, cost_usd: float | None) -> None:
@@ -310,6 +310,17 @@ def _spent(name: str, budget: TeamBudget) -> BudgetSpentError:
     message = (
         f"team {name} has used its budget of ${budget.usd:g} for {period} (UTC); raise it in the "
         "policy, or wait for the next period"
+    )
+    return BudgetSpentError(message, wait_s)
+
+
+def _too_dear(name: str, budget: TeamBudget, usd_needed: float) -> BudgetSpentError:
+    """Something is left of the budget, but not what the request may cost."""
+    period, wait_s = period_of(budget.per, datetime.now(UTC))
+    message = (
+        f"this request may cost {usd(usd_needed)}, more than is left of the budget of "
+        f"${budget.usd:g} that team {name} has for {period} (UTC); allow a shorter answer, raise "
+        "the budget in the policy, or wait for the next period"
     )
     return BudgetSpentError(message, wait_s)
 

@@ -92,12 +92,41 @@ def test_routes_get_cheaper_then_cheapest_then_the_budget_is_spent(make, tmp_pat
     refused = answers[-1]
     assert refused.status_code == 429
     assert int(refused.headers["retry-after"]) > 0
-    assert "team search has used its budget" in refused.json()["error"]["message"]
+    assert "of the budget of" in refused.json()["error"]["message"]
     spent = sum(map(price_of, models))
     assert 0.9 * budget["usd"] < spent <= budget["usd"] + cost
     assert client.post("/v1/decision", json=asked(EASY), headers=headers[""]).status_code == 200
     again = make(**settings).post("/v1/chat/completions", json=asked(), headers=headers["search"])
     assert again.status_code == 429  # kept over a restart
+
+
+def test_a_request_that_costs_more_than_is_left_says_so_and_a_later_one_goes_on(make, tmp_path):
+    budget = {"usd": 0.5, "cheapest_from": 1.0}
+    settings, headers = served(tmp_path, search={"budget": budget})
+    client = make(**settings)
+
+    def ask(**changes):
+        body = asked(HARD, **changes)
+        return client.post("/v1/chat/completions", json=body, headers=headers["search"])
+
+    refused = ask(max_tokens=150_000)  # $0.675 of the cheapest model's answer
+    assert refused.status_code == 429
+    said = refused.json()["error"]["message"]
+    assert "may cost $0.675, more than is left of the budget of $0.5 that team search has" in said
+    assert ask(max_tokens=20).status_code == 200
+
+
+def test_a_request_that_the_upstream_calls_wrong_costs_its_team_nothing(
+    make, tmp_path, upstream, budgets
+):
+    budget = {"usd": 10.0}
+    settings, headers = served(tmp_path, search={"budget": budget})
+    client, upstream.behaviour["*"] = make(**settings), "422"
+    body = asked(HARD, max_tokens=50_000)
+    answer = client.post("/v1/chat/completions", json=body, headers=headers["search"])
+    assert answer.status_code == 422
+    ledger = budgets(tmp_path / "log")
+    wait_for(lambda: ledger.used("search", TeamBudget(10.0)) == 0.0)
 
 
 def test_when_spent_the_cheapest_model_may_go_on(make, tmp_path):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from hydra_core.base.tokens import BYTES_PER_TOKEN
 from hydra_core.decision_log.reading import read_log
 from hydra_core.server.callers import new_token
 from hydra_core.server.upstream.file import UpstreamsError, parse_upstreams
@@ -210,6 +211,25 @@ def test_a_stream_that_breaks_off_is_an_error_of_the_form(speaking, upstream, fo
     talk = Talk(form, speaking())
     with pytest.raises((talk.error, AssertionError), match="broke off"):
         talk.stream()
+
+
+@FORMS
+def test_what_a_broken_off_answer_wrote_is_estimated(speaking, upstream, form, tmp_path):
+    """The Messages form says at the start what was read, and 1 token of answer."""
+    client, upstream.behaviour["*"] = speaking(log=str(tmp_path / "log")), "break"
+    content = "All " * 400
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tests.server.fake_upstream.PIECES", (content, "is ", "well."))
+        talk = Talk(form, client)
+        with pytest.raises((talk.error, AssertionError), match="broke off"):
+            talk.stream()
+    wait_for(lambda: len(read_log(tmp_path / "log").decisions) == 1)
+    (row,) = read_log(tmp_path / "log").decisions.to_dict("records")
+    assert (row["status"], row["usage"]) == ("failed", "estimated")
+    assert row["output_tokens"] == round(len(content) / BYTES_PER_TOKEN)
+    assert row["cost_usd"] == row["about_usd"] > 0
+    if form == "messages":
+        assert (row["input_tokens"], row["cached_tokens"]) == (100, 40)
 
 
 @FORMS
