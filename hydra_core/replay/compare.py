@@ -17,8 +17,8 @@ from hydra_core.replay.metrics import PolicyMetrics, evaluate_choice, misrouted,
 from hydra_core.replay.replay import ReplayData
 from hydra_core.replay.significance import (
     McNemar,
-    mcnemar,
     mean_interval,
+    paired_test,
     ratio_interval,
     saving_interval,
 )
@@ -68,6 +68,11 @@ class PolicyRun:
             return self.quality
         return np.where(self.unknown, np.nan, self.quality)
 
+    @property
+    def most(self) -> FloatArray:
+        """(n,) the best possible quality: 1 where the model chosen has no outcomes."""
+        return self.quality if self.unknown is None else self.quality + self.unknown
+
     def take(self, at: IntArray) -> PolicyRun:
         """The same policy on some of the queries alone, by their places."""
         parts = ("rows", "choice", "quality", "cost_usd", "oracle", "misrouted")
@@ -105,6 +110,7 @@ class Comparison:
         delta_quality: (n,) per query, NaN where nobody knows it.
         least, most: (n,) what delta_quality is at least and at most.
         delta_cost: (n,) per query, USD.
+        mcnemar: On the queries whose change in quality is known; over clusters where there are.
         unknown: Fraction of queries whose change in quality nobody knows, since either side sends
             them to a model without outcomes; the intervals hold all that is possible.
     """
@@ -199,7 +205,7 @@ def compare(
         retained=(_retained(a, best, groups), _retained(b, best, groups)),
         misroute=mean_interval(b.misrouted - a.misrouted, groups).clipped(*DIFFERENCE),
         savings=saving_interval(b.cost_usd, a.cost_usd, groups),
-        mcnemar=mcnemar(b.quality, a.quality),
+        mcnemar=tested(b, a, known, groups),
         flips=_flips(names, before, after, known, cost),
         flipped=rows[before != after],
         rows=rows,
@@ -209,6 +215,14 @@ def compare(
         most=most,
         unknown=float(np.isnan(known).mean()),
     )
+
+
+def tested(b: PolicyRun, a: PolicyRun, change: FloatArray, clusters: IntArray | None) -> McNemar:
+    """Test b against a on the queries whose change in quality is known: not NaN in `change`."""
+    known = np.flatnonzero(~np.isnan(change))
+    if clusters is not None:
+        clusters = np.unique(clusters[known], return_inverse=True)[1]
+    return paired_test(b.quality[known], a.quality[known], clusters)
 
 
 def _retained(run: PolicyRun, best: FloatArray, groups: IntArray | None) -> Interval:

@@ -94,6 +94,28 @@ def mcnemar(a: npt.ArrayLike, b: npt.ArrayLike) -> McNemar:
     return McNemar(only_a, only_b, float(special.chdtrc(1, statistic)), exact=False)
 
 
+def paired_test(a: npt.ArrayLike, b: npt.ArrayLike, clusters: IntArray | None = None) -> McNemar:
+    """Test two policies on the same queries; McNemar's where all queries are independent.
+
+    With clusters the p value is that of a t test of the paired difference over them: McNemar's
+    counts each translation of a task as a query of its own.
+
+    Args:
+        a: (n,) resolved or not, or quality in [0, 1].
+        b: (n,) resolved or not, same queries.
+        clusters: (n,) cluster number per query, without gaps.
+    """
+    found = mcnemar(a, b)
+    if clusters is None:
+        return found
+    has_a, has_b = np.asarray(a) >= RESOLVED_AT, np.asarray(b) >= RESOLVED_AT
+    difference = has_a.astype(np.float64) - has_b
+    delta = float(difference.mean()) if difference.size else 0.0
+    error, freedom = standard_error(difference - delta, clusters) if difference.size else (0.0, 0)
+    p_value = student_p(delta / error, freedom) if freedom and error > 0 else 1.0
+    return McNemar(found.only_a, found.only_b, p_value, exact=False)
+
+
 def influence_interval(
     value: float, influence: FloatArray, clusters: IntArray | None = None, level: float = LEVEL
 ) -> Interval:

@@ -30,19 +30,17 @@ from hydra_core.base.intervals import (
 )
 from hydra_core.base.spelling import signed
 from hydra_core.base.types import FloatArray, IntArray, Rule, Selection
+from hydra_core.evalsets.evalset import RESOLVED_AT
 from hydra_core.replay.baselines import BaselineRun
-from hydra_core.replay.compare import PolicyRun, constant_run, policy_run
+from hydra_core.replay.compare import PolicyRun, constant_run, policy_run, tested
 from hydra_core.replay.imported_policies import imported_choice, policy_names
 from hydra_core.replay.metrics import costliest
 from hydra_core.replay.significance import (
     bootstrap_means,
     holm,
-    mcnemar,
     mean_interval,
     rate_interval,
     ratio_interval,
-    standard_error,
-    student_p,
 )
 from hydra_core.replay.sweep import Sweep
 
@@ -158,10 +156,16 @@ def significance_table(
             name=names[at],
             chosen=entries[at].chosen,
             count=int(one.resolved.sum()),
-            resolved=rate_interval(one.resolved, groups),
-            quality=mean_interval(one.quality, groups).clipped(*SHARE),
+            resolved=rate_interval(one.resolved, groups).spanning(
+                rate_interval((one.most >= RESOLVED_AT).astype(np.float64), groups)
+            ),
+            quality=mean_interval(one.quality, groups)
+            .spanning(mean_interval(one.most, groups))
+            .clipped(*SHARE),
             mean_cost_usd=mean_interval(one.cost_usd, groups).clipped(*COST),
-            qr=ratio_interval(one.quality, best, groups).clipped(*SHARE),
+            qr=ratio_interval(one.quality, best, groups)
+            .spanning(ratio_interval(one.most, best, groups))
+            .clipped(*SHARE),
             cs=savings[at],
             only_it=tests[at][0],
             only_strong=tests[at][1],
@@ -182,14 +186,12 @@ def significance_table(
 
 def _tested(a: PolicyRun, b: PolicyRun, groups: IntArray | None) -> tuple[int, int, float]:
     """Queries that only a resolves, that only b resolves, and the p value of no difference."""
-    found = mcnemar(a.resolved, b.resolved)
-    if groups is None:
-        return found.only_a, found.only_b, found.p_value
-    difference = a.resolved - b.resolved
-    delta = float(difference.mean())
-    error, freedom = standard_error(difference - delta, groups)
-    p_value = student_p(delta / error, freedom) if freedom and error > 0 else 1.0
-    return found.only_a, found.only_b, p_value
+    known = np.zeros(len(a.rows))
+    for run in (a, b):
+        if run.unknown is not None:
+            known = np.where(run.unknown & (a.models != b.models), np.nan, known)
+    found = tested(a, b, known, groups)
+    return found.only_a, found.only_b, found.p_value
 
 
 def _savings(

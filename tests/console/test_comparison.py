@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple, replace
+
 import numpy as np
 import pytest
 
+from hydra_core.base.intervals import FREE_BASELINE, Interval
+from hydra_core.console.compare.page import _headline, _saved
 from hydra_core.console.compare.queries import MOST_TRIAGED, Filters, Which, receipts, selected
+from hydra_core.console.compare.state import _checker
 from hydra_core.console.compare.view import (
     Kind,
     Measure,
@@ -19,6 +24,7 @@ from hydra_core.console.compare.view import (
     slices,
     totals,
 )
+from hydra_core.replay.baselines import Checker
 from tests.pages.conftest import workspace  # noqa: F401 (a fixture)
 from tests.pages.pairs import paper_pair, paper_sweep
 
@@ -84,3 +90,33 @@ def test_the_sentence_says_when_nothing_differs(workspace):  # noqa: F811
     same = pair(run, run, sweep)
     assert "same model" in sentence(same)
     assert totals(same)[0].quality.value == pytest.approx(run.quality.mean())
+
+
+def test_a_side_without_outcomes_is_open_where_nobody_knows(both):
+    found, _ = both
+    unknown = found.b.models == found.models[0]
+    assert unknown.any()
+    quality = np.where(unknown, 0.0, found.b.quality)
+    side = totals(replace(found, b=replace(found.b, quality=quality, unknown=unknown)))[1]
+    cost = found.b.cost_usd.mean()
+    assert side.unknown == unknown.mean()
+    assert side.quality.value == pytest.approx(quality.mean())
+    assert side.quality.hi > (quality + unknown).mean()
+    assert side.per_resolved_usd.value == pytest.approx(cost / quality.mean())
+    assert side.per_resolved_usd.lo < cost / (quality + unknown).mean()
+
+
+def test_a_side_that_costs_something_is_dearer_than_one_that_costs_nothing():
+    free = Interval.none(float("nan"), FREE_BASELINE)
+    better, same = Interval(0.1, 0.05, 0.15), Interval(0.0, -0.1, 0.1)
+    assert _headline(better, free, free_before=True)[1] == "B buys quality"
+    assert _headline(same, free, free_before=True)[1].startswith("B costs more")
+    assert _headline(same, free)[1] == "No difference can be shown"
+    assert _saved(free, 0.0, 0.0012) == ("−$0.00120", "A costs nothing")
+
+
+@pytest.mark.parametrize("checker", [Checker(0.3, 0.0, 0.0, 0.0), Checker(0.0, 1.0, 2.0, 250.0)])
+def test_a_link_restores_a_checker_also_with_zeros(checker):
+    text = ",".join(map(repr, astuple(checker)))
+    assert _checker(text) == checker
+    assert _checker("2,0,0,0") == _checker("nan,0,0,0") == _checker("x") == Checker()

@@ -23,6 +23,7 @@ from hydra_core.replay.compare import (
 )
 from hydra_core.replay.metrics import evaluate_choice
 from hydra_core.replay.replay import catalog_scores, replay
+from hydra_core.replay.significance import mcnemar
 from hydra_core.replay.sweep import sweep_catalog
 from tests.replay.conftest import make_data
 
@@ -186,3 +187,31 @@ def test_a_pool_that_lost_a_model_is_held_against_the_same_oracle(replayed, mode
         assert side.value == pytest.approx(run.quality.mean() / best)
     assert found.qr.value == pytest.approx(found.retained[1].value - found.retained[0].value)
     assert found.qr.value == pytest.approx(found.quality.value / best)
+
+
+def _run(name, model, quality, unknown=None):
+    n = len(quality)
+    nothing = np.zeros(n)
+    return PolicyRun(
+        name, np.arange(n), (model,), np.zeros(n, dtype=np.intp), np.asarray(quality), np.ones(n),
+        np.ones(n), nothing, unknown,
+    )  # fmt: skip
+
+
+def test_the_paired_test_counts_dependent_queries_once():
+    before, after = _run("a", "x", [0.0] * 40), _run("b", "y", [1.0] * 20 + [0.0] * 20)
+    alone = compare(before, after).mcnemar
+    assert alone == mcnemar(after.quality, before.quality)
+    two = compare(before, after, np.repeat([0, 1], 20)).mcnemar
+    assert (two.only_a, two.only_b) == (20, 0)
+    # one cluster moved, one did not: a difference of 0.5 with a standard error of 0.5
+    assert two.p_value == pytest.approx(0.5)
+    assert alone.p_value < 0.001
+
+
+def test_the_paired_test_leaves_out_what_nobody_knows():
+    known = _run("a", "x", [1.0] * 30)
+    open_ = _run("b", "new", [0.0] * 30, np.ones(30, dtype=bool))
+    found = compare(known, open_)
+    assert (found.mcnemar.only_a, found.mcnemar.only_b, found.mcnemar.p_value) == (0, 0, 1.0)
+    assert found.unknown == 1.0

@@ -1,5 +1,6 @@
 """The significance table against statsmodels and a plain bootstrap on the same draws."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -9,7 +10,7 @@ from statsmodels.stats.contingency_tables import mcnemar as sm_mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
-from hydra_core.replay.compare import constant_run, policy_run
+from hydra_core.replay.compare import PolicyRun, constant_run, policy_run
 from hydra_core.replay.replay import replay
 from hydra_core.replay.significance_table import (
     Entry,
@@ -137,3 +138,14 @@ def test_latex_escapes_names_and_the_matrix_is_antisymmetric(data):
     assert values[0] == -values[1]
     assert len(standing_frame(table)) == 2
     assert len(pair_frame(table)) == 1
+
+
+def test_a_model_without_outcomes_is_open_upwards_and_not_tested():
+    n = 30
+    none, one = np.zeros(n), np.ones(n)
+    known = PolicyRun("a", np.arange(n), ("x",), np.zeros(n, dtype=np.intp), one, one, one, none)
+    open_ = replace(known, name="b", ids=("new",), quality=none, unknown=one.astype(bool))
+    table = significance_table([Entry(open_), Entry(known)], known, rng=np.random.default_rng(0))
+    found = table.standings[0]
+    assert (found.resolved.hi, found.quality.hi, found.qr.hi) == (1.0, 1.0, 1.0)
+    assert (found.only_it, found.only_strong, found.p_value) == (0, 0, 1.0)

@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.intervals import Interval
-from hydra_core.base.spelling import signed, usd
+from hydra_core.base.spelling import signed, signed_usd, usd
 from hydra_core.base.types import Catalog, Rule
 from hydra_core.console import cache, frame, replays, selectors, state, tables, widgets
 from hydra_core.console import reports as reporting
@@ -181,11 +181,13 @@ def _set_checker(now: Checker, name: str, scale: float, value: float) -> None:
 
 def side_figures(place: DeltaGenerator, found: view.Totals) -> None:
     """What one side reaches by itself, on one line."""
+    least, most = ("≥ ", "≤ ") if found.unknown else ("", "")
+    resolved = found.per_resolved_usd
     parts = (
-        f"**{percent(found.qr)[0]}** QR",
-        f"**{percent(found.quality)[0]}** quality",
+        f"**{least}{percent(found.qr)[0]}** QR",
+        f"**{least}{percent(found.quality)[0]}** quality",
         f"**{literal(usd(found.mean_cost_usd.value))}** per query",
-        literal(per_resolved_text(found.per_resolved_usd)),
+        literal((most if resolved.known else "") + per_resolved_text(resolved)),
     )
     place.markdown(" :gray[·] ".join(parts))
 
@@ -193,10 +195,15 @@ def side_figures(place: DeltaGenerator, found: view.Totals) -> None:
 def answer(both: view.Paired) -> None:
     """The sentence, then each difference with its paired interval."""
     found = both.found
-    tone, title, icon = _headline(found.quality, found.savings)
+    before, after = (float(run.cost_usd.mean()) for run in (both.a, both.b))
+    tone, title, icon = _headline(
+        found.quality, found.savings, free_before=before == 0.0 and after > 0.0
+    )
     widgets.toned(tone, view.sentence(both), title, icon)
     only_b, only_a = found.mcnemar.only_a, found.mcnemar.only_b
-    before, after = (float(run.cost_usd.mean()) for run in (both.a, both.b))
+    test = "McNemar p" if both.clusters is None else "p over clusters"
+    if found.unknown:
+        test = "known queries only, p"
     costs = f"{literal(usd(after))} against {literal(usd(before))}"
     below = "Below: 95 % interval, paired by query."
     widgets.metric_row([
@@ -208,15 +215,22 @@ def answer(both: view.Paired) -> None:
         ("Overpaid queries", *_points(found.misroute),
          f"Share of queries that a cheaper model than the chosen one resolved, B minus A. {below}"),
         ("Resolved by one only", f"{only_b:,} : {only_a:,}",
-         f"McNemar p {report.p_text(found.mcnemar.p_value)}",
+         f"{test} {report.p_text(found.mcnemar.p_value)}",
          f"{only_b:,} queries only B resolves, {only_a:,} only A. The p value says how likely "
-         "so uneven a split is if both were equally good."),
+         "so uneven a split is if both were equally good. Queries that either sends to a model "
+         "without outcomes are left out; dependent queries count once."),
     ])  # fmt: skip
 
 
-def _headline(quality: Interval, savings: Interval) -> tuple[str, str, str]:
-    """(tone, title, icon)."""
-    cheaper, dearer = savings.lo > 0, savings.hi < 0
+def _headline(
+    quality: Interval, savings: Interval, *, free_before: bool = False
+) -> tuple[str, str, str]:
+    """(tone, title, icon).
+
+    Args:
+        free_before: Whether A costs nothing and B something, which is no share of A's cost.
+    """
+    cheaper, dearer = savings.lo > 0, savings.hi < 0 or free_before
     if quality.lo > 0:
         if dearer:
             return "info", "B buys quality", "trending_up"
@@ -238,7 +252,7 @@ def _points(interval: Interval) -> tuple[str, str]:
 
 def _saved(interval: Interval, before: float, after: float) -> tuple[str, str]:
     if not np.isfinite(interval.value):
-        return usd(after - before), "A costs nothing"
+        return signed_usd(before - after), "A costs nothing"
     return _spelled(interval.scaled(100.0), " %")
 
 
@@ -284,7 +298,8 @@ def by_slice(both: view.Paired, sweep: Sweep) -> None:
     )
     _slice_table(frame)
     small = int(frame["small"].sum())
-    text = "p: McNemar on resolved or not, corrected for looking at all rows (Holm)."
+    test = "McNemar" if both.clusters is None else "a paired test over clusters"
+    text = f"p: {test} on resolved or not, corrected for looking at all rows (Holm)."
     if small:
         text += f" Open circles: fewer than 30 independent queries ({small} rows)."
     if len(frame) > len(shown):

@@ -118,8 +118,12 @@ def _from_link(params: Mapping[str, str]) -> Comparing:
 
 def _checker(text: str) -> Checker:
     """The checker of a link; what cannot be read is the default."""
-    numbers = state.numbers(text) if text else None
-    if numbers is None or len(numbers) != len(astuple(Checker())) or max(numbers[:2]) > 1:
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        return Checker()
+    sound = all(0.0 <= one < np.inf for one in numbers)
+    if len(numbers) != len(astuple(Checker())) or not sound or max(numbers[:2]) > 1:
         return Checker()
     return Checker(*numbers)
 

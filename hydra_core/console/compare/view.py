@@ -30,6 +30,7 @@ from hydra_core.replay.compare import (
     compare,
     constant_run,
     policy_run,
+    tested,
 )
 from hydra_core.replay.evaluation import Evaluation
 from hydra_core.replay.fixed_mix import matched_cost_mix
@@ -37,7 +38,6 @@ from hydra_core.replay.imported_policies import imported_choice
 from hydra_core.replay.metrics import SMALL
 from hydra_core.replay.significance import (
     holm,
-    mcnemar,
     mean_interval,
     per_resolved,
     saving_interval,
@@ -94,12 +94,18 @@ Sides = tuple[tuple[Side, Sweep], tuple[Side, Sweep]]
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """One policy on the common queries: means with 95 % intervals; QR is a fraction."""
+    """One policy on the common queries: means with 95 % intervals; QR is a fraction.
+
+    Attributes:
+        unknown: Fraction of the queries that go to models without outcomes: `quality` and `qr` are
+            then the least possible, and `per_resolved_usd` the most.
+    """
 
     quality: Interval
     mean_cost_usd: Interval
     per_resolved_usd: Interval
     qr: Interval
+    unknown: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,14 +187,24 @@ def totals(both: Paired) -> tuple[Totals, Totals]:
     """Each side's figures on the common queries; QR of both against one oracle."""
     a, b = (
         Totals(
-            quality=mean_interval(run.quality, both.clusters).clipped(*SHARE),
+            quality=mean_interval(run.quality, both.clusters)
+            .spanning(mean_interval(run.most, both.clusters))
+            .clipped(*SHARE),
             mean_cost_usd=mean_interval(run.cost_usd, both.clusters).clipped(*COST),
-            per_resolved_usd=per_resolved(run.cost_usd, run.quality, both.clusters),
+            per_resolved_usd=_per_resolved(run, both.clusters),
             qr=retained,
+            unknown=0.0 if run.unknown is None else float(run.unknown.mean()),
         )
         for run, retained in zip((both.a, both.b), both.found.retained, strict=True)
     )
     return a, b
+
+
+def _per_resolved(run: PolicyRun, clusters: IntArray | None) -> Interval:
+    """At most this much for a resolved query, down to where all that is unknown is resolved."""
+    least = per_resolved(run.cost_usd, run.quality, clusters)
+    best = per_resolved(run.cost_usd, run.most, clusters)
+    return least.spanning(best) if least.known and best.known else least
 
 
 def cascade_text(side: Side, sweep: Sweep) -> str:
@@ -349,7 +365,7 @@ def slices(both: Paired, evalset: EvalSet, by: str) -> pd.DataFrame:
 
     Returns:
         One row per value: name, n, quality and savings with bounds in percent points and percent,
-        flipped in percent, p (McNemar, Holm-corrected over the rows), small.
+        flipped in percent, p (paired test, Holm-corrected over the rows), small.
     """
     names = slice_names(evalset, by)[both.found.rows]
     values, which, counts = np.unique(names, return_inverse=True, return_counts=True)
@@ -387,7 +403,7 @@ def _slice(both: Paired, name: str, inside: IntArray) -> dict[str, object]:
         **quality.columns("quality"),
         **saved.columns("savings"),
         "flipped": 100 * float((a.models != b.models).mean()),
-        "p": mcnemar(b.quality, a.quality).p_value,
+        "p": tested(b, a, both.found.delta_quality[inside], clusters).p_value,
         "small": units < SMALL,
     }
 
