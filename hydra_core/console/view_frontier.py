@@ -95,7 +95,7 @@ def frontier_view(
         return Spot(label, x(policy.mean_cost_usd.value), y(policy.quality.value))
 
     x_axis = AxisSpec("Mean cost per query in USD", ".3~r", prefix="$")
-    if axes.x is XAxis.SAVINGS:
+    if axes.x is XAxis.SAVINGS and sweep.cost_of(axes.baseline):  # of nothing nothing is saved
         x_axis = AxisSpec(f"Cost savings (CS) against always {axes.baseline}", ".1f", suffix=" %")
     y_title = "Resolved queries" if sweep.data.binary else "Mean quality"
     if axes.y is YAxis.QR:
@@ -148,9 +148,10 @@ def language_table(evaluation: Evaluation) -> pd.DataFrame:
     rows = []
     for i in np.lexsort((names, -counts)):
         part = np.flatnonzero(codes == names[i])
-        metrics = evaluate_choice(data.take(part), evaluation.choice[part], baseline=baseline)
+        inside = data.take(part)
+        metrics = evaluate_choice(inside, evaluation.choice[part], baseline=baseline)
         row = _row(language_name(str(names[i])), "", metrics)
-        row |= {"n": int(counts[i]), "small": bool(counts[i] < SMALL)}
+        row |= {"n": int(counts[i]), "small": inside.independent < SMALL}
         rows.append(row)
     return pd.DataFrame(rows)
 

@@ -122,7 +122,7 @@ def tiles(evaluation: Evaluation) -> tuple[Tile, ...]:
         Tile(
             Measure.PER_RESOLVED,
             f"Cost per resolved{' ≤' if data.unmeasured else ''}",
-            usd(each.value) if each.known else "–",
+            "–" if np.isnan(each.value) else usd(each.value),
             each.bounds(usd, " – ") if each.known else each.reason,
             "What one resolved query costs in USD: mean cost divided by mean quality.",
         ),
@@ -192,9 +192,9 @@ def step_table(sweep: Sweep, baseline: str) -> pd.DataFrame:
         Measure.QUALITY.value: 100 * quality,
         Measure.COST.value: cost,
         Measure.PER_RESOLVED.value: np.divide(
-            cost, quality, out=np.zeros(len(cost)), where=quality > 0
+            cost, quality, out=np.full(len(cost), np.nan), where=quality > 0
         ),
-        Measure.CS.value: 100 * (1 - cost / base) if base else np.zeros(len(cost)),
+        Measure.CS.value: 100 * (1 - cost / base) if base else np.full(len(cost), np.nan),
         Measure.MISROUTE.value: 100 * curve.misroute[rows],
         "lift": 100 * (quality - constant),
     }

@@ -1,7 +1,9 @@
 """Tune's table of a budget is the exact curve; a team's form writes what the reader reads."""
 
+from dataclasses import replace
 from datetime import date
 
+import numpy as np
 import pytest
 
 from hydra_core.base.shipped import CATALOGS, SAMPLE_DATA
@@ -61,3 +63,20 @@ def test_a_team_that_cannot_work_is_refused(team, told):
     text = with_field((CATALOGS / "paper_five.yaml").read_text(), "teams.x", team)
     with pytest.raises(Exception, match=told):
         parse_catalog(text)
+
+
+def test_the_cheapest_model_is_left_also_without_outcomes():
+    evalset = load_evalset(SAMPLE_DATA / "paper_swebench")
+    catalog = load_catalog(CATALOGS / "paper_five_published.yaml")
+    cheap = replace(
+        catalog.models[0], id="newcomer", input_usd_per_mtok=0.01, output_usd_per_mtok=0.01
+    )
+    catalog = replace(catalog, models=(*catalog.models, cheap), digest="new")
+    scores = catalog_scores(evalset, catalog)
+    sweep = sweep_catalog(evalset, catalog, scores, today=date(2026, 6, 1))
+    last = budget_frame(sweep, 0.1, Team(), TeamBudget(50.0)).iloc[-1]
+    cost = sweep.data.cost_usd[:, sweep.data.pool.ids.index("newcomer")].mean()
+    assert (last["setting"], last["cost"]) == ("only newcomer", pytest.approx(cost))
+    assert np.isnan([last["quality"], last["change"]]).all()
+    early = budget_frame(sweep, 0.1, Team(), TeamBudget(50.0, falls_from=0.3, cheapest_from=0.5))
+    assert "only newcomer, quality not known." in budget_text(early, TeamBudget(50.0))

@@ -3,6 +3,8 @@
 import pytest
 
 from hydra_core.base.spelling import signed
+from hydra_core.base.types import Rule
+from hydra_core.console.numbers import knob_text
 from hydra_core.console.tune.view_learned import Lifted
 
 
@@ -21,3 +23,10 @@ def test_digits_are_as_asked():
 def test_a_lift_without_an_interval_says_so():
     assert Lifted("Together", 1.0, -0.5, 2.5).ends == "−0.5 to +2.5 pp"
     assert Lifted("Gain within groups", 1.0, float("nan"), float("nan")).ends == "too few moved"
+
+
+def test_a_setting_has_no_exponent():
+    assert knob_text(Rule.SHORTFALL, 1e-5) == "τ 0.00001"
+    assert knob_text(Rule.SHORTFALL, 0.24) == "τ 0.24"
+    assert knob_text(Rule.SHORTFALL, 150.0) == "τ 150"
+    assert knob_text(Rule.VALUE, 100.0) == "V $100"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
@@ -59,3 +60,13 @@ def test_traffic_is_drawn_as_far_as_it_changes_or_the_knob_stands(sweep):
     far = knob[-1] + 0.5
     assert sweep.shares(far)[0][-1] > far
     assert sweep.shares(far)[1].sum(axis=1) == pytest.approx(1.0)
+
+
+def test_what_nothing_is_a_share_of_is_not_known_during_a_drag(sweep):
+    data = replace(
+        sweep.data, quality=np.zeros_like(sweep.data.quality),
+        cost_usd=np.zeros_like(sweep.data.cost_usd),
+    )  # fmt: skip
+    nothing = replace(sweep, data=data)
+    table = step_table(nothing, nothing.baselines[0])
+    assert table[[Measure.PER_RESOLVED, Measure.CS]].isna().all(axis=None)

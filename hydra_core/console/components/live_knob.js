@@ -324,7 +324,7 @@ function fill(tile, value, below, tone) {
 const tenths = (value) =>
   (Math.abs(value) * 4) % 4 === 1 ? (Math.trunc(value * 10) / 10).toFixed(1) : value.toFixed(1);
 
-const percent = (value) => `${tenths(value)} %`;
+const percent = (value) => (Number.isNaN(value) ? "–" : `${tenths(value)} %`);
 
 function signed(value) {
   const shown = tenths(value);
@@ -342,6 +342,7 @@ function signedDollars(change, cost) {
 
 /** As `usd` of hydra_core/console/numbers.py: three significant digits, no exponent. */
 function dollars(value) {
+  if (Number.isNaN(value)) return "–";
   if (!value) return "$0";
   const digits = Math.min(Math.max(2 - Math.floor(Math.log10(Math.abs(value))), 2), 9);
   const fixed = { minimumFractionDigits: digits, maximumFractionDigits: digits };

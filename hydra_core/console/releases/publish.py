@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
@@ -435,7 +436,7 @@ def _share(side: _Side, name: str, with_interval: bool) -> str:
 def _cost(side: _Side, name: str, with_interval: bool) -> str:
     cost: Interval = getattr(side.replayed.metrics, name)
     each = name == "per_resolved_usd"
-    if each and not cost.known:
+    if math.isnan(cost.value):
         return "–"
     unknown = each and side.replayed.metrics.unknown
     interval = f" ({cost.bounds(usd, ' – ')})" if with_interval else ""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -26,9 +27,7 @@ from hydra_core.console.tune import knob as tune_knob
 from hydra_core.console.widgets import colors, figure, literal
 from hydra_core.replay.conversations import replay_conversations, why_per_query
 from hydra_core.replay.evaluation import Evaluation
-from hydra_core.replay.frontier import CurvePoint
 from hydra_core.replay.imported_policies import ImportedPolicies
-from hydra_core.replay.metrics import ConstantPolicy
 from hydra_core.replay.operating_point import CrossFit
 from hydra_core.replay.pricing import Prices
 from hydra_core.replay.sweep import Sweep
@@ -182,11 +181,13 @@ def _pin(evaluation: Evaluation, pinned: tuple[Sweep, float] | None) -> None:
     other, knob = pinned
     before, now = other.curve.at(knob), sweep.curve.at(evaluation.knob)
     qr, gained = other.qr(before.quality), sweep.qr(now.quality) - other.qr(before.quality)
+    cost = f"{usd(now.mean_cost_usd)} per query"  # of nothing there is no share
+    if before.mean_cost_usd:
+        cost = f"{signed(100 * (now.mean_cost_usd / before.mean_cost_usd - 1))} % cost"
     st.caption(
         literal(
             f"Pinned {knob_text(other.rule, knob)}: QR {100 * qr:.1f} % at "
-            f"{usd(before.mean_cost_usd)}. Now {signed(100 * gained)} pp at "
-            f"{signed(100 * (now.mean_cost_usd / before.mean_cost_usd - 1))} % cost."
+            f"{usd(before.mean_cost_usd)}. Now {signed(100 * gained)} pp at {cost}."
         )
     )
 
@@ -250,14 +251,17 @@ def _budgets(evaluation: Evaluation, entry: SetEntry) -> None:
             return
     frame = budget_frame(sweep, evaluation.knob, team, team.budget)
     st.markdown(literal(budget_text(frame, team.budget)))
+    if sweep.data.unmeasured:
+        names = ", ".join(sweep.data.unmeasured)
+        st.caption(literal(f"Quality is the least possible: {names} has no outcomes here."))
     column = st.column_config
     tables.kept(
-        frame, "tune.table.budgets",
+        frame, "tune.table.budgets", {"change": tables.change()},
         column_config={
             "used": column.NumberColumn("Budget used", format="%.0f %%"),
             "setting": column.TextColumn("Setting", width=220),
             "quality": column.NumberColumn("Quality", format="%.1f %%"),
-            "change": column.NumberColumn("Change, points", format="%.1f"),
+            "change": column.NumberColumn("Change, points"),
             "cost": column.NumberColumn("Cost per query", format=tables.dollars(frame["cost"])),
         },
     )  # fmt: skip
@@ -300,7 +304,8 @@ def kept_message() -> str:
 def budget_frame(sweep: Sweep, knob: float, team: Team, budget: TeamBudget) -> pd.DataFrame:
     """One row a share of the budget: the setting, quality in percent, its change, USD per query.
 
-    Exact figures of the curve that Tune draws; the cheapest measured model from `cheapest_from`.
+    Exact figures of the curve that Tune draws; the cheapest model alone from `cheapest_from`, its
+    quality NaN where it has no outcomes.
 
     Args:
         knob: tau or V of a team that has none of its own.
@@ -309,28 +314,32 @@ def budget_frame(sweep: Sweep, knob: float, team: Team, budget: TeamBudget) -> p
     own = team.value_usd if rule is Rule.VALUE else team.tau
     start = knob if own is None else own
     first = sweep.curve.at(start).quality
-    cheapest = min(sweep.singles, key=lambda one: sweep.data.pool.cost[one.index])
+    data = sweep.data
+    cheapest = int(np.argmin(data.pool.cost))  # whether or not it has outcomes: as `serve` does
+    alone, spent, _ = data.alone
     rows = []
     for used in sorted({*_USED, budget.falls_from, budget.cheapest_from}):
         now = budget.knob(rule, start, used)
-        at: CurvePoint | ConstantPolicy = sweep.curve.at(now)
-        setting = knob_text(rule, now)
+        at, setting = sweep.curve.at(now), knob_text(rule, now)
+        quality, cost = at.quality, at.mean_cost_usd
         if used >= budget.cheapest_from:
-            at, setting = cheapest, f"only {cheapest.model}"
-        quality, change = 100 * at.quality, 100 * (at.quality - first)
-        rows.append((100 * used, setting, quality, change, at.mean_cost_usd))
+            known = data.measured[cheapest]
+            quality = float(alone[cheapest]) if known else float("nan")
+            cost, setting = float(spent[cheapest]), f"only {data.pool.ids[cheapest]}"
+        rows.append((100 * used, setting, 100 * quality, 100 * (quality - first), cost))
     return pd.DataFrame(rows, columns=["used", "setting", "quality", "change", "cost"])
 
 
 def budget_text(frame: pd.DataFrame, budget: TeamBudget) -> str:
     """What the table says of 80 % of the budget, and what comes after 100 %."""
     row = frame[frame["used"] == 80.0].iloc[0]
+    change = "not known" if np.isnan(row["change"]) else f"{signed(row['change'])} points"
     then = (
         "requests are refused with error 429"
         if budget.when_spent is WhenSpent.REFUSE
         else "the cheapest model goes on"
     )
     return (
-        f"At 80 % of the budget: {row['setting']}, quality {signed(row['change'])} points. "
+        f"At 80 % of the budget: {row['setting']}, quality {change}. "
         f"At 100 % {then} until the next {budget.per.value}."
     )

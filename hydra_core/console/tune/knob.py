@@ -149,6 +149,7 @@ def knob(sweep: Sweep, at: float) -> None:
 def live(evaluation: Evaluation) -> None:
     """The figures where the policy stands, and the knob that they follow while it is dragged."""
     sweep, tuning = evaluation.sweep, state.get()
+    by_savings = tuning.x is XAxis.SAVINGS and sweep.cost_of(evaluation.baseline) > 0
     live_knob(
         LiveKnob(
             sweep.rule,
@@ -159,7 +160,7 @@ def live(evaluation: Evaluation) -> None:
             bars=(Bar("", "share", tuple(evaluation.router.shares[one] for one in sweep.models)),),
             point=Point(
                 PLOT,
-                x=Measure.COST if tuning.x is XAxis.COST else Measure.CS,
+                x=Measure.CS if by_savings else Measure.COST,
                 y=Measure.QR if tuning.y is YAxis.QR else Measure.QUALITY,
             ),
             fades=(VERDICT,),
