@@ -24,7 +24,6 @@ from hydra_core.base.types import (
     Catalog,
     FloatArray,
     ModelStatus,
-    Pool,
     Selection,
 )
 from hydra_core.catalog.profiles import blended_price, capabilities
@@ -34,7 +33,7 @@ from hydra_core.replay.metrics import PolicyMetrics, evaluate_choice, picked
 from hydra_core.replay.pricing import CostSource, priced_costs
 from hydra_core.replay.replay import ReplayData, align_catalog, replay
 from hydra_core.replay.verdict import Verdict, verdict
-from hydra_core.routing.matcher import choose, shortfall
+from hydra_core.routing.matcher import choose
 
 
 class EventKind(StrEnum):
@@ -274,8 +273,8 @@ def sensitivity(data: ReplayData, catalog: Catalog, steps: Steps = Steps()) -> t
     rows = [[model.id for model in catalog.models].index(name) for name in data.pool.ids]
     largest: dict[tuple[Cell, str, str], Effect] = {}
     for cell, benchmark, of, before, after, changed in _nudges(catalog, steps):
-        lacks = shortfall(data.requirements, capabilities(changed)[rows], data.pool.weights)
-        choice = choose(lacks, data.pool.cost, catalog.policy.tau)
+        pool = replace(data.pool, capabilities=capabilities(changed)[rows])
+        choice = replay(replace(data, pool=pool), catalog.policy.tau)
         effect = Effect(
             cell, benchmark, of, before, after, int((choice != base).sum()),
             float(picked(data.quality, choice).mean()) - quality,
@@ -336,23 +335,25 @@ def dominated(capability: FloatArray, cost: FloatArray) -> tuple[int | None, ...
     return tuple(int(np.flatnonzero(over[:, i])[0]) if over[:, i].any() else None for i in range(m))
 
 
-def reach(requirements: FloatArray, pool: Pool, tau: float) -> tuple[Reach, ...]:
+def reach(data: ReplayData, tau: float) -> tuple[Reach, ...]:
     """What every model of the pool gets and could get, cheapest first; no outcome is needed.
 
     Some tau sends a query to a model exactly when it falls less short than every model ranked
     before it.
-
-    Args:
-        requirements: (n, K).
     """
-    ids, cost = pool.ids, pool.cost
+    ids, cost = data.pool.ids, data.pool.cost
     order = np.argsort(cost, kind="stable")
-    lacks = shortfall(requirements, pool.capabilities, pool.weights)
+    lacks = data.shortfalls()
+    closed = np.zeros(lacks.shape, dtype=bool) if data.closed is None else data.closed
     least = np.minimum.accumulate(lacks[:, order], axis=1)
     earlier = np.concatenate([np.full((len(lacks), 1), np.inf), least[:, :-1]], axis=1)
-    possible = (lacks[:, order] < earlier).mean(axis=0)
+    possible = ((lacks[:, order] < earlier) & ~closed[:, order]).mean(axis=0)
     counts = np.bincount(choose(lacks, cost, tau), minlength=len(ids)) / len(lacks)
-    over = dominated(pool.capabilities, cost)
+    over = dominated(data.pool.capabilities, cost)
+    over = tuple(  # no model is in the way where a gate keeps it from the query
+        None if by is None or (closed[:, by] & ~closed[:, i]).any() else by
+        for i, by in enumerate(over)
+    )
     return tuple(
         Reach(
             model=ids[i],

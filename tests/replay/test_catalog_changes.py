@@ -217,14 +217,27 @@ def test_a_dominated_model_is_reached_at_no_tau(data):
     last = int(np.argmax(data.pool.cost))
     capability[last] = capability[int(np.argmin(data.pool.cost))]
     weaker = replace(data, pool=replace(data.pool, capabilities=capability))
-    found = {one.model: one for one in reach(weaker.requirements, weaker.pool, 0.1)}[
-        data.pool.ids[last]
-    ]
+    found = {one.model: one for one in reach(weaker, 0.1)}[data.pool.ids[last]]
     assert found.dominated_by
     assert found.at_some_tau == found.share == 0.0
 
 
 def test_shares_add_up_and_lie_within_reach(data):
-    found = reach(data.requirements, data.pool, 0.1)
+    found = reach(data, 0.1)
     assert sum(one.share for one in found) == pytest.approx(1.0)
     assert all(one.share <= one.at_some_tau + 1e-12 for one in found)
+
+
+def test_gates_hold_where_numbers_are_nudged_and_where_reach_is_counted(catalog, data):
+    cheapest = int(np.argmin(data.pool.cost))
+    closed = np.zeros(data.quality.shape, dtype=bool)
+    closed[::2, cheapest] = True
+    gated = replace(data, closed=closed)
+    still = sensitivity(gated, catalog, Steps(0.0, 0.0, 0.0))
+    assert {effect.flips for effect in still} == {0}
+    choice = replay(gated, 0.1)
+    found = {one.model: one for one in reach(gated, 0.1)}
+    for i, name in enumerate(data.pool.ids):
+        assert found[name].share == pytest.approx(float((choice == i).mean()))
+    assert found[data.pool.ids[cheapest]].at_some_tau <= 0.5
+    assert not any(one.dominated_by == data.pool.ids[cheapest] for one in found.values())

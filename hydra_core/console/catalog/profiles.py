@@ -12,7 +12,7 @@ import streamlit as st
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.spelling import signed_usd, titled
-from hydra_core.base.types import Band, Catalog, FloatArray
+from hydra_core.base.types import Band, Catalog, FloatArray, Rule
 from hydra_core.catalog.binding import rebind
 from hydra_core.catalog.editing import evidence_grid as grid
 from hydra_core.catalog.editing.document import CatalogDocument
@@ -367,10 +367,15 @@ def show_sensitivity(catalog: Catalog) -> None:
         widgets.problem(error)
         return
     tau = catalog.policy.tau
+    if catalog.policy.rule is Rule.VALUE:
+        st.info(
+            f"The policy routes by the value rule, so its traffic is another. All figures here are "
+            f"those of the shortfall rule at τ {tau:.4g}: capabilities decide there alone."
+        )
     left, right = st.columns([4, 7], gap="medium")
     with left:
         st.subheader("Who gets traffic", anchor=False)
-        shares = reach(found.data.requirements, found.data.pool, tau)
+        shares = reach(found.data, tau)
         _reach(shares, tau, chosen)
     with right:
         st.subheader("Which numbers move routing", anchor=False)
