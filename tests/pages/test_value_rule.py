@@ -12,7 +12,7 @@ from hydra_core.catalog import load_catalog
 from hydra_core.catalog.chosen_and_promised import not_covered
 from hydra_core.catalog.schema import parse_catalog
 from hydra_core.choosing.sources.promise import promise_on
-from hydra_core.console import replays
+from hydra_core.console import cache, replays
 from hydra_core.console.access import identity
 from hydra_core.console.view_frontier import Axes, XAxis, YAxis, frontier_view
 from hydra_core.evalsets.evalset import load_evalset
@@ -237,3 +237,22 @@ def test_a_model_without_outcomes_joins_by_its_rate(opened):
     assert not app.exception
     said = [one.value for one in (*app.success, *app.info)]
     assert any("joins by its rate of 62 %" in one for one in said), said
+
+
+def test_routing_help_counts_the_queries_that_the_value_rule_sends(opened):
+    app = opened("pages/configure/eval_sets.py?part=routing-help")
+    entry = next(one for one in cache.evalsets() if one.key == LINK["set"])
+    catalog = next(one.catalog for one in cache.catalogs() if one.key == LINK["catalog"])
+    found = replays.replayed(entry, catalog)
+    (sent,) = (one for one in app.selectbox if one.label == "The router sends them to")
+    for i, name in enumerate(found.data.pool.ids):
+        count = int((found.choice == i).sum())
+        assert (f"{name} ({count:,})" in sent.options) is (count > 0)
+
+
+def test_sensitivity_says_that_its_figures_are_those_of_the_other_rule(opened):
+    app = opened("pages/configure/catalog.py?part=profiles")
+    app.session_state["profiles.view"] = "Sensitivity"
+    app.run()
+    assert not app.exception
+    assert any("routes by the value rule" in one.value for one in app.info)

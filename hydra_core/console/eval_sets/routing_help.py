@@ -25,7 +25,6 @@ from hydra_core.console.tasks import Task
 from hydra_core.evalsets.evalset import EvalSet, load_evalset
 from hydra_core.lab.ablation import AblatedReading, reading_ablation, readings
 from hydra_core.predictor.bundle import SHIPPED_SMALL, load_bundle
-from hydra_core.replay.replay import replay
 from hydra_core.replay.routability import (
     DuplicateGroup,
     Overlap,
@@ -157,9 +156,9 @@ def _figures(known: PerfectRouter, middle: float, *, texts: bool) -> None:
     widgets.metric_row(entries, (1.5, 1, 1, 1, 1))  # the first holds a model's name
 
 
-def who_solves(evalset: EvalSet, sweep: Sweep | None) -> None:
+def who_solves(entry: SetEntry, evalset: EvalSet, sweep: Sweep | None) -> None:
     """The upset plot, of all queries or of those that the router sends to one model."""
-    sent = None if sweep is None else _sent_to(sweep)
+    sent = None if sweep is None else _sent_to(entry, sweep.catalog)
     whole = replays.upset(evalset)
     found = whole if sent is None else figured.upset_view(evalset, sent)
     if found is None:
@@ -177,10 +176,14 @@ def who_solves(evalset: EvalSet, sweep: Sweep | None) -> None:
     st.caption(note)
 
 
-def _sent_to(sweep: Sweep) -> IntArray | None:
+def _sent_to(entry: SetEntry, catalog: Catalog) -> IntArray | None:
     """Rows that the catalog's own policy sends to the picked model; None for all."""
-    data = sweep.data
-    choice = replay(data, sweep.catalog.policy.tau)
+    try:
+        found = replays.replayed(entry, catalog)
+    except HydraError as error:  # such as an outcome model that is not here
+        widgets.problem(error)
+        return None
+    data, choice = found.data, found.choice
     counts = np.bincount(choice, minlength=len(data.pool.ids))
     names = {"": f"any model ({len(choice):,} queries)"}
     names |= {m: f"{m} ({counts[i]:,})" for i, m in enumerate(data.pool.ids) if counts[i]}
@@ -327,7 +330,7 @@ def one_view(
     elif view == _CHECKS:
         _checks(entry, evalset)
     else:
-        who_solves(evalset, sweep)
+        who_solves(entry, evalset, sweep)
 
 
 def show(head: Head) -> None:
