@@ -85,7 +85,7 @@ def team_text(team: Team) -> str:
         "" if team.value_usd is None else f"V ${team.value_usd:g}",
         ""
         if budget is None
-        else f"${budget.usd:g} a {budget.per.value}, falls from "
+        else f"${budget.usd:,.10g} a {budget.per.value}, falls from "
         f"{100 * budget.falls_from:g} %, cheapest from {100 * budget.cheapest_from:g} %, "
         f"least {budget.least:g}, then {budget.when_spent.value}",
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 
 import pytest
@@ -313,3 +314,32 @@ def test_an_edit_is_recorded_on_the_set_whose_figures_are_shown(open_page, works
     saved = opened(workspace).drafts.find(NAME, ANA)
     names = [one.evalset for one in parse_catalog(saved.text).policy.chosen_on]
     assert names == [load_evalset(SAMPLE_DATA / shown_set).name]
+
+
+def test_a_team_keeps_what_its_form_was_not_asked_to_change(open_page, workspace):
+    budget = {"usd": 1_234_567.0, "falls_from": 0.07, "cheapest_from": 0.58}
+    models = [FILE.split("- id: ")[-1].split("\n")[0], "one-that-left"]
+    text = with_field(FILE, "teams.search", {"models": models, "budget": budget})
+    draft(opened(workspace), text)
+    app = open_page(POLICY, **HERE)
+    assert "$1,234,567 a month" in shown(app)
+    app.selectbox(key="catalog.teams.which").set_value("search").run()
+    next(one for one in app.button if one.label == "Save team").click().run()
+    assert not app.exception
+    team = parse_catalog(opened(workspace).drafts.find(NAME, ANA).text).policy.teams["search"]
+    assert team.models == frozenset(models)
+    assert (team.budget.falls_from, team.budget.cheapest_from) == (0.07, 0.58)
+
+
+def test_a_price_below_a_cent_is_no_zero_on_its_card(open_page, workspace):
+    text = FILE
+    for price in ("input", "output"):
+        text = re.sub(
+            rf"{price}_usd_per_mtok: [\d.]+", f"{price}_usd_per_mtok: 0.003", text, count=1
+        )
+    draft(opened(workspace), text)
+    app = open_page(PAGE, **HERE)
+    app.session_state["catalog.view"] = "Cards"
+    app.run()
+    assert not app.exception
+    assert "$0.00300 blended" in shown(app)

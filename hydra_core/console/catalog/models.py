@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from hydra_core.base.spelling import titled
+from hydra_core.base.spelling import titled, usd
 from hydra_core.base.types import Catalog, ModelSpec, ModelStatus
 from hydra_core.catalog.editing import model_grid as grid
 from hydra_core.catalog.editing.document import CatalogDocument, Data
@@ -244,8 +244,8 @@ def _card(
     blended = blended_price(model, catalog.policy.price_ratio)
     st.markdown(
         literal(
-            f"${model.input_usd_per_mtok:g} in · ${model.output_usd_per_mtok:g} out · "
-            f"${blended:.2f} blended"
+            f"${model.input_usd_per_mtok:,.10g} in · ${model.output_usd_per_mtok:,.10g} out · "
+            f"{usd(blended)} blended"
         )
     )
     facts = [f"{model.context_window:,} tokens"]

@@ -167,7 +167,7 @@ def defences_text(policy: Policy) -> str:
     caps = [f"{name.replace('_', ' ')} {cap:g}" for name, cap in policy.defences.score_caps.items()]
     lines = [f"scores count up to {', '.join(caps)}"] if caps else []
     if policy.defences.budget_usd is not None:
-        lines.append(f"${policy.defences.budget_usd:g} a conversation")
+        lines.append(f"${policy.defences.budget_usd:,.10g} a conversation")
     return "; ".join(lines) or "none"
 
 
@@ -415,7 +415,8 @@ def _form(entry: CatalogEntry, catalog: Catalog, name: str) -> None:
         said = left.text_input("Team", name, disabled=bool(name), placeholder="search")
         ids = [one.id for one in catalog.models]
         allowed = sorted(team.models or ())
-        models = middle.multiselect("Models", ids, [m for m in allowed if m in ids],
+        ids += [model for model in allowed if model not in ids]  # kept until taken out
+        models = middle.multiselect("Models", ids, allowed,
                                     placeholder="all models")  # fmt: skip
         knob = right.number_input(
             "Value V, USD" if by_value else "Threshold τ",
@@ -451,8 +452,8 @@ def _form(entry: CatalogEntry, catalog: Catalog, name: str) -> None:
     known["value_usd" if by_value else "tau"] = knob
     if usd:
         known["budget"] = {
-            "usd": usd, "per": str(per or Period.MONTH), "falls_from": begins / 100,
-            "cheapest_from": ends / 100, "least": least,
+            "usd": usd, "per": str(per or Period.MONTH), "falls_from": round(begins, 9) / 100,
+            "cheapest_from": round(ends, 9) / 100, "least": least,
             "when_spent": str(then or WhenSpent.REFUSE),
         }  # fmt: skip
     written: Value = {field: value for field, value in known.items() if value is not None}
