@@ -18,6 +18,7 @@ import pandas as pd
 
 from hydra_core.base.errors import HydraError, Problem, ProblemsError
 from hydra_core.base.intervals import LEVEL
+from hydra_core.base.spelling import usd
 from hydra_core.base.types import BoolArray, FloatArray, IntArray
 from hydra_core.decision_log.canaries_and_alerts import (
     CanaryOrder,
@@ -155,12 +156,12 @@ def _worse(report: CanaryReport, limit: float) -> str:
     if quality.effect is not None and float(quality.effect.hi) < 0:
         main, canary = quality.means
         return f"mean feedback is {canary:.3f}, {main:.3f} on the main revision"
-    for words, found in (("takes {} ms", report.latency_ms), ("costs ${}", report.cost_usd)):
+    sizes = (("takes", "{:,.0f} ms".format, report.latency_ms), ("costs", usd, report.cost_usd))
+    for verb, spelled, found in sizes:
         effect = found.effect if limit else None
         if effect is not None and float(effect.relative_lo) > limit - 1.0:
-            main, canary = found.means
-            said = words.format(f"{canary:.3g}")
-            return f"a request {said}, {main:.3g} on the main revision"
+            before, now = map(spelled, found.means)
+            return f"a request {verb} {now}, {before} on the main revision"
     return ""
 
 

@@ -60,9 +60,9 @@ def test_requests_that_upstreams_reject_stop_it(tmp_path):
 
 def test_much_slower_or_dearer_stops_it_and_a_little_does_not(tmp_path):
     slow = changed(tmp_path / "slow", {"latency_ms": 900.0}, {"latency_ms": 300.0})
-    assert slow.worse == "a request takes 900 ms, 300 on the main revision"
+    assert slow.worse == "a request takes 900 ms, 300 ms on the main revision"
     dear = changed(tmp_path / "dear", {"cost_usd": 0.009}, {"cost_usd": 0.002})
-    assert dear.worse == "a request costs $0.009, 0.002 on the main revision"
+    assert dear.worse == "a request costs $0.00900, $0.00200 on the main revision"
     assert changed(tmp_path / "little", {"cost_usd": 0.003}, {"cost_usd": 0.002}).worse == ""
     unknown = {"cost_usd": None, "about_usd": 0.009}
     assert "costs" in changed(tmp_path / "unknown", unknown, {"cost_usd": 0.002}).worse

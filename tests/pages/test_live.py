@@ -8,6 +8,7 @@ import pytest
 from hydra_core.base.shipped import CATALOGS
 from hydra_core.base.workspace import workspace_folder
 from hydra_core.catalog import load_catalog
+from hydra_core.console.live.canary import canary_rows
 from hydra_core.decision_log.canaries_and_alerts import (
     CanaryOrder,
     CanaryRecord,
@@ -17,6 +18,7 @@ from hydra_core.decision_log.canaries_and_alerts import (
     ordered_canary,
     refuse_order,
 )
+from hydra_core.live.canary import canary_report
 from tests.live.logs import decision, traffic
 
 PAGE = "pages/operate/live.py?part=traffic"
@@ -199,3 +201,21 @@ def test_how_to_connect_stays_in_view_beside_a_log(open_page, log):
     assert not app.exception
     assert "does not speak the form of this request" in "".join(one.value for one in app.markdown)
     assert "/v1/messages" in app.code[0].value
+
+
+def test_a_bill_that_nobody_knows_is_no_zero(open_page, tmp_path, monkeypatch):
+    facts = decided(load_catalog(CATALOGS / "paper_five.yaml"))
+    rows = [decision(i, cost_usd=None, usage="unknown", **facts) for i in range(3)]
+    traffic(tmp_path / "decisions", rows)
+    monkeypatch.setenv("HYDRA_LOG", str(tmp_path / "decisions"))
+    app = open_page(PAGE, **{"live.time": "All"})
+    cost = next(one for one in app.metric if one.label == "Cost")
+    assert (cost.value, cost.delta) == ("–", "no tokens yet")
+
+
+def test_a_canary_against_a_free_main_revision_has_no_change_in_percent(tmp_path):
+    rows = [decision(i, arm=("main", "canary")[i % 2], cost_usd=0.002 * (i % 2),
+                     catalog_digest=("old", "new")[i % 2]) for i in range(200)]  # fmt: skip
+    found = {row[0]: row[-1] for row in canary_rows(canary_report(traffic(tmp_path, rows), "new"))}
+    assert found["Cost of a request"] == "no % of 0"
+    assert "nan" not in " ".join(map(str, found.values()))

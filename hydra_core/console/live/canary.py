@@ -11,7 +11,7 @@ import streamlit as st
 
 from hydra_core.base.errors import AccessError, HydraError
 from hydra_core.base.intervals import Interval
-from hydra_core.base.spelling import usd
+from hydra_core.base.spelling import signed, usd
 from hydra_core.base.types import Catalog
 from hydra_core.catalog import load_catalog
 from hydra_core.console import cache, tables, widgets
@@ -310,6 +310,10 @@ def _difference(one: Compared, unit: str) -> str:
     if unit == "%":
         ends = Interval(canary - main, float(effect.lo), float(effect.hi))
         return ends.scaled(100.0).text("pp")
-    change = canary / main - 1.0 if main else 0.0
+    if not main:
+        return "no % of 0"
+    change = canary / main - 1.0
+    if not np.isfinite([effect.relative_lo, effect.relative_hi]).all():
+        return f"{signed(100.0 * change)} % (no interval: a mean is 0)"
     ends = Interval(change, float(effect.relative_lo), float(effect.relative_hi))
     return ends.scaled(100.0).text("%")

@@ -25,6 +25,7 @@ from hydra_core.console.figures.intervals import (
 )
 from hydra_core.console.frame import Head
 from hydra_core.console.live import cache as cache_live
+from hydra_core.console.numbers import percent
 from hydra_core.console.widgets import literal, metric_row
 from hydra_core.live.flight.analysis import (
     LEAST_UNITS,
@@ -93,7 +94,7 @@ def verdict(report: FlightReport, arm: str) -> None:
     entries = [
         ("Users", f"{sum(report.units.values()):,}", counts,
          f"Users or conversations. Below: in {control} and in {arm}."),
-        ("Sample ratio", _RATIO[report.ratio.alarm], f"p = {report.ratio.p_value:.2g}",
+        ("Sample ratio", _RATIO[report.ratio.alarm], f"p {_p(report.ratio.p_value)}",
          "Whether the arms have their planned shares of users (chi-square test): a warning below "
          "p = .01, an error below .001."),
         ("Better", f"{verdicts.count('better')}", f"{verdicts.count('worse')} worse",
@@ -102,12 +103,16 @@ def verdict(report: FlightReport, arm: str) -> None:
          "Guardrails whose interval stays within the loss that flight.yaml allows."),
     ]  # fmt: skip
     if arm in report.savings:
-        saved = report.savings[arm].scaled(100.0)
         entries.append(
-            ("Saved", f"{saved.value:.1f} %", f"{saved.lo:.1f} – {saved.hi:.1f} %",
+            ("Saved", *percent(report.savings[arm]),
              "Cost saved against the flagship model for everything. Below: 95 % interval.")
         )  # fmt: skip
     metric_row(entries)
+
+
+def _p(value: float) -> str:
+    text = p_text(value)
+    return text if text.startswith("<") else f"= {text}"
 
 
 _RATIO = {Alarm.NONE: "as planned", Alarm.YELLOW: "doubtful", Alarm.RED: "broken"}
@@ -353,7 +358,7 @@ def headline(report: FlightReport, arm: str) -> tuple[str, str, str]:
         return (
             "error",
             "The arms do not have the planned shares of users",
-            f"{shares} (p = {report.ratio.p_value:.2g}). Find what loses or doubles users in one "
+            f"{shares} (p {_p(report.ratio.p_value)}). Find what loses or doubles users in one "
             "arm before you trust any figure below.",
         )
     verdicts = [one.verdict() for one in arm_results(report, arm)]

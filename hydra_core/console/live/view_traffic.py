@@ -39,7 +39,8 @@ def head(traffic: Traffic, now: datetime) -> list[tuple[str, str, str, str]]:
     failed = np.asarray(rows["status"] == "failed", dtype=bool)
     fell = np.asarray((rows["served"] != "") & (rows["served"] != rows["chosen"]), dtype=bool)
     cost = rows["cost_usd"].astype(float)
-    per = f"{usd(float(cost.mean()))} a request" if cost.notna().any() else "no tokens yet"
+    counted = bool(cost.notna().any())
+    per = f"{usd(float(cost.mean()))} a request" if counted else "no tokens yet"
     decide = rows["decide_ms"].astype(float)
     slow = f"p95 {decide.quantile(0.95):.0f} ms" if decide.notna().any() else ""
     return [
@@ -49,7 +50,7 @@ def head(traffic: Traffic, now: datetime) -> list[tuple[str, str, str, str]]:
          "No model answered, or the answer broke off. Below: 95 % interval."),
         ("Fell back", *percent(share(traffic, fell & ~failed)),
          "Another model than the chosen one answered. Below: 95 % interval."),
-        ("Cost", usd(float(cost.sum())), per,
+        ("Cost", usd(float(cost.sum())) if counted else "–", per,
          "Tokens as upstreams counted them, at the prices of the catalog in use then."),
         ("Decision time", f"{decide.median():.1f} ms" if slow else "–", slow,
          "Median time that the router itself took. Below: 95 of 100 decisions took less."),
@@ -168,7 +169,7 @@ def team_frame(traffic: Traffic, catalog: Catalog) -> pd.DataFrame:
             "failed": 100.0 * float((mine.rows["status"] == "failed").mean()),
             "cost_usd": float(mine.rows["cost_usd"].astype(float).sum(min_count=1)),
             "per_resolved_usd": None if each is None else each[0].value,
-            "budget": None if budget is None else f"${budget.usd:g} a {budget.per.value}",
+            "budget": None if budget is None else f"${budget.usd:,.10g} a {budget.per.value}",
         }
         rows.append(row)
     return pd.DataFrame(rows).sort_values("cost_usd", ascending=False) if rows else pd.DataFrame()
