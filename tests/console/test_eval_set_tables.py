@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hydra_core.console.eval_sets.view import (
+    interval_text,
     model_table,
     outcomes,
     percent_range,
@@ -54,3 +55,8 @@ def test_the_spread_of_costs_is_that_of_the_models_with_costs(tmp_path, known, m
 def test_a_query_is_resolved_by_so_many_of_the_models_that_were_tried(tmp_path):
     found = query_table(saved(tmp_path / "s"))
     assert found["resolved by"].tolist() == ["2 of 2", "1 of 2", "1 of 1"]
+
+
+def test_an_interval_has_no_sign_where_it_rounds_to_nothing():
+    assert interval_text(Interval(-0.001, -0.02, 0.004)) == "0.00 [−0.02, 0.00]"
+    assert interval_text(Interval(0.001, -0.02, 0.02), signed=True) == "0.00 [−0.02, +0.02]"

@@ -4,8 +4,9 @@ import json
 
 from hydra_core.console import cache
 from hydra_core.console.access import identity
+from hydra_core.console.eval_sets.collect import runs_table
 from hydra_core.lab.collect.people import Blind
-from hydra_core.lab.collect.plan import LEDGER, SETUP, SUFFIX
+from hydra_core.lab.collect.plan import LEDGER, SETUP, SUFFIX, RunStatus
 from hydra_core.lab.labeling.ledger import Call, Ledger
 
 PAGE = "pages/configure/eval_sets.py?part=collect"
@@ -69,3 +70,8 @@ def test_a_damaged_run_is_named_and_hides_no_other(open_page, workspace):
     app = open_page(PAGE)
     assert not app.exception
     assert "torn" in app.warning[0].value
+
+
+def test_a_little_that_was_spent_is_no_zero():
+    one = RunStatus("mine", ("a",), 4, 1, 0, 0.0004, 2_000_000.0, running=False)
+    assert runs_table([one])["spent"].tolist() == ["$0.000400 of $2,000,000"]

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from hydra_core.base.spelling import usd
-from hydra_core.console.inspect.view_conversation import scenes
+from hydra_core.console.inspect.view_conversation import change, scenes
 from tests.hostile_messages import MARKUP
 from tests.pages.moving import to
 
@@ -189,3 +189,8 @@ def test_another_bundle_scores_the_conversation_anew(page):
     page.button(key="bundle.rebind").click().run()
     assert not page.exception
     assert (before, scorer()) == ("default", "modernbert")
+
+
+def test_a_cost_many_times_as_large_has_no_exponent():
+    assert change(1.2345, 0.01) == "123 times as much"
+    assert change(0.025, 0.01) == "2.5 times as much"

@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
+from hydra_core.base.spelling import usd
 from hydra_core.console import cache, tables, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.demo import session
@@ -112,9 +113,13 @@ def runs_table(rows: list[RunStatus]) -> pd.DataFrame:
             "done": [100.0 * one.answered / max(one.cells, 1) for one in rows],
             "answers": [f"{one.answered:,} of {one.cells:,}" for one in rows],
             "aside": [one.aside for one in rows],
-            "spent": [f"${one.spent_usd:.2f} of ${one.budget_usd:g}" for one in rows],
+            "spent": [f"{_spent(one.spent_usd)} of ${one.budget_usd:,.10g}" for one in rows],
         }
     )
+
+
+def _spent(value: float) -> str:
+    return usd(value) if 0 < value < 0.1 else f"${value:,.2f}"
 
 
 def _grading(runs: tuple[Path, ...]) -> None:

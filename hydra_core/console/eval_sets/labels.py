@@ -16,6 +16,7 @@ from streamlit.delta_generator import DeltaGenerator
 from hydra_core.base.errors import HydraError
 from hydra_core.base.intervals import Interval
 from hydra_core.base.spelling import titled
+from hydra_core.base.spelling import usd as spelled_usd
 from hydra_core.console import tables, widgets
 from hydra_core.console.demo import session
 from hydra_core.console.eval_sets.view import interval_text
@@ -201,6 +202,8 @@ def _name(dimension: str) -> str:
 
 
 def _usd(value: float) -> str:
+    if 0 < abs(value) < 0.1:
+        return spelled_usd(value)
     return f"${value:,.2f}" if value >= 0.995 or not value else f"${value:.3f}"
 
 

@@ -49,11 +49,15 @@ def interval_text(interval: Interval, *, signed: bool = False) -> str:
     """A value with its interval in brackets, where there are some."""
     if not np.isfinite(interval.value):
         return "–"
-    sign = "+" if signed else ""
-    value = f"{interval.value:{sign}.2f}"
+
+    def spelled(value: float) -> str:
+        shown = f"{value:{'+' if signed else ''}.2f}"
+        return shown.replace("-", "−") if float(shown) else "0.00"
+
+    value = spelled(interval.value)
     if np.isfinite(interval.lo):
-        value += f" [{interval.lo:{sign}.2f}, {interval.hi:{sign}.2f}]"
-    return value.replace("-", "−")
+        value += f" [{spelled(interval.lo)}, {spelled(interval.hi)}]"
+    return value
 
 
 def model_table(evalset: EvalSet) -> pd.DataFrame:

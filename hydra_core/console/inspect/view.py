@@ -12,7 +12,7 @@ import pandas as pd
 
 from hydra_core.base.reading.plain_yaml import load_plain
 from hydra_core.base.shipped import SAMPLE_DATA
-from hydra_core.base.spelling import titled, usd
+from hydra_core.base.spelling import signed, titled, usd
 from hydra_core.base.tokens import text_tokens
 from hydra_core.base.types import Catalog, CostBasis, ModelSpec, Rule
 from hydra_core.console.figures.strip import TAU, Part, Scale, Strip, strip_end
@@ -246,7 +246,7 @@ def value_table(one: Inspection) -> pd.DataFrame:
             "": [FATES[row.fate] for row in rows],
             "Predicted success": [success_text(valued, i) for i in at],
             COST: [one.cost_text(row.model) for row in rows],
-            "Worth": [f"{100 * valued.net[i]:.1f} pp".replace("-", "−") for i in at],
+            "Worth": [f"{signed(100 * valued.net[i]).lstrip('+')} pp" for i in at],
             "Why": [row.reason for row in rows],
         }
     )

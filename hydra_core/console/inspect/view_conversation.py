@@ -74,7 +74,8 @@ def change(cost: float, afresh: float) -> str:
     if not share:
         return "no difference" if cost == afresh else "less than 1 % apart"
     if share >= 100:
-        return f"{cost / afresh:.2g} times as much"
+        times = cost / afresh
+        return f"{times:{'.2g' if times < 10 else ',.0f'}} times as much"
     return f"{abs(share)} % {'more' if share > 0 else 'less'}"
 
 
