@@ -37,6 +37,17 @@ class UnknownModelError(RoutingError):
     """A model was asked for by name that the catalog does not route to."""
 
 
+class RefusedError(Exception):
+    """No model may serve a request, for the reason in `error`.
+
+    `serving` is the revision that said so, `arm` as in `Decided`.
+    """
+
+    def __init__(self, error: RoutingError, serving: Serving, arm: str) -> None:
+        self.error, self.serving, self.arm = error, serving, arm
+        super().__init__(str(error))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Decided:
     """One decision that the service made.
@@ -171,10 +182,18 @@ class Decider:
             remember: False for a decision that is only asked for, and leaves no trace.
 
         Raises:
-            RoutingError: No model can serve it, or the named one is not known.
+            RefusedError: No model can serve it, or the named one is not known.
         """
         start = time.perf_counter()
         serving, arm = self._arm(request)
+        try:
+            return self._decided(request, serving, arm, start, remember=remember)
+        except RoutingError as error:
+            raise RefusedError(error, serving, arm) from error
+
+    def _decided(
+        self, request: ChatRequest, serving: Serving, arm: str, start: float, *, remember: bool
+    ) -> Decided:
         if unspoken := serving.not_speaking.get(request.form):
             request = replace(request, query=replace(request.query, unspoken=unspoken))
         query = _keyed(request)

@@ -18,7 +18,6 @@ from starlette.responses import Response
 from starlette.types import Receive
 
 from hydra_core.base.digests import text_sha256
-from hydra_core.base.errors import RoutingError
 from hydra_core.decision_log.records import DecisionRecord
 from hydra_core.decision_log.writer import LogWriter
 from hydra_core.routing.gates import Gate, gate_of
@@ -34,7 +33,14 @@ from hydra_core.server.answers import (
     until_gone,
 )
 from hydra_core.server.chat import ChatRequest
-from hydra_core.server.deciding import NAMED, Decided, Decider, Result, vetoed_choice
+from hydra_core.server.deciding import (
+    NAMED,
+    Decided,
+    Decider,
+    RefusedError,
+    Result,
+    vetoed_choice,
+)
 from hydra_core.server.live import Serving
 from hydra_core.server.settings import AUTO
 from hydra_core.server.telemetry import Metrics, OnFinish
@@ -149,9 +155,9 @@ class Service:
         decide = partial(self.decider.decide, chat, remember=remember)
         try:
             decided, wait_s = await self.admission.run(decide, receive)
-        except RoutingError as error:
-            self._refused(chat, error)
-            raise
+        except RefusedError as refused:
+            self._refused(chat, refused)
+            raise refused.error from None
         decision = decided.decision
         gates = _gates(decided.serving, decision.query or chat.query) if decision.gates else ()
         self.metrics.decided(decision, gates, wait_s + decided.decide_ms / 1e3)
@@ -269,19 +275,23 @@ class Service:
             result = billed(decided, result, Seen(), self.metrics, tried.under_way)
         self.finish(decided, result, tried.started)
 
-    def _refused(self, chat: ChatRequest, error: RoutingError) -> None:
+    def _refused(self, chat: ChatRequest, refused: RefusedError) -> None:
         """Record in log and metrics a request that no model may serve."""
-        serving = self.decider.live.now
+        serving, error = refused.serving, refused.error
         known = chat.model in {spec.id for spec in serving.catalog.models}
         if known or chat.model == AUTO:
             self.metrics.gated(_gates(serving, chat.query))
         self.metrics.finished(chat.model if known else "", "refused")
+        if refused.arm:
+            self.metrics.armed(refused.arm, "refused", first_failed=False)
         extra = {"event": "request_refused", "status": error.http_status}
         revision = {"catalog": serving.catalog.name, "revision": serving.label}
         _LOG.info("%s", str(error)[:_LONGEST_WHY], extra={**extra, **revision})
         if self.log is not None:
-            now, why = datetime.now(UTC), str(error)
-            self.log.add(refusal_record(serving, chat, why, now, text=self._log_text))
+            record = refusal_record(
+                serving, chat, str(error), datetime.now(UTC), text=self._log_text
+            )
+            self.log.add(replace(record, arm=refused.arm))
 
     def _pass_on(self, decided: Decided, tried: _Attempts, model: str, answer: Answer) -> Response:
         """The answer for the client; the request is finished once it has it, or is gone."""

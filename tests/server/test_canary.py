@@ -51,6 +51,22 @@ def test_a_conversation_is_on_the_canary_always_or_never(make, second, tmp_path)
     assert (rows["catalog"] == "second coding pool").tolist() == (rows["arm"] == "canary").tolist()
 
 
+def test_what_the_canary_refuses_is_counted_and_logged_as_its_own(make, second, tmp_path):
+    client = make(log=str(tmp_path / "log"), canary=str(second), canary_share=0.5)
+    for number in range(20):
+        body = asked("hi", hydra={"conversation_id": f"c{number}", "allow": []})
+        assert client.post("/v1/chat/completions", json=body).status_code == 400
+    wait_for(lambda: len(read_log(tmp_path / "log").decisions) == 20)
+    rows = read_log(tmp_path / "log").decisions
+    assert set(rows["status"]) == {"refused"}
+    assert set(rows["arm"]) == {"main", "canary"}
+    assert (rows["catalog"] == "second coding pool").tolist() == (rows["arm"] == "canary").tolist()
+    metrics = client.get("/metrics").text
+    for arm, count in rows["arm"].value_counts().items():
+        line = f'hydra_canary_requests_total{{arm="{arm}",status="refused"}} {count}.0'
+        assert line in metrics
+
+
 def test_a_canary_that_is_worse_gets_no_more_traffic(make, second, tmp_path, upstream):
     folder, upstream.behaviour["*"] = tmp_path / "log", "500"
     changes = {"log": str(folder), "canary_share": 0.5, "canary_look_s": 0.1}

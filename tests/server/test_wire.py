@@ -13,6 +13,7 @@ from hydra_core.base.tokens import BYTES_PER_TOKEN
 from hydra_core.decision_log.reading import read_log
 from hydra_core.server.callers import new_token
 from hydra_core.server.upstream.file import UpstreamsError, parse_upstreams
+from hydra_core.server.wire import Form, counts_of
 from hydra_core.store.roles import Role
 from tests.server.conftest import EASY, HARD, MODELS, asked, upstreams_text, wait_for
 from tests.server.fake_upstream import PIECES
@@ -279,6 +280,47 @@ def test_what_an_upstream_stores_may_be_named_with_its_model(speaking, upstream)
     body = {"model": "gpt-5.4", "input": HARD, "previous_response_id": "r"}
     assert speaking().post("/v1/responses", json=body).status_code == 200
     assert upstream.seen[0]["body"]["previous_response_id"] == "r"
+
+
+@pytest.mark.parametrize(
+    ("body", "counts"),
+    [
+        ({"previous_response_id": "r"}, "counted"),
+        ({"tools": [{"type": "web_search"}]}, "counted"),
+        ({"tools": [{"type": "function", "name": "f"}]}, "unknown"),
+        ({}, "unknown"),
+    ],
+)
+def test_a_request_that_names_what_the_upstream_reads_may_be_longer_than_it_is(
+    speaking, upstream, monkeypatch, tmp_path, body, counts
+):
+    usage = {"input_tokens": 90_000, "output_tokens": 20, "total_tokens": 90_020}
+    monkeypatch.setattr("tests.server.fake_upstream.RESPONSES_USAGE", usage)
+    client = speaking(log=str(tmp_path / "log"))
+    sent = {"model": "gpt-5.4", "input": HARD, **body}
+    assert client.post("/v1/responses", json=sent).status_code == 200
+    wait_for(lambda: len(read_log(tmp_path / "log").decisions) == 1)
+    assert list(read_log(tmp_path / "log").decisions["usage"]) == [counts]
+
+
+OPENAI = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
+THOUGHT = {"completion_tokens_details": {"reasoning_tokens": 15}}
+
+
+@pytest.mark.parametrize(
+    ("said", "counts"),
+    [
+        (OPENAI, (100, 0, 20)),
+        (OPENAI | {"prompt_tokens_details": {"cached_tokens": 40}}, (100, 40, 20)),
+        (OPENAI | {"prompt_cache_hit_tokens": 40, "prompt_cache_miss_tokens": 60}, (100, 40, 20)),
+        (OPENAI | {"prompt_tokens_details": None, "cached_tokens": 40}, (100, 40, 20)),
+        (OPENAI | THOUGHT, (100, 0, 20)),
+        (OPENAI | THOUGHT | {"total_tokens": 135}, (100, 0, 35)),
+    ],
+    ids=["plain", "OpenAI", "DeepSeek", "Moonshot", "reasoning within", "reasoning beside"],
+)
+def test_cached_and_reasoning_tokens_are_read_where_providers_say_them(said, counts):
+    assert counts_of(said, Form.CHAT) == counts
 
 
 def test_a_coding_agents_session_is_its_conversation(speaking):

@@ -21,11 +21,11 @@ from typing import Any, Final
 import aiohttp
 
 from hydra_core.base.tokens import BYTES_PER_TOKEN
-from hydra_core.base.types import ModelSpec
+from hydra_core.base.types import Ability, ModelSpec
 from hydra_core.routing.query import is_count
 from hydra_core.server.chat import ChatRequest
 from hydra_core.server.upstream.failures import NotAnsweredError, error_in
-from hydra_core.server.wire import Form, counts_of, said_in
+from hydra_core.server.wire import STATE, Form, counts_of, said_in
 
 #: Bytes of events without content that are kept until there is some.
 _MOST_HELD: Final = 1 << 20
@@ -305,11 +305,20 @@ def estimate_of(chat: ChatRequest, written: int) -> Usage:
 
 
 def _most_input(chat: ChatRequest, spec: ModelSpec) -> int:
-    """More tokens cannot have been read: a token has at least a byte, unless an image is behind."""
-    if not chat.size:
+    """More tokens cannot have been read: a token has at least a byte, unless more is behind it."""
+    if not chat.size or _reads_more(chat):
         return spec.context_window
     estimated = max(chat.size, chat.input_tokens)
     return min(spec.context_window, estimated + _ADDED_TOKENS)
+
+
+def _reads_more(chat: ChatRequest) -> bool:
+    """Whether the upstream reads what the request only names: stored turns, files, its tools."""
+    tools = chat.body.get("tools")
+    listed = [one for one in tools if isinstance(one, Mapping)] if isinstance(tools, list) else []
+    hosted = any(one.get("type") not in (None, "function", "custom") for one in listed)
+    files = chat.query.needs & {Ability.PDF, Ability.AUDIO}
+    return hosted or bool(files) or any(chat.body.get(name) for name in STATE)
 
 
 def _most_output(chat: ChatRequest, spec: ModelSpec) -> int:
