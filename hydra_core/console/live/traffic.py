@@ -132,7 +132,7 @@ def teams(look: LogView) -> None:
             "callers": column.NumberColumn("Callers"),
             "decisions": column.NumberColumn("Decisions", format="localized"),
             "failed": column.NumberColumn("Failed", format="%.1f %%"),
-            "cost_usd": column.NumberColumn("Cost"),
+            "cost_usd": column.NumberColumn("Total cost"),
             "per_resolved_usd": column.NumberColumn("Cost per resolved"),
             "budget": column.TextColumn("Budget"),
         },
@@ -187,7 +187,7 @@ def traffic(look: LogView) -> None:
             ),
             "decisions": column.NumberColumn("Decisions", format="localized"),
             "failed": column.NumberColumn("Failed", format="%.1f %%"),
-            "cost_usd": column.NumberColumn("Cost"),
+            "cost_usd": column.NumberColumn("Total cost"),
             "latency_ms": column.NumberColumn("Latency, ms", format="%.0f", help="Median"),
         },
     )
