@@ -274,7 +274,10 @@ def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
     labels = _labels(evalset, sample.dimensions)
     label = None if labels is None else labels[found.places]
     predictor = scores[found.places]
-    result = audit(found.ratings, predictor, label, sample.dimensions, found.raters)
+    result = audit(
+        found.ratings, predictor, label, sample.dimensions, found.raters,
+        groups=evalset.clusters_at(found.places),
+    )  # fmt: skip
     with st.container(border=True):
         widgets.figure(
             intervals_figure(agreement_view(result), widgets.colors()), "audit.alpha",

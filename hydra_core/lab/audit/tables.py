@@ -55,7 +55,7 @@ def alpha_interval(
         sums = grouped
     value = float(_alpha(sums.sum(axis=0, keepdims=True))[0])
     n = len(sums)
-    if n == 0 or not np.isfinite(value):
+    if n < 2 or not np.isfinite(value):
         return Interval.none(value, "too few ratings")
     counts = rng.multinomial(n, np.full(n, 1.0 / n), size=resamples)
     drawn = _alpha(counts @ sums)
@@ -212,6 +212,7 @@ def audit(
     dimensions: Sequence[str],
     raters: Sequence[str],
     *,
+    groups: IntArray | None = None,
     resamples: int = 1000,
 ) -> Audit:
     """Agreement and error by dimension.
@@ -220,13 +221,14 @@ def audit(
         ratings: (raters, n, K) on [0, 1], NaN where somebody gave none; every query has one.
         predictor: (n, K).
         labels: (n, K), or None.
+        groups: (n,) cluster of each query, such as translations of one task; None: independent.
     """
     rng = np.random.default_rng(_SEED)
     human = np.nanmean(ratings, axis=0)
     n, k = human.shape
 
     def row(name: str, places: Sequence[int]) -> AuditRow:
-        cells = np.tile(np.arange(n), len(places))
+        cells = np.tile(np.arange(n) if groups is None else groups, len(places))
         flat = [np.concatenate([part[..., i] for i in places], axis=-1)
                 for part in (ratings, human, predictor)]  # fmt: skip
         said, reference, scores = flat

@@ -216,6 +216,6 @@ def people_of(answers: Sequence[Blind], grades: Grades) -> People | None:
         clusters = np.unique([one.request for one in answers], return_inverse=True)[1]
         rng = np.random.default_rng(_SEED)
         found = alpha_interval(np.array(table), rng=rng, clusters=clusters)
-        alpha = found if np.isfinite(found.value) else None
+        alpha = found if found.known else None  # one request shows no spread
     graded = sum(one.id in grades for one in answers)
     return People(len(answers), graded, len(raters), agreement(pairs), alpha)

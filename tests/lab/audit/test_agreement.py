@@ -120,3 +120,19 @@ def test_rows_without_a_score_are_not_rated_and_a_file_may_be_of_one_rater(tmp_p
     path.write_text("query_id,a,b\nq1,4,\n")
     with pytest.raises(EvalSetError, match="b must be a number from 1 to 5, got ''"):
         from_csv(path, ["a", "b"], ["q1"], rater="ana")
+
+
+def test_translations_of_one_task_are_resampled_together():
+    rng = np.random.default_rng(5)
+    human = np.tile(rng.random((20, 1)), (4, 1))
+    predictor = np.clip(human + np.tile(rng.normal(scale=0.2, size=(20, 1)), (4, 1)), 0, 1)
+    ratings, groups = np.stack([human, human]), np.tile(np.arange(20), 4)
+    together, apart, one = (
+        audit(ratings, predictor, None, ["a"], ["x", "y"], groups=by).rows[0]
+        for by in (groups, None, np.zeros(80, dtype=np.intp))
+    )
+    for name in ("predictor", "predictor_bias"):
+        wide, narrow, none = (getattr(row, name) for row in (together, apart, one))
+        assert wide.value == pytest.approx(narrow.value)
+        assert wide.hi - wide.lo > 1.5 * (narrow.hi - narrow.lo)
+        assert not none.known  # one task says nothing of others
