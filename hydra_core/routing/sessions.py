@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from hydra_core.base.errors import ExtraError
+from hydra_core.base.tokens import text_tokens
 from hydra_core.base.types import Catalog, ModelSpec, StickyMode
 from hydra_core.routing.decision import Cause, Decision
 from hydra_core.routing.query import Query
@@ -323,7 +324,9 @@ def _cache_usd(decision: Decision, current: str, catalog: Catalog) -> float:
     """What reading the history anew costs on the decision's model, above the cache of `current`."""
     if decision.query is None or decision.reading is None:
         return 0.0
-    history = max(0, decision.query.context_tokens - decision.reading.tokens)
+    reading = decision.reading  # of a long message the predictor has seen the first tokens alone
+    message = text_tokens(decision.query.text) if reading.truncated else reading.tokens
+    history = max(0, round(decision.query.context_tokens - message))
     kept, other = catalog.model(current), catalog.model(decision.model)
     whole = decision.query.input_tokens
     return switch_cost_usd(kept, other, TurnTokens(history, 0, 0), size=whole)

@@ -231,6 +231,28 @@ def test_adaptive_leaves_a_model_only_for_more_than_the_lost_prompt_cache(
     assert adaptive.route(fresh).model == afresh.route(Query(text(row))).model
 
 
+def test_a_long_new_message_is_no_prompt_cache_to_lose(learned):
+    """The predictor has seen 9 tokens of it; all of it is read anew by every model."""
+    material, model = learned
+
+    class Cut(Known):
+        def predict(self, texts, turns=None, contexts=None):
+            found = super().predict(texts, turns, contexts)
+            return replace(found, truncated=np.ones(len(texts), dtype=bool))
+
+    pool = (spec("cheap", 0.4, 0.2), spec("middle", 4, 0.5),
+            spec("strong", 0.5, 0.9, cached_input_usd_per_mtok=0.1))  # fmt: skip
+    base = by_value(model, models=pool)
+    sticky = replace(base.policy.sticky, mode=StickyMode.ADAPTIVE)
+    catalog = replace(base, policy=replace(base.policy, sticky=sticky))
+    afresh = Router(base, Cut(material.messages)).route
+    adaptive = Router(catalog, Cut(material.messages)).route
+    for row in range(5):
+        message = "word " * 50_000 + text(row)
+        query = Query(message, 2, current="strong", context_tokens=round(len(message) / 4))
+        assert adaptive(query).model == afresh(replace(query, current=None)).model == "cheap"
+
+
 def test_heads_price_a_long_request_as_the_replay_does(learned):
     """A text of this set has more than two tokens: the strong model costs its second price."""
     material, model = learned
