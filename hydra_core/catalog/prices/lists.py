@@ -307,9 +307,22 @@ def _ranges(entry: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _models_dev_tiers(cost: Mapping[str, Any]) -> tuple[PriceTier, ...]:
-    """The tier of a models.dev entry, which knows one above 200,000 tokens."""
-    dearer = cost.get("context_over_200k")
-    if not is_map(dearer):
-        return ()
-    prices = (optional_price(dearer.get(side), _PER_MTOK) for side in _MODELS_DEV)
-    return (PriceTier(200_000, *prices),)
+    """The tiers of a models.dev entry: its list, else the older object for above 200,000 tokens.
+
+    Where it has both, the object repeats the first tier, whatever length that begins at. A price
+    that a tier does not name stays what it is below it.
+    """
+    listed = cost.get("tiers")
+    sides: dict[int, Mapping[str, Any]] = {}
+    for one in listed[:_MOST] if isinstance(listed, list) else []:
+        tier = one.get("tier") if is_map(one) else None
+        above = count(tier.get("size")) if is_map(tier) and tier.get("type") == "context" else None
+        if above:
+            sides[above] = one
+    older = cost.get("context_over_200k")
+    if not sides and is_map(older):
+        sides[200_000] = older
+    return tuple(
+        PriceTier(above, *(optional_price(one.get(s, cost.get(s)), _PER_MTOK) for s in _MODELS_DEV))
+        for above, one in sorted(sides.items())
+    )

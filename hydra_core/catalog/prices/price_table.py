@@ -27,7 +27,9 @@ from hydra_core.catalog.prices.quotes import (
 
 _MODEL: Final = re.compile(r"model|model[ _-]?(?:id|name)|name|id", re.IGNORECASE)
 _PRICES: Final = {
-    "cached": re.compile(r"cache", re.IGNORECASE),
+    "cached": re.compile(
+        r"(?<!un)(?<!non)(?<!non[ _-])(?<!not )cache(?![ _-]*miss)", re.IGNORECASE
+    ),
     "input": re.compile(r"input|prompt", re.IGNORECASE),
     "output": re.compile(r"output|completion", re.IGNORECASE),
 }

@@ -79,6 +79,7 @@ def assemble(
     """
     issues = issues or Issues()
     rows = _with_plain_ids(rows)
+    _check_ids(rows, issues)
     outcomes = _outcomes(rows.outcomes, issues, scale)
     queries = _queries(rows.queries, issues, need_text=need_text)
     issues.raise_any(source)
@@ -147,7 +148,8 @@ def _draft(
     matrices = outcome_matrices(known, ids, models)
     quality, cost_usd = matrices.pop("quality"), matrices.pop("cost_usd")
     if np.isnan(cost_usd).all():
-        tokens = all(name in matrices for name in ("input_tokens", "output_tokens"))
+        sides = (matrices.get(f"{side}_tokens", np.nan) for side in ("input", "output"))
+        tokens = bool(np.logical_and(*map(np.isfinite, sides)).any())
         follows = (
             "they are computed from the tokens and a catalog's prices" if tokens else _NO_COSTS
         )
@@ -181,7 +183,6 @@ def _doubts(
 
 
 def _outcomes(raw: pd.DataFrame, issues: Issues, scale: float) -> pd.DataFrame:
-    _check_ids(raw, issues)
     for model in raw["model"].unique():
         problem = model_id_problem(model)
         if problem is not None:
@@ -200,6 +201,12 @@ def _outcomes(raw: pd.DataFrame, issues: Issues, scale: float) -> pd.DataFrame:
     if "input_tokens" in parsed:  # no request has none: it is how a log says that it did not count
         sides = [name for name in ("input_tokens", "output_tokens") if name in parsed]
         parsed.loc[parsed["input_tokens"] == 0, sides] = np.nan
+    if {"input_tokens", "cached_input_tokens"} <= {*parsed}:
+        beyond = parsed["cached_input_tokens"] > parsed["input_tokens"]
+        first = raw.loc[beyond, ["cached_input_tokens", "input_tokens"]].iloc[:1]
+        shown = "".join(f" ({warm} of {read})" for warm, read in first.to_numpy())
+        text = f"cached_input_tokens are a part of input_tokens and more than these{shown}"
+        note(issues, raw, beyond, text, "add what was cached to input_tokens, in every row")
     _check_pairs(raw, parsed, issues)
     return parsed
 
@@ -231,7 +238,10 @@ def _check_pairs(raw: pd.DataFrame, parsed: pd.DataFrame, issues: Issues) -> Non
     issues.problem(Problem(f"{len(twice)} row(s)", text, remedy))
 
 
-def _check_ids(raw: pd.DataFrame, issues: Issues) -> None:
+def _check_ids(rows: Rows, issues: Issues) -> None:
+    """Ids that are rounded or empty; a row of a table counts once, however many outcomes it has."""
+    frames = [frame[["query_id", FILE, LINE]] for frame in (rows.queries, rows.outcomes)]
+    raw = pd.concat(frames, ignore_index=True).drop_duplicates(ignore_index=True)
     rounded = raw["query_id"].str.fullmatch(r"[0-9](?:[.,][0-9]+)?[eE]\+[0-9]{2,}")
     shown = raw.loc[rounded, "query_id"].iloc[:1].to_list()
     text = f"query_id was rounded, such as {shown[0]}: several may be one" if shown else ""
@@ -244,7 +254,6 @@ def _queries(raw: pd.DataFrame, issues: Issues, *, need_text: bool) -> pd.DataFr
 
     Where none has a text and none needs one, one row per query, without that column.
     """
-    _check_ids(raw, issues)
     raw = raw.copy()
     raw["text"] = raw["text"].mask(among(raw["text"], MISSING_TEXTS), "")
     if "language" in raw.columns:

@@ -82,3 +82,24 @@ def test_edited_text_keeps_its_place():
     text = edited((line, f"{line}    long_prompts: [{{above_tokens: 128000, "
                    "input_usd_per_mtok: 1, output_usd_per_mtok: 6}]\n"))  # fmt: skip
     assert parse_catalog(text, "x").model("cheap").long_prompts[0].above_tokens == 128_000
+
+
+DEARER = {"input": 5, "output": 22.5}
+TIER = {**DEARER, "cache_read": 0.5, "tier": {"type": "context", "size": 272_000}}
+
+
+@pytest.mark.parametrize(
+    ("more", "tiers"),
+    [
+        ({"context_over_200k": DEARER}, [(200_000, 5.0, 22.5, 0.25)]),
+        ({"tiers": [TIER]}, [(272_000, 5.0, 22.5, 0.5)]),
+        ({"tiers": [TIER], "context_over_200k": DEARER}, [(272_000, 5.0, 22.5, 0.5)]),
+        ({"tiers": [{**TIER, "tier": {"type": "batch"}}]}, []),
+        ({"tiers": [None, {"tier": None}], "context_over_200k": 5}, []),
+    ],
+)
+def test_tiers_of_models_dev_begin_where_its_list_says(more, tiers):
+    cost = {"input": 2.5, "output": 15, "cache_read": 0.25, **more}
+    listed = {"openai": {"models": {"gpt-5.4": {"cost": cost}}}}
+    (quote,) = read_prices(json.dumps(listed), "api.json", as_of=date(2026, 2, 1)).quotes
+    assert quote.price.long_prompts == tuple(LongPromptPrice(*one) for one in tiers)

@@ -24,6 +24,8 @@ DAY = date(2026, 6, 1)
         ("model,input,output,cached", "a,$2.50 / 1M tokens,0.01/1K,2.5e-7 per token"),
         ("model,input (cents per 1M),output (¢ / 1M),cached ct per 1K", "a,250,1000,.025"),
         ("model,input in cents,output,cached", "a,$2.50,1000¢ / MTok,25 cents"),
+        ("Model,Input (cache hit),Input (cache miss),Output", "a,.25,2.5,10"),
+        ("Model,Uncached input,Cached input,Output", "a,2.5,.25,10"),
         ("Model,Context,Max output,Input,Output,Cache write,Cached", "a,1M,64K,2.5,10,3,.25"),
     ],
 )  # fmt: skip

@@ -12,6 +12,7 @@ import pandas as pd
 
 from hydra_core.base.currencies import CURRENCIES
 from hydra_core.base.errors import Problem
+from hydra_core.evalsets.importers.headers import read_header
 from hydra_core.evalsets.importers.reading.cells import (
     BLANK,
     FILE,
@@ -40,6 +41,8 @@ _FRACTION = re.compile(r"\s*([0-9]{1,6})\s*/\s*([1-9][0-9]{0,5})\s*")
 _POINTS = re.compile(r"\s*[0-9]{1,3}(?:\.[0-9]{3})+\s*")
 _OPTION = re.compile(r"COLUMN=([a-z]+|1/[0-9]+)")
 _SHOWN = 3
+#: The best of a rating; beyond it are percentages.
+_MOST_RATING = 10
 #: Whole numbers below this are exact as floats.
 _EXACT = 2**53
 
@@ -100,7 +103,14 @@ class Columns:
             self.notes.append(f"{column} was read as shares, such as {texts.iloc[0].strip()}")
         elif not _is_plain(texts, measure, notation):
             values, faults = self._numbers(column, texts, measure, notation)
-        faults += _out_of_range(texts, values, measure, self.form)
+        best = self._best_beside(column, notation) if measure is Measure.QUALITY else 1.0
+        if best > 1 and not (read := values[values != ""].astype(float)).empty and read.min() >= 1:
+            message = f"are read as shares although a column beside it counts to {best:g}"
+            share = f" or {self._how('share')}" if read.max() <= 1 else ""
+            remedy = f"say how it is written: {self._how(f'1/{best:g}')}{share}"
+            faults.append(_Fault(texts.notna(), message, remedy))
+        else:
+            faults += _out_of_range(texts, values, measure, self.form)
         for fault in faults:
             self._report(frame, column, fault, int((~among(cells, BLANK)).sum()))
             values = values.mask(fault.bad, "")
@@ -119,6 +129,20 @@ class Columns:
             return replace(header, decimal=decimal)
         divisor = self.form.scale if self.form.scale != 1 else header.divisor
         return Notation(decimal, divisor, self.form.words)
+
+    def _best_beside(self, column: str, notation: Notation) -> float:
+        """The best rating, such as 5, that was stated of a column headed alike; 1 for none.
+
+        A model that has 1 of 5 alone would else be taken for one that is always right.
+        """
+        if notation.stated or notation.divisor != 1 or (own := read_header(column)) is None:
+            return 1.0
+        alike = (
+            stated.divisor
+            for other, stated in self.notations.items()
+            if (header := read_header(other)) is not None and header.named == own.named
+        )
+        return max((best for best in alike if best <= _MOST_RATING), default=1.0)
 
     def _require_of_one(self, column: str) -> None:
         """Refuse a cost that its header calls the price of tokens, or of many of anything."""
@@ -165,11 +189,15 @@ class Columns:
             faults.append(_Fault(texts.isin(foreign), f"are in {sign}", remedy))
         if reader.percent and notation.divisor == 1:
             bare = [c for c, d in known.items() if d.sign == "" and numbers[c]]
-            remedy = f"say that all are percentages: {self._how('percent')}"
+            shares = all((numbers[c] or 0) <= 1 for c in bare)  # 1 may be 100 % as well as 1 %
+            remedy = "write all with % or all without"
+            remedy = remedy if shares else f"say that all are percentages: {self._how('percent')}"
             faults.append(_Fault(texts.isin(bare), "have no % while others have one", remedy))
         elif self._doubtful(column, reader, numbers.values()):
             message = f"would be divided by {notation.divisor:g} although none is above 1"
-            remedy = f"say how it is written: {self._how('percent')} or {self._how('share')}"
+            divisor = notation.divisor
+            scale = self._how("percent" if divisor == 100 else f"1/{divisor:g}")
+            remedy = f"say how it is written: {scale} or {self._how('share')}"
             faults.append(_Fault(texts.notna(), message, remedy))
         self._note(column, known, reader)
         small = [c for c, n in numbers.items() if n is not None and 0 < n * 100 <= 1]

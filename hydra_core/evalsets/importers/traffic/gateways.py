@@ -44,7 +44,13 @@ from hydra_core.evalsets.importers.traffic.rows import (
     seconds_between,
     text,
 )
-from hydra_core.evalsets.importers.traffic.served import Feedback, Labels, Served, Traffic
+from hydra_core.evalsets.importers.traffic.served import (
+    Feedback,
+    Labels,
+    Served,
+    Traffic,
+    whole_input,
+)
 from hydra_core.evalsets.rules import PROPENSITY
 
 
@@ -121,6 +127,9 @@ _COLUMNS = (
 )
 #: What feedback has to hold -> its other names, read where exactly one of them is there.
 _FEEDBACK = {"request_id": ("id",), "quality": ("score", "rating")}
+#: Where a usage says which input tokens came from a cache, and which went into it.
+_CACHED = ("cache_read_input_tokens", "prompt_tokens_details.cached_tokens")
+_STORED = ("cache_creation_input_tokens", "prompt_tokens_details.cache_creation_tokens")
 _NEEDED = ("request_id", "model", "startTime")
 _TABLE = "LiteLLM_SpendLogs"
 #: Calls that a model answers with text; LiteLLM logs embeddings, files and look-ups as well.
@@ -159,6 +168,8 @@ def read_spend_logs(
         asked = asked_in(row.get("messages"))
         if asked.problem == NO_MESSAGE:
             asked = asked_in(row.get("proxy_server_request"))
+        read, metadata = number(row.get("prompt_tokens")), decoded(row.get("metadata"))
+        cached, written = (_cache_tokens(metadata, paths) for paths in (_CACHED, _STORED))
         traffic.add(
             Served(
                 place,
@@ -167,11 +178,11 @@ def read_spend_logs(
                 text(row.get("model")),
                 votes.get(query_id, Feedback()),
                 cost_usd=number(row.get("spend")),
-                input_tokens=number(row.get("prompt_tokens")),
+                input_tokens=whole_input(read, cached, written),
                 output_tokens=number(row.get("completion_tokens")),
                 latency_s=seconds_between(row.get("startTime"), row.get("endTime")),
                 conversation_id=text(row.get("session_id")),
-                cached_input_tokens=_cached(decoded(row.get("metadata"))),
+                cached_input_tokens=cached,
             )
         )
     return traffic.draft("spend logs")
@@ -179,7 +190,8 @@ def read_spend_logs(
 
 def _no_answer(row: Mapping[str, Any]) -> str:
     """Why a row holds no answer of a model, '' where it does."""
-    if text(row.get("status")).lower() not in ("", "success"):
+    stated = mapping(decoded(row.get("metadata"))).get("status")  # the one of older logs
+    if text(row.get("status") or stated).lower() not in ("", "success"):
         return "the request failed"
     if str(row.get("cache_hit")).lower() == "true":
         return "answered from a cache"
@@ -187,11 +199,10 @@ def _no_answer(row: Mapping[str, Any]) -> str:
     return f"not a chat request ({kind[:40]})" if kind and kind not in _ANSWERED else ""
 
 
-def _cached(metadata: object) -> float:
-    """Cached input tokens, part of `prompt_tokens`; NaN where LiteLLM stored none."""
+def _cache_tokens(metadata: object, paths: Sequence[str]) -> float:
+    """The first of these counts that LiteLLM stored, NaN where it stored none."""
     facts = mapping(metadata)
     usages = [decoded(facts.get(name)) for name in ("usage_object", "additional_usage_values")]
-    paths = ("cache_read_input_tokens", "prompt_tokens_details.cached_tokens")
     counts = (number(value_at(mapping(usage), path)) for usage in usages for path in paths)
     return next((count for count in counts if not math.isnan(count)), math.nan)
 

@@ -151,7 +151,7 @@ def require_range(values: Sequence[float], scale: float, source: str) -> None:
                  for v in list(counts)[:_MOST]]  # fmt: skip
         remedy = f"say what each value is worth, {' '.join(worth)}"
     else:
-        best = f"{max(out):g}"
+        best = f"{100 if 10 < max(out) <= 100 else math.ceil(max(out))}"
         remedy = f"say which value means 1; where {best} is the best, --quality-scale {best}"
     message = f"{len(out):,} of {len(values):,} values are no quality from 0 to 1: {shown}"
     raise EvalSetError.of(source, message, remedy, place="feedback")
@@ -235,6 +235,15 @@ class Served:
         return ""
 
 
+def whole_input(read: float, cached: float, stored: float = math.nan) -> float:
+    """Input tokens with cached ones among them: Anthropic's own count has beside it what was read
+    from its cache, and what was stored there.
+    """
+    if not cached > read:
+        return read
+    return read + cached + (0.0 if math.isnan(stored) else stored)
+
+
 def _writable(*texts: str) -> bool:
     try:
         "".join(texts).encode()
@@ -307,7 +316,8 @@ class Traffic:
         elif math.isnan(quality):
             self.skip(self.labels.reason(row.feedback), row.query_id)
         else:
-            return replace(row, feedback=Feedback(quality))
+            whole = whole_input(row.input_tokens, row.cached_input_tokens)
+            return replace(row, feedback=Feedback(quality), input_tokens=whole)
         return None
 
     def add_scored(self, rows: Sequence[_Scored], source: str) -> None:

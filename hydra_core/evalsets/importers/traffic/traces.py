@@ -36,7 +36,7 @@ from hydra_core.evalsets.importers.traffic.rows import (
     seconds_between,
     text,
 )
-from hydra_core.evalsets.importers.traffic.served import Feedback, Served, Traffic
+from hydra_core.evalsets.importers.traffic.served import Feedback, Served, Traffic, whole_input
 
 _WORDS: Final = ("CATEGORICAL", "TEXT")
 _CAPITAL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -296,16 +296,13 @@ def _served_span(
     model = facts.get("gen_ai.response.model") or facts.get("gen_ai.request.model")
     conversation = facts.get("gen_ai.conversation.id") or facts.get("session.id")
     read, cached = first_number(facts, _SPAN_INPUT), first_number(facts, _SPAN_CACHED)
-    if cached > read:  # Anthropic's own count, which has cached input and what was cached beside it
-        stored = first_number(facts, _WRITTEN)
-        read += cached + (0.0 if math.isnan(stored) else stored)
     return Served(
         place,
         _span_id(place, span),
         _asked_of(span, facts),
         text(model or facts.get("llm.model_name")),
         cost_usd=first_number(facts, _COST),
-        input_tokens=read,
+        input_tokens=whole_input(read, cached, first_number(facts, _WRITTEN)),
         output_tokens=first_number(facts, _SPAN_OUTPUT),
         latency_s=_seconds(span),
         conversation_id=text(conversation),

@@ -1,0 +1,131 @@
+"""Imports where a scale, a percent sign or a count of tokens could be taken for another."""
+
+import json
+
+import numpy as np
+import pytest
+
+from hydra_core.base.errors import EvalSetError
+from hydra_core.evalsets.importers.given import Given
+from hydra_core.evalsets.importers.harness.adapters import read_harness
+from hydra_core.evalsets.importers.reading.cells import Form
+from hydra_core.evalsets.importers.reading.notation import parse_notations
+from hydra_core.evalsets.importers.table import read_table
+from hydra_core.evalsets.importers.traffic.gateways import read_spend_logs
+
+ASKED = [{"role": "user", "content": "Explain the parser"}]
+
+
+def write(folder, name, content):
+    path = folder / name
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+def ratings(folder, *haiku):
+    rows = "".join(
+        f"Fix bug {n},{gpt},{own},0.1,0.2\n"
+        for n, (gpt, own) in enumerate(zip("54", haiku, strict=True))
+    )
+    header = "prompt,gpt-4o rating,haiku rating,gpt-4o cost,haiku cost\n"
+    return write(folder, "ratings.csv", header + rows)
+
+
+def refusal(files, **options):
+    with pytest.raises(EvalSetError) as caught:
+        read_table(files, complete=True, **options)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("haiku", "share"), [((1, 1), " or --read 'haiku rating=share'"), ((3, 1), "")]
+)
+def test_a_rating_of_one_model_is_not_taken_for_a_share_beside_one_of_five(tmp_path, haiku, share):
+    stated = parse_notations(["gpt-4o rating=1/5"])
+    text = refusal([ratings(tmp_path, *haiku)], notations=stated)
+    assert "column 'haiku rating': 2 of 2 cells are read as shares although" in text
+    assert f"(say how it is written: --read 'haiku rating=1/5'{share})" in text
+
+
+def test_the_remedy_for_a_rating_gives_its_value(tmp_path):
+    both = parse_notations(["gpt-4o rating=1/5", "haiku rating=1/5"])
+    draft = read_table([ratings(tmp_path, 1, 1)], notations=both)
+    np.testing.assert_allclose(draft.quality, [[1, 0.2], [0.8, 0.2]])
+
+
+def test_a_share_beside_a_rating_is_read_as_it_stands(tmp_path):
+    stated = parse_notations(["gpt-4o rating=1/5"])
+    draft = read_table([ratings(tmp_path, 0.5, 1)], notations=stated)
+    np.testing.assert_allclose(draft.quality, [[1, 0.5], [0.8, 1]])
+
+
+def test_a_scale_of_all_columns_is_offered_for_the_one_that_it_may_not_fit(tmp_path):
+    text = refusal([ratings(tmp_path, 1, 1)], form=Form(scale=5))
+    assert "--read 'haiku rating=1/5' or --read 'haiku rating=share'" in text
+
+
+def test_shares_beside_percentages_are_not_offered_to_be_read_as_percentages(tmp_path):
+    rows = "1,Fix it,a,1,0.1\n1,Fix it,b,80%,0.1\n2,Go on,a,0.5,0.1\n2,Go on,b,1%,0.1\n"
+    header = "query_id,text,model,quality,cost_usd\n"
+    text = refusal([write(tmp_path, "x.csv", header + rows)])
+    assert "2 of 4 cells have no % while others have one" in text
+    assert "(write all with % or all without)" in text
+
+
+def test_an_empty_id_of_a_wide_table_is_one_row(tmp_path):
+    rows = "query_id,text,a correct,b correct,a $,b $\n1,Fix it,1,0,1,1\n,Go on,1,0,1,1\n"
+    text = refusal([write(tmp_path, "x.csv", rows)])
+    assert text.count("query_id is empty") == 1
+    assert "1 row(s): query_id is empty: x.csv line 3 (give every row one)" in text
+
+
+def test_cached_input_beside_the_input_of_a_table_is_refused(tmp_path):
+    header = "query_id,text,model,quality,cost_usd,input_tokens,cached_input_tokens,output_tokens\n"
+    rows = "1,Fix it,a,1,0.02,2000,48000,300\n1,Fix it,b,0,0.01,2000,500,300\n"
+    text = refusal([write(tmp_path, "x.csv", header + rows)])
+    assert "1 row(s): cached_input_tokens are a part of input_tokens and more than these" in text
+    assert "(48000 of 2000): x.csv line 2" in text
+
+
+def spend_row(request_id, **changes):
+    return {
+        "request_id": request_id, "call_type": "acompletion", "model": "claude", "spend": 0.02,
+        "prompt_tokens": 2000, "completion_tokens": 300, "status": "success", "messages": ASKED,
+    } | changes  # fmt: skip
+
+
+def test_cached_input_beside_the_input_of_a_spend_log_is_a_part_of_it(tmp_path):
+    usage = {"input_tokens": 2000, "cache_read_input_tokens": 48000,
+             "cache_creation_input_tokens": 1000}  # fmt: skip
+    rows = [
+        spend_row("own", metadata={"usage_object": usage}),
+        spend_row("openai", metadata={"usage_object": {**usage, "cache_read_input_tokens": 1500}}),
+        spend_row("failed", status=None, metadata={"status": "failure"}),
+    ]
+    log = write(tmp_path, "log.jsonl", "\n".join(map(json.dumps, rows)))
+    votes = write(tmp_path, "votes.csv", "request_id,quality\nown,1\nopenai,1\nfailed,1\n")
+    draft = read_spend_logs([log], Given(more=[votes]))
+    assert list(draft.queries["query_id"]) == ["openai", "own"]
+    assert draft.extras["input_tokens"].ravel().tolist() == [2000, 51000]
+    assert draft.extras["cached_input_tokens"].ravel().tolist() == [1500, 48000]
+    assert [(one.reason, one.count) for one in draft.report.dropped if one.count] == [
+        ("the request failed", 1)
+    ]
+
+
+def lm_eval(folder, **score):
+    row = {"doc_id": 0, "doc": {"question": "2 + 2?"}, "target": "4", "arguments": [["Q", {}]],
+           "resps": [["4"]], "filtered_resps": ["4"], "doc_hash": "h"} | score  # fmt: skip
+    return write(folder, "samples_task.jsonl", json.dumps(row))
+
+
+def test_costs_are_not_announced_where_no_tokens_are_known(tmp_path):
+    warnings = " ".join(read_harness([lm_eval(tmp_path, acc=1.0)]).report.warnings)
+    assert "there are no costs: cost per query and savings cannot be shown" in warnings
+
+
+@pytest.mark.parametrize(("highest", "best"), [(36.5, 100), (4.5, 5), (120, 120)])
+def test_the_highest_value_is_not_offered_as_the_best(tmp_path, highest, best):
+    with pytest.raises(EvalSetError) as caught:
+        read_harness([lm_eval(tmp_path, rouge=highest)])
+    assert f"where {best} is the best, --quality-scale {best})" in str(caught.value)
