@@ -26,7 +26,8 @@ _LINK = "tuning.link"
 _TOUCHED = "tuning.touched"
 #: The address that another part or page wrote last.
 OTHER_LINK = "data.link"
-_MOST_USD = 1e9
+#: The most that a number of a link may be: weights, tau and V of a catalog have no limit.
+_MOST = 1e9
 
 
 _Record = TypeVar("_Record")
@@ -253,9 +254,9 @@ def to_link(tuning: Tuning) -> dict[str, str]:
 
 
 def number(text: str) -> float | None:
-    """A number of a link in [0, 100], None for anything else."""
+    """A number >= 0 of a link; None for anything else."""
     with suppress(ValueError):
-        if 0.0 <= float(text) <= 100.0:
+        if 0.0 <= float(text) <= _MOST:
             return float(text)
     return None
 
@@ -268,7 +269,7 @@ def setting(text: str) -> float | None:
 def dollars(text: str) -> float | None:
     """An amount of a link in USD, > 0; None for anything else."""
     with suppress(ValueError):
-        if 0.0 < float(text) <= _MOST_USD:
+        if 0.0 < float(text) <= _MOST:
             return float(text)
     return None
 

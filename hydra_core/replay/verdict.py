@@ -121,8 +121,8 @@ class Verdict:
         if self._open:
             return (
                 f"{100 * self.unknown:.1f} % of the queries go to models without outcomes in this "
-                f"set, so the difference from {self.constant} lies between {shown.bounds(signed)} "
-                "points."
+                f"set, so the difference from {self.constant} lies between "
+                f"{shown.bounds(signed, ' and ')} points."
             )
         ends = f"95 % interval {shown.bounds(signed)}" if shown.known else shown.reason
         return (

@@ -9,9 +9,9 @@ from hydra_core.base.types import Rule
 from hydra_core.console.state import Pin, Tuning, from_link, to_link
 from hydra_core.console.view_frontier import XAxis, YAxis
 
-NUMBERS = st.floats(0.0, 100.0, allow_nan=False)
+NUMBERS = st.floats(0.0, 1e4, allow_nan=False)
 DOLLARS = st.floats(1e-12, 1e6)
-WEIGHTS = st.lists(st.floats(0.001, 100.0), min_size=1, max_size=6).map(tuple)
+WEIGHTS = st.lists(st.floats(0.001, 1e4), min_size=1, max_size=6).map(tuple)
 NAMES = st.text(st.characters(codec="utf-8"), max_size=20)
 
 
@@ -42,6 +42,6 @@ LINKED = ["tau", "rule", "v", "w", "x", "y", "pin", "pin_w", "pin_rule", "set"]
 @given(st.dictionaries(st.sampled_from(LINKED), st.text()))
 def test_any_link_is_read(params):
     tuning = from_link(params)
-    assert tuning.tau is None or 0.0 <= tuning.tau <= 100.0
+    assert tuning.tau is None or 0.0 <= tuning.tau <= 1e9
     assert tuning.value_usd is None or tuning.value_usd > 0.0
     assert tuning.weights is None or all(weight > 0 for weight in tuning.weights)

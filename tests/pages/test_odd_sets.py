@@ -23,13 +23,13 @@ PAGES = [
 ]
 
 
-def kept(workspace, name, resolved):
+def kept(workspace, name, resolved, price=1.0):
     """Six scored translations of one task, in one cluster."""
     shipped = cache.evalset(next(one for one in cache.evalsets() if one.key == "console_demo"))
     quality = shipped.quality[:6] if resolved else np.zeros_like(shipped.quality[:6])
     made = save_evalset(
         workspace / "evalsets" / name, name=name, queries=shipped.queries.head(6),
-        models=shipped.models, quality=quality, cost_usd=shipped.cost_usd[:6],
+        models=shipped.models, quality=quality, cost_usd=price * shipped.cost_usd[:6],
     )  # fmt: skip
     bundle = cache.bundle()
     scores = load_scores(shipped, bundle.fingerprint)[:6]
@@ -44,3 +44,12 @@ def test_what_is_not_known_is_said(open_page, workspace, page, name):
     assert not app.exception
     told = shown(app) + " ".join(f"{one.value} {one.delta}" for one in app.metric)
     assert not re.search(r"\b(nan|inf)\b", told)
+
+
+def test_a_pin_that_costs_nothing_is_compared_in_dollars(open_page, workspace):
+    kept(workspace, "free", resolved=True, price=0.0)
+    link = {"set": "my/free", "catalog": "paper_five", "pin": "0.3", "pin_w": "1,1,1,1"}
+    app = open_page("pages/decide/tune.py?part=by-hand", **link)
+    assert not app.exception
+    pinned = next(line for line in shown(app).splitlines() if line.startswith("Pinned τ 0.3"))
+    assert pinned.endswith("pp at $0 per query.")

@@ -147,8 +147,8 @@ def _side(
     field = f"compare.{'value' if by_value else 'tau'}_{letter}"
     narrow.number_input(
         "V in USD" if by_value else "Threshold τ",
-        1e-9 if by_value else 0.0,
-        None if by_value else 100.0,
+        min(1e-9, side.knob) if by_value else 0.0,
+        None if by_value else max(100.0, side.knob),
         step=float(f"{side.knob / 10:.1g}") if by_value else 0.005,
         format="%.6g",
         help="Of this side only; the catalog's own until you change it.",

@@ -166,6 +166,7 @@ def _before_and_after(chosen: SetEntry | None, before: _Side | None, after: _Sid
     if after.evaluation.served_note:
         st.caption(literal(after.evaluation.served_note))
     widgets.recorded_costs(after.replayed.data)
+    widgets.notes(after.evaluation.sweep)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         widgets.synthetic_badge(chosen is not None and chosen.info.synthetic)
         if moved:

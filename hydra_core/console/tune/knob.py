@@ -135,7 +135,7 @@ def knob(sweep: Sweep, at: float) -> None:
     )
     if sweep.rule is Rule.VALUE:
         key, label = "tune.value", "V: one more resolved query is worth, USD"
-        least, step = 1e-9, float(f"{at / 10:.1g}")
+        least, step = min(1e-9, at), float(f"{at / 10:.1g}")
         text = (
             "What you would pay for one more resolved query. The model with the largest predicted "
             "success minus predicted cost / V gets the query."
