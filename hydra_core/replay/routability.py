@@ -117,11 +117,11 @@ def duplicates(evalset: EvalSet) -> tuple[DuplicateGroup, ...]:
     found = []
     for _, rows in repeated.groupby(repeated, sort=False).groups.items():
         at = np.asarray(rows, dtype=np.intp)
-        solved = np.nan_to_num(evalset.quality[at], nan=-1.0)
+        known = evalset.quality[at]  # NaN where not known: no difference
         group = DuplicateGroup(
             query_ids=tuple(ids.iloc[at]),
             clustered=owner is not None and len(set(owner[at])) == 1,
-            outcomes_differ=bool((solved != solved[0]).any()),
+            outcomes_differ=bool((np.fmax.reduce(known) > np.fmin.reduce(known)).any()),
         )
         found.append(group)
     return tuple(sorted(found, key=lambda group: (-len(group.query_ids), group.query_ids)))

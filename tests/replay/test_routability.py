@@ -137,6 +137,11 @@ def test_duplicates_are_found_through_case_space_and_punctuation(tmp_path):
         tmp_path / "t", queries=frame.assign(cluster="x"), quality=quality, cost_usd=quality
     )
     assert duplicates(one)[0].clustered
+    for name, unknown, differ in (("u", 0, False), ("v", 1, True)):
+        gaps = quality.copy()
+        gaps[0, unknown] = np.nan  # nobody knows whether it differs
+        (group,) = duplicates(saved(tmp_path / name, queries=frame, quality=gaps, cost_usd=quality))
+        assert group.outcomes_differ is differ
 
 
 def test_texts_without_letters_are_not_all_one_text():
