@@ -39,7 +39,7 @@ from hydra_core.predictor.score_bands import score_bands
 from hydra_core.replay.fixed_mix import UnderHull, under_hull
 from hydra_core.replay.operating_point import knee
 from hydra_core.replay.pricing import costs_at
-from hydra_core.replay.replay import ReplayData, align, align_catalog, data_frontier, folds
+from hydra_core.replay.replay import GATED, ReplayData, align, align_catalog, data_frontier, folds
 
 #: The columns of the table that hold USD per million tokens, and what a problem calls them.
 PRICE_COLUMNS = {"input": "input price", "output": "output price", "cached": "cached input price"}
@@ -394,7 +394,7 @@ def initial_catalog(
         data = _aligned(evalset, requirements, kept)
     writer = CatalogText(evalset, data.take(train), prices, tuple(dimensions), today)
     bound = (name, predictor, fingerprint, score_bands(requirements))
-    tau = _knee(writer.text(*bound, tau=0.0), evalset, requirements, train, today)
+    tau = _knee(writer.text(*bound, tau=0.0), evalset, requirements, data.rows[train], today)
     text = writer.text(*bound, tau=tau)
     catalog = parse_catalog(text, name)
     return InitialCatalog(
@@ -473,10 +473,12 @@ def _aligned(evalset: EvalSet, requirements: FloatArray, models: Sequence[str]) 
     k, m = requirements.shape[1], len(models)
     pool = Pool(tuple(models), np.zeros((m, k)), np.arange(m, dtype=np.float64), np.ones(k))
     data = align(_costed(evalset), requirements, pool)
-    if len(data.query_ids) < 4:
+    n, problem = len(data.query_ids), ("all queries depend on each other", "import other queries")
+    if n < 4:
         remedy = "import more, or leave out the models that lack outcomes"
-        message = f"only {len(data.query_ids)} queries have outcomes of every model"
-        raise EvalSetError(evalset.name, [Problem("", message, remedy)])
+        problem = f"only {n} queries have outcomes of every model", remedy
+    if n < 4 or data.independent < 2:
+        raise EvalSetError(evalset.name, [Problem("", *problem)])
     return data
 
 
@@ -490,7 +492,9 @@ def _costed(evalset: EvalSet) -> EvalSet:
 def _knee(
     text: str, evalset: EvalSet, requirements: FloatArray, rows: np.ndarray, today: date
 ) -> float:
-    catalog = parse_catalog(text)
-    half = align_catalog(_costed(evalset), catalog, requirements, today=today).take(rows)
-    curve = data_frontier(half)
+    """The knee's tau on some rows of the set, whatever hard gates facts that are assumed make."""
+    queries = evalset.queries.drop(columns=list(GATED), errors="ignore")
+    ungated = replace(_costed(evalset), queries=queries)
+    data = align_catalog(ungated, parse_catalog(text), requirements, today=today)
+    curve = data_frontier(data.take(np.flatnonzero(np.isin(data.rows, rows))))
     return curve.tidy(knee(curve).knob)

@@ -327,7 +327,7 @@ def align_catalog(
 def _gated(data: ReplayData, evalset: EvalSet, catalog: Catalog) -> ReplayData:
     """The data with the hard gates that the set's columns know: images, abilities, tags."""
     queries = evalset.queries.iloc[data.rows]
-    given = [name for name in _GATED if name in queries.columns]
+    given = [name for name in GATED if name in queries.columns]
     if not given:
         return data
     facts = queries[given].astype(object).where(queries[given].notna(), None)
@@ -353,7 +353,8 @@ def _gated(data: ReplayData, evalset: EvalSet, catalog: Catalog) -> ReplayData:
     return replaced(kept, notes=(*data.notes, note))
 
 
-_GATED: Final = ("has_image", "needs", "require")
+#: Columns of a set that hard gates read.
+GATED: Final = ("has_image", "needs", "require")
 
 
 def _closed(facts: Mapping[str, Any], specs: Sequence[ModelSpec]) -> list[bool]:

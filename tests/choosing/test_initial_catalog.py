@@ -137,3 +137,18 @@ def test_mean_times_of_the_set_go_into_the_catalog(evalset, requirements):
     assert {one.id: one.latency_s for one in found.models} == {
         name: 2.5 if name == first else None for name in evalset.models
     }
+
+
+@pytest.mark.parametrize("every", [1, 3])
+def test_queries_with_images_do_not_shift_the_training_half(evalset, requirements, every):
+    plain = made(evalset, requirements)
+    images = np.arange(N) % every == 0
+    queries = evalset.queries.assign(has_image=images)  # which no model is known to read
+    found = made(replace(evalset, queries=queries), requirements)
+    assert found.catalog.policy.tau == plain.catalog.policy.tau
+
+
+def test_queries_that_all_depend_on_each_other_are_refused(evalset, requirements):
+    whole = replace(evalset, queries=evalset.queries.assign(cluster="one"))
+    with pytest.raises(EvalSetError, match="all queries depend on each other"):
+        made(whole, requirements)
