@@ -61,6 +61,7 @@ def _sweep(options: argparse.Namespace) -> None:
     _check(options, {"points": (2, 100_000), "resamples": (0, 10_000)})
     from datetime import date
 
+    from hydra_core.base.types import Rule
     from hydra_core.catalog import pool
     from hydra_core.replay.partitions import (
         Engine,
@@ -75,6 +76,8 @@ def _sweep(options: argparse.Namespace) -> None:
     )
 
     catalog = open_catalog(options.catalog)
+    if catalog.policy.rule is Rule.VALUE:
+        say("note: the catalog routes by value; this sweep is of its tau")
     parts = parts_of(existing(options.parts))
     models = pool_of(pool(catalog, today=date.today()), parts[0])
     taus = grid_of(parts, models, catalog.dimensions, options.points)

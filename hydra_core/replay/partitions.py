@@ -347,7 +347,8 @@ def pool_of(pool: Pool, part: Path) -> Pool:
         remedy = "name columns quality:MODEL and cost_usd:MODEL by the catalog's model ids"
         raise EvalSetError(part.name, [Problem("", "has outcomes of no model", remedy)])
     ids = tuple(pool.ids[i] for i in kept)
-    return Pool(ids, pool.capabilities[kept], pool.cost[kept], pool.weights)
+    capabilities, cost = pool.capabilities[kept], pool.cost[kept]
+    return Pool(ids, capabilities, cost, pool.weights, pool.caps, pool.level)
 
 
 def grid_of(
@@ -371,7 +372,8 @@ def key_of(job: SweepParts, parts: Sequence[Path]) -> str:
     names = [[part.name, part.stat().st_size] for part in parts]
     facts = [job.pool.ids, job.dimensions, job.resamples, job.seed, names]
     digest.update(json.dumps(facts).encode())
-    for values in (job.pool.capabilities, job.pool.cost, job.pool.weights, job.taus):
+    caps = () if job.pool.caps is None else (job.pool.caps,)
+    for values in (job.pool.capabilities, job.pool.cost, job.pool.weights, job.taus, *caps):
         digest.update(np.ascontiguousarray(values).tobytes())
     return digest.hexdigest()[:12]
 
@@ -402,13 +404,14 @@ def merged(all_tasks: Sequence[Task], taus: FloatArray) -> Swept:
 
 
 def _outcomes(path: Path, pool: Pool, dimensions: tuple[str, ...]) -> Iterator[_Batch]:
-    needs = [f"{REQUIREMENT}{name}" for name in dimensions]
+    scored = dimensions[: len(dimensions) - pool.level]  # nothing scores the level
+    needs = [f"{REQUIREMENT}{name}" for name in scored]
     quality = [f"{_QUALITY}{model}" for model in pool.ids]
     cost = [f"{_COST}{model}" for model in pool.ids]
     for batch in batches(path, [*needs, *quality, *cost]):
         if not batch.num_rows:
             continue
-        requirements = _matrix(batch, needs, path)
+        requirements = pool.capped(_matrix(batch, needs, path))
         yield _Batch(
             shortfall(requirements, pool.capabilities, pool.weights),
             _matrix(batch, quality, path),

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hydra_core.base.errors import EvalSetError
-from hydra_core.base.types import DIMENSIONS
+from hydra_core.base.types import DIMENSIONS, LEVEL_DIMENSION, Pool
 from hydra_core.catalog import pool
 from hydra_core.cli.main import main
 from hydra_core.predictor.onnx_predictor import default_predictor
@@ -97,6 +98,27 @@ def test_the_grid_is_exact_on_every_engine(tmp_path, models, engine):
     for name in ("quality", "mean_cost_usd", "misroute"):
         np.testing.assert_allclose(found.table[name], getattr(exact, name)[rows], atol=1e-12)
     assert found.n == 1_200
+
+
+def test_caps_and_a_level_count_as_in_the_router(tmp_path, models):
+    needs, quality, cost = written(tmp_path / "parts", models, [400])
+    capabilities = np.column_stack([models.capabilities, [0.2, 0.6, 1.0]])
+    caps = np.array([0.3, 1.0, 1.0, 1.0, 1.0])
+    weights = np.append(models.weights, 1.0)
+    names = (*DIMENSIONS, LEVEL_DIMENSION)
+    levelled = Pool(models.ids, capabilities, models.cost, weights, caps, level=True)
+    found = parts_of(tmp_path / "parts")
+    kept = pool_of(levelled, found[0])
+    taus = grid_of(found, kept, names, 100)
+    job = SweepParts(kept, names, taus, 0)
+    todo = tasks(found, tmp_path / "out", ".npz")
+    run(job, todo, Engine.LOCAL, 1)
+    short = shortfall(levelled.capped(needs), capabilities, weights)
+    exact = frontier(short, models.cost, quality, cost)
+    rows = [exact.row(tau) for tau in taus]
+    np.testing.assert_allclose(merged(todo, taus).table["quality"], exact.quality[rows], atol=1e-12)
+    bare = SweepParts(replace(kept, caps=None), names, taus, 0)
+    assert key_of(job, found) != key_of(bare, found)
 
 
 def test_batches_of_a_part_add_up(tmp_path, models, monkeypatch):
