@@ -63,13 +63,13 @@ def ablation(
         tau: The full policy's operating point; it sets the cost limit.
 
     Raises:
-        MismatchError: More than 6 dimensions.
+        MismatchError: More than 6 dimensions, or fewer than two independent queries.
     """
     count = len(dimensions)
     if not 1 <= count <= _MOST:
         raise MismatchError(f"{count} dimensions have too many subsets; at most {_MOST}")
     limit = float(picked(data.cost_usd, replay(data, tau)).mean())
-    cut = folds(data, 2, np.random.default_rng(0))
+    cut = _halves(data)
     subsets = [kept for k in range(count, 0, -1) for kept in combinations(range(count), k)]
     choices = [
         choice_at_cost(_kept(data, kept, stored_weights, bands), cut, limit) for kept in subsets
@@ -83,6 +83,15 @@ def ablation(
         said = verdict(data, choice, Selection.CROSS_FITTED)
         found.append(Ablated(names, metrics, said, compare(full, run)))
     return tuple(found)
+
+
+def _halves(data: ReplayData) -> tuple[Fold, ...]:
+    if data.independent < 2:
+        raise MismatchError(
+            "the queries all depend on each other, or there is only one: they cannot be cut into a "
+            "half that tau is chosen on and one that it is measured on. Choose a larger set"
+        )
+    return folds(data, 2, np.random.default_rng(0))
 
 
 def _kept(
@@ -197,7 +206,7 @@ def reading_ablation(
         scores = found_scores.requirements
         data = sweep_catalog(evalset, moved, scores, today=today).data
         if cut is None:
-            cut = folds(data, 2, np.random.default_rng(0))
+            cut = _halves(data)
             limit = float(picked(data.cost_usd, replay(data, catalog.policy.tau)).mean())
         choice = choice_at_cost(data, cut, limit)
         run = policy_run(way.name, data, choice)

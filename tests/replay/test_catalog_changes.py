@@ -241,3 +241,9 @@ def test_gates_hold_where_numbers_are_nudged_and_where_reach_is_counted(catalog,
         assert found[name].share == pytest.approx(float((choice == i).mean()))
     assert found[data.pool.ids[cheapest]].at_some_tau <= 0.5
     assert not any(one.dominated_by == data.pool.ids[cheapest] for one in found.values())
+
+
+def test_queries_of_one_cluster_are_not_cut_into_halves():
+    data = replace(make_data(n=30), clusters=np.zeros(30, dtype=int))
+    with pytest.raises(MismatchError, match="all depend on each other"):
+        ablation(data, DIMENSIONS, (1.0,) * 4, BANDS, 0.2)
