@@ -251,7 +251,9 @@ def _text(evaluation: Evaluation) -> str:
     least = " ≥" if router.unknown else ""
     header = ["", "resolved", "quality", "USD/query", "USD/resolved", "CS"]
     ranges = "; ".join(
-        f"{name} {percent(one.value)} [{percent(one.lo)}, {percent(one.hi)}]"
+        f"{name} {percent(one.value)} [{one.bounds(percent, ', ')}]"
+        if math.isfinite(one.value)
+        else f"{name} –"
         for name, one in (
             (f"quality{least}", router.quality),
             (f"QR{least}", router.qr),

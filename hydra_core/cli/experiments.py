@@ -7,7 +7,7 @@ import math
 from dataclasses import asdict
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
 from hydra_core.base.errors import HydraError, ProblemsError
 from hydra_core.cli.options import WINDOW, Verbs, verb
@@ -285,7 +285,7 @@ def _plan(options: argparse.Namespace, flight: Flight, rows: Rows, reading: Read
         for one in needs
     ]
     lines = [
-        [one.metric, f"{one.value:#.4g}", _count(one.need.units), _count(one.need.days)]
+        [one.metric, _mean(one.value), _count(one.need.units), _count(one.need.days)]
         for one in needs
     ]
     show(options, document, table(["metric", "now", "units", "days"], lines))
@@ -293,6 +293,11 @@ def _plan(options: argparse.Namespace, flight: Flight, rows: Rows, reading: Read
 
 def _count(number: int | None) -> str:
     return "-" if number is None else f"{number:,}"
+
+
+def _mean(value: SupportsFloat) -> str:
+    """A metric's value; a dash where no unit has it."""
+    return f"{float(value):#.4g}" if math.isfinite(value) else "–"
 
 
 def _flight_json(report: FlightReport) -> dict[str, Any]:
@@ -340,8 +345,10 @@ def _teams_json(teams: TeamParts) -> dict[str, Any]:
 
 
 def _change(one: MetricResult) -> tuple[str, str]:
-    """The relative change and its interval."""
+    """The relative change and its interval; dashes where a mean is 0."""
     value, low, high = (100 * float(getattr(one.effect, name)) for name in _RELATIVE)
+    if not all(map(math.isfinite, (low, high))):
+        return "–", "–"
     return f"{value:+.2f} %", f"[{low:+.2f}, {high:+.2f}]"
 
 
@@ -369,14 +376,16 @@ def _flight_text(report: FlightReport) -> str:
     from hydra_core.replay.significance_table import p_text
 
     rows = [
-        [one.metric.name, one.arm, f"{float(one.effect.control):#.4g}",
-         f"{float(one.effect.treatment):#.4g}", *_change(one), p_text(one.p_holm), one.verdict()]
+        [one.metric.name, one.arm, _mean(one.effect.control), _mean(one.effect.treatment),
+         *_change(one), p_text(one.p_holm), one.verdict()]
         for one in report.results
     ]  # fmt: skip
     head = ["metric", "arm", "control", "arm's", "change", "95 %", "p (Holm)", "verdict"]
     units = ", ".join(f"{arm} {count:,}" for arm, count in report.units.items())
     savings = [
-        f"{arm}: {100 * i.value:.1f} % [{100 * i.lo:.1f}, {100 * i.hi:.1f}] below the flagship"
+        f"{arm}: {100 * i.value:.1f} % [{i.scaled(100.0).bounds(between=', ')}] below the flagship"
+        if math.isfinite(i.value)
+        else f"{arm}: no cost beside the flagship's"
         for arm, i in report.savings.items()
     ]
     kind = "read at any time" if report.reading.value == "always" else "read once, at the end"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from datetime import date, datetime
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -106,8 +107,14 @@ def _evaluation(options: argparse.Namespace) -> None:
     show(options, content, f"written to {options.out} and {data}\n{result}")
 
 
-def _shown(value: Interval, scale: float = 100.0) -> str:
-    return f"{scale * value.value:+.1f} [{scale * value.lo:+.1f}, {scale * value.hi:+.1f}]"
+def _shown(value: Interval) -> str:
+    ends = value.scaled(100.0).bounds("{:+.1f}".format, ", ") if value.known else "–"
+    return f"{_known(value.value, '+')} [{ends}]"
+
+
+def _known(share: float, sign: str = "") -> str:
+    """A share in percent without its sign of percent; a dash where there is none."""
+    return f"{100 * share:{sign}.1f}" if isfinite(share) else "–"
 
 
 def _portability(options: argparse.Namespace) -> None:
@@ -135,7 +142,7 @@ def _portability(options: argparse.Namespace) -> None:
     rows = [
         [
             str(one.event),
-            *(f"{100 * qr.value:.1f}" for qr in one.comparison.retained),
+            *(_known(qr.value) for qr in one.comparison.retained),
             _shown(one.comparison.quality),
             _shown(one.comparison.savings),
             f"{100 * one.comparison.moved:.0f}",
@@ -173,7 +180,7 @@ def _ablation(options: argparse.Namespace) -> None:
         [
             " + ".join(one.kept),
             str(len(one.kept)),
-            f"{100 * one.metrics.qr.value:.1f}",
+            _known(one.metrics.qr.value),
             f"{one.metrics.mean_cost_usd.value:.4g}",
             _shown(one.against_full.quality),
             one.verdict.label.value,

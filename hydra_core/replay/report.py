@@ -200,16 +200,16 @@ def _verdict(verdict: Mapping[str, Any]) -> str:
 
 
 def _percent(value: float) -> str:
-    return f"{100 * value:.1f}"
+    return f"{100 * value:.1f}" if math.isfinite(value) else "–"
 
 
 def _range(found: Mapping[str, Any], name: str, scale: float = 100.0, digits: int = 1) -> str:
-    """An estimate with its interval; a dash where it is not defined."""
-    value = (found[name], *found["ci"][name])
-    if not all(part is not None and math.isfinite(part) for part in value):
-        return "–"
-    centre, low, high = (f"{scale * part:.{digits}f}" for part in value)
-    return f"{centre} [{low}, {high}]"
+    """An estimate with its interval where it has one; a dash where it is not defined."""
+    centre, *ends = (
+        f"{scale * part:.{digits}f}" if part is not None and math.isfinite(part) else "–"
+        for part in (found[name], *found["ci"][name])
+    )
+    return centre if "–" in ends else f"{centre} [{', '.join(ends)}]"
 
 
 def _table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -245,7 +245,7 @@ def _policies(report: Mapping[str, Any]) -> str:
         for name, found in (("router", report["router"]), ("oracle", report["oracle"]))
     ]
     first = _table("With 95 % intervals; savings against " + report["baseline"], head, rows)
-    best = report["oracle"]["quality"] or 1.0
+    best = report["oracle"]["quality"] or math.nan
     singles = [
         [
             model + (" (hull)" if one["on_hull"] else ""),

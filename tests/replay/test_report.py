@@ -1,11 +1,14 @@
 """The report: one HTML file that opens offline, a JSON twin, nothing unescaped; the CLI verbs."""
 
+import hashlib
 import json
 import re
+import shutil
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from hydra_core.cli.main import main
@@ -133,3 +136,37 @@ def test_ablation_on_the_command_line(capsys):
     assert [len(one["kept"]) for one in found] == [4] + [3] * 4 + [2] * 6 + [1] * 4
     assert main(["report", "ablation", *NAMES]) == 0
     assert "reasoning + code_generation" in capsys.readouterr().out
+
+
+@pytest.fixture
+def one_cluster(tmp_path):
+    """The sample with all its queries in one cluster, so that nothing has an interval."""
+    folder = tmp_path / "one"
+    shutil.copytree(SET, folder)
+    file, settings = folder / "queries.parquet", folder / "evalset.yaml"
+    before = hashlib.sha256(file.read_bytes()).hexdigest()
+    pd.read_parquet(file).assign(cluster="one").to_parquet(file)
+    after = hashlib.sha256(file.read_bytes()).hexdigest()
+    settings.write_text(settings.read_text().replace(before, after))
+    return folder
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "report portability"])
+def test_figures_without_an_interval_are_printed_without_one(verb, one_cluster, capsys):
+    assert main([*verb.split(), str(one_cluster), "--catalog", str(CATALOG)]) == 0
+    said = capsys.readouterr().out
+    assert "nan" not in said
+    assert "[one independent query gives no interval]" in said or " [–]" in said
+
+
+def test_the_html_keeps_a_figure_that_has_no_interval(one_cluster, tmp_path):
+    out = tmp_path / "r.html"
+    arguments = [str(one_cluster), "--catalog", str(CATALOG), "--out", str(out)]
+    assert main(["report", "evaluation", *arguments]) == 0
+    router = json.loads(out.with_suffix(".json").read_text())["router"]
+    assert f"<td>{100 * router['quality']:.1f}</td>" in out.read_text(encoding="utf-8")
+
+
+def test_the_ablation_of_one_cluster_is_refused_in_words(one_cluster, capsys):
+    assert main(["report", "ablation", str(one_cluster), "--catalog", str(CATALOG)]) == 2
+    assert "all depend on each other" in capsys.readouterr().err

@@ -243,7 +243,11 @@ def _savings(units: Units, flight: Flight) -> dict[str, Interval]:
         mine = units.arm == number
         cost, flagship = units.values[flight.cost][mine], units.values[flight.flagship][mine]
         known = np.isfinite(cost) & np.isfinite(flagship)
-        found[arm] = saving_interval(cost[known], flagship[known])
+        found[arm] = (
+            saving_interval(cost[known], flagship[known])
+            if known.any()
+            else Interval.none(math.nan, "no unit has both costs")
+        )
     return found
 
 

@@ -156,3 +156,20 @@ def test_the_sample_is_built_from_its_seed(tmp_path):
         pd.read_parquet(tmp_path / "users.parquet"),
         pd.read_parquet(SAMPLE.parent / "users.parquet"),
     )
+
+
+def test_the_verb_has_a_dash_for_what_does_not_exist(tmp_path, capsys):
+    rows = [
+        f"u{i},{'old' if i % 2 else 'new'},1,{1 + i % 3},{'' if i % 2 else 2},0" for i in range(40)
+    ]
+    (tmp_path / "log.csv").write_text("\n".join(["user,arm,day,usd,big,ok", *rows]))
+    metric = "  - {name: ok, numerator: ok, denominator: rows, better: higher}\n"
+    settings = f"{REQUESTS.rstrip()}\n{metric}savings: {{cost: usd, flagship: big}}\n"
+    (tmp_path / "flight.yaml").write_text(
+        settings.replace("name: small", "name: s\ntable: log.csv")
+    )
+    assert main(["flight", str(tmp_path / "flight.yaml")]) == 0
+    said = capsys.readouterr().out
+    assert "nan" not in said
+    assert "old: no cost beside the flagship's" in said
+    assert "below the flagship" in said
