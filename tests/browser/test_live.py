@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from hydra_core.decision_log.reading import read_log
 from hydra_core.server.run import build
 from hydra_core.server.settings import Settings
-from tests.browser.conftest import PATIENCE_MS, faulty
+from tests.browser.conftest import PATIENCE_MS, at_rest, faulty
 from tests.console import consoles
 from tests.server.conftest import CATALOG, asked, running, upstreams_text, wait_for
 from tests.server.fake_upstream import FakeUpstream
@@ -120,6 +120,7 @@ def test_a_canary_runs_after_five_clicks_and_is_changed_stopped_and_ended(client
     page.get_by_role("option", name="my/candidate").click()
     page.get_by_role("button", name="Begin the canary").click()
     expect(page.get_by_text("on 10 % of the conversations")).to_be_visible()
+    at_rest(page)  # a run of the page that still goes on would close what a click opens
     page.get_by_role("button", name="Change").click()
     share = page.get_by_role("spinbutton", name="Share of the conversations, %")
     share.fill("50")
