@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from hydra_core.base.errors import MismatchError
 from hydra_core.base.types import Rule
 from hydra_core.choosing.sources.profiles import fit_success_profiles
 from hydra_core.choosing.sources.promise import betting_p_values, forecast, promise, walk
@@ -140,3 +141,11 @@ def test_values_out_of_range_are_refused():
         promised(data, taus, choice, confidence=95.0)
     with pytest.raises(ValueError, match="settings"):
         promised(data, taus[:-1], choice)
+
+
+def test_nothing_can_be_saved_where_the_best_model_is_free():
+    quality, cost = np.ones((50, 2)), np.zeros((50, 2))
+    quality[:, 1], cost[:, 1] = 0.0, 1.0
+    choice = np.zeros((50, 1), dtype=int)
+    with pytest.raises(MismatchError, match="free, the best single model, costs nothing"):
+        promise(("free", "paid"), quality, cost, np.zeros(1), choice, rng=np.random.default_rng(0))

@@ -221,6 +221,7 @@ def promise(
 
     Raises:
         ValueError: Shapes do not fit, or a value is out of range.
+        MismatchError: The best single model costs nothing.
     """
     if choice.shape != (len(quality), len(taus)) or quality.shape != cost_usd.shape:
         raise ValueError(
@@ -229,6 +230,11 @@ def promise(
     if not 0.0 < confidence < 1.0:
         raise ValueError(f"the confidence must lie between 0 and 1, such as 0.95; got {confidence}")
     best = int(quality.mean(axis=0).argmax()) if baseline is None else baseline
+    if not cost_usd[:, best].any():
+        raise MismatchError(
+            f"always using {models[best]}, the best single model, costs nothing here, so no "
+            "setting can save anything"
+        )
     differences = picked(quality, choice) - quality[:, [best]]
     p_values = betting_p_values(
         differences,
@@ -313,7 +319,8 @@ def promise_on(
     whatever it does.
 
     Raises:
-        MismatchError: Profiles, weights or the pool were chosen on these queries.
+        MismatchError: Profiles, weights or the pool were chosen on these queries, or the best
+            single model costs nothing.
     """
     data = sweep.data
     shortfalls, order, calibrated_on = _ranks(sweep)
