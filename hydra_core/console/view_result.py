@@ -12,6 +12,7 @@ import pandas as pd
 from hydra_core.base.intervals import COST
 from hydra_core.base.spelling import signed, usd
 from hydra_core.console.numbers import percent
+from hydra_core.evalsets.evalset import clusters_among
 from hydra_core.replay.band import MIN_MOVED
 from hydra_core.replay.evaluation import Evaluation
 from hydra_core.replay.significance import mean_interval
@@ -158,9 +159,7 @@ def mean_seconds(evaluation: Evaluation) -> str | None:
     known = np.isfinite(found)
     if not known.any():
         return None
-    clusters = None
-    if data.clusters is not None:
-        clusters = np.unique(data.clusters[known], return_inverse=True)[1]
+    clusters = clusters_among(data.clusters, known)
     mean = mean_interval(found[known], clusters).clipped(*COST)
     ends = mean.bounds(lambda seconds: f"{seconds:.3g}", " – ")
     lost = int((~known).sum())

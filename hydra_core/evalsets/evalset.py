@@ -26,7 +26,7 @@ import pandas as pd
 from hydra_core.base.digests import file_sha256, text_sha256
 from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.base.list_price import ListPrice
-from hydra_core.base.types import FloatArray, IntArray
+from hydra_core.base.types import BoolArray, FloatArray, IntArray
 from hydra_core.evalsets.folders import (
     MANIFEST,
     OUTCOMES,
@@ -95,6 +95,16 @@ def cluster_numbers(queries: pd.DataFrame) -> IntArray | None:
         numbers = joined(map(same_key, columns), n)
     clusters: IntArray = pd.factorize(numbers)[0]
     return clusters
+
+
+def clusters_among(
+    clusters: Sequence[object] | IntArray | None, rows: IntArray | BoolArray
+) -> IntArray | None:
+    """The cluster numbers of some rows, in order of appearance; None where there are none."""
+    if clusters is None:
+        return None
+    numbers: IntArray = pd.factorize(np.asarray(clusters)[rows])[0]
+    return numbers
 
 
 def same_key(keys: pd.Series) -> Pairs:
@@ -175,11 +185,7 @@ class EvalSet(Manifest):
 
     def clusters_at(self, rows: IntArray) -> IntArray | None:
         """(len(rows),) the same for some rows, numbered without gaps."""
-        clusters = self.clusters
-        if clusters is None:
-            return None
-        numbers: IntArray = pd.factorize(clusters[rows])[0]
-        return numbers
+        return clusters_among(self.clusters, rows)
 
     @property
     def texts(self) -> pd.Series | None:

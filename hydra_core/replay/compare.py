@@ -12,7 +12,7 @@ import numpy as np
 
 from hydra_core.base.intervals import DIFFERENCE, SHARE, Interval
 from hydra_core.base.types import BoolArray, Catalog, FloatArray, IntArray
-from hydra_core.evalsets.evalset import RESOLVED_AT
+from hydra_core.evalsets.evalset import RESOLVED_AT, clusters_among
 from hydra_core.replay.metrics import PolicyMetrics, evaluate_choice, misrouted, picked
 from hydra_core.replay.replay import ReplayData
 from hydra_core.replay.significance import (
@@ -176,9 +176,7 @@ def compare(
         raise ValueError(f"'{a.name}' and '{b.name}' have no query in common")
     left_out = len(a.rows) + len(b.rows) - 2 * int(rows.size)
     a, b = a.take(in_a), b.take(in_b)
-    groups = None
-    if clusters is not None:
-        groups = np.unique(np.asarray(clusters)[rows], return_inverse=True)[1]
+    groups = clusters_among(clusters, rows)
     quality, cost = b.quality - a.quality, b.cost_usd - a.cost_usd
     best = np.maximum(a.oracle, b.oracle)
     names = sorted({*a.ids, *b.ids})
@@ -220,9 +218,8 @@ def compare(
 def tested(b: PolicyRun, a: PolicyRun, change: FloatArray, clusters: IntArray | None) -> McNemar:
     """Test b against a on the queries whose change in quality is known: not NaN in `change`."""
     known = np.flatnonzero(~np.isnan(change))
-    if clusters is not None:
-        clusters = np.unique(clusters[known], return_inverse=True)[1]
-    return paired_test(b.quality[known], a.quality[known], clusters)
+    among = clusters_among(clusters, known)
+    return paired_test(b.quality[known], a.quality[known], among)
 
 
 def _retained(run: PolicyRun, best: FloatArray, groups: IntArray | None) -> Interval:

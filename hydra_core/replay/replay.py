@@ -23,7 +23,7 @@ from hydra_core.base.types import (
     Rule,
 )
 from hydra_core.catalog.profiles import pool as routable_pool
-from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet
+from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet, clusters_among
 from hydra_core.evalsets.folders import dependence_note, scored_by
 from hydra_core.evalsets.scores import load_scores
 from hydra_core.outcome_model.heads import Predicted
@@ -181,9 +181,7 @@ class ReplayData:
             quality=self.quality[rows],
             cost_usd=self.cost_usd[rows],
             rows=self.rows[rows],
-            clusters=None
-            if clusters is None
-            else np.unique(clusters[rows], return_inverse=True)[1],
+            clusters=clusters_among(clusters, rows),
             predicted=self.predicted and self.predicted.take(rows),
             closed=None if self.closed is None else self.closed[rows],
         )

@@ -11,7 +11,7 @@ import pandas as pd
 
 from hydra_core.base.intervals import SHARE, Interval, normal_quantile
 from hydra_core.base.types import BoolArray, FloatArray, IntArray, Progress
-from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet
+from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet, clusters_among
 from hydra_core.evalsets.suspects import normalised
 from hydra_core.replay.baselines import Inputs, TextFeatures, chance, hashed_texts
 from hydra_core.replay.metrics import ConstantPolicy, picked, single_models
@@ -376,7 +376,7 @@ def _auc(
             known, asked = getattr(train, kind)[use], getattr(test, kind)[ask]
             predicted = chance(known, target[fold.train][use], asked)
             scores[i, fold.test[ask]] = _ranks(predicted)
-    unit = None if clusters is None else np.unique(clusters[among], return_inverse=True)[1]
+    unit = clusters_among(clusters, among)
     text, requirements = (auc_interval(row[among], target[among], unit) for row in scores)
     return ModelAuc(name, text, requirements)
 

@@ -30,7 +30,7 @@ from hydra_core.base.intervals import (
 )
 from hydra_core.base.spelling import signed
 from hydra_core.base.types import FloatArray, IntArray, Rule, Selection
-from hydra_core.evalsets.evalset import RESOLVED_AT
+from hydra_core.evalsets.evalset import RESOLVED_AT, clusters_among
 from hydra_core.replay.baselines import BaselineRun
 from hydra_core.replay.compare import PolicyRun, constant_run, policy_run, tested
 from hydra_core.replay.imported_policies import imported_choice, policy_names
@@ -144,7 +144,7 @@ def significance_table(
     rows = reduce(np.intersect1d, [run.rows for run in (*runs, strong)])
     if not rows.size:
         raise ValueError(f"{', '.join(names)} have no query in common")
-    groups = None if clusters is None else np.unique(clusters[rows], return_inverse=True)[1]
+    groups = clusters_among(clusters, rows)
     base, *lined = (run.take(np.flatnonzero(np.isin(run.rows, rows))) for run in (strong, *runs))
     best = lined[0].oracle
     savings = _savings([one.cost_usd for one in lined], base.cost_usd, groups, rng, resamples)

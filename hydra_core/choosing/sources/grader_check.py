@@ -20,7 +20,7 @@ from hydra_core.base.intervals import Interval
 from hydra_core.base.types import BoolArray, ChoiceArray, FloatArray, IntArray
 from hydra_core.choosing.lift import differences_to_hull, hull_of, with_ends
 from hydra_core.choosing.material import groups_at, known_means
-from hydra_core.evalsets.evalset import EvalSet
+from hydra_core.evalsets.evalset import EvalSet, clusters_among
 from hydra_core.replay.fixed_mix import MatchedCost, matched_cost_mix
 from hydra_core.replay.significance import mean_interval, normal_p
 
@@ -443,5 +443,5 @@ def _doubt(findings: Sequence[Finding]) -> str:
 
 def _group_mean(values: FloatArray, rows: FloatArray, clusters: IntArray | None) -> Interval:
     of = np.flatnonzero(rows)
-    own = None if clusters is None else np.unique(clusters[of], return_inverse=True)[1]
+    own = clusters_among(clusters, of)
     return mean_interval(values[of], own)

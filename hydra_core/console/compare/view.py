@@ -20,7 +20,7 @@ from hydra_core.console.figures.heat import HeatView
 from hydra_core.console.figures.theme import plain
 from hydra_core.console.numbers import knob_text, points
 from hydra_core.console.view_frontier import Axes, XAxis, YAxis, frontier_view
-from hydra_core.evalsets.evalset import EvalSet
+from hydra_core.evalsets.evalset import EvalSet, clusters_among
 from hydra_core.predictor.languages import group_of, language_name
 from hydra_core.replay.baselines import BaselineRun, Checker, cascade
 from hydra_core.replay.compare import (
@@ -387,9 +387,7 @@ def slice_names(evalset: EvalSet, by: str) -> np.typing.NDArray[np.str_]:
 
 
 def _slice(both: Paired, name: str, inside: IntArray) -> dict[str, object]:
-    clusters = None if both.clusters is None else both.clusters[inside]
-    if clusters is not None:
-        clusters = np.unique(clusters, return_inverse=True)[1]
+    clusters = clusters_among(both.clusters, inside)
     units = len(inside) if clusters is None else int(np.unique(clusters).size)
     a, b = both.a.take(inside), both.b.take(inside)
     least, most = (
