@@ -138,9 +138,32 @@ def test_an_entry_of_the_history_is_what_was_pressed(page, told, entries):
         }""",
         [code, told],
     )
-    for entry in reversed(entries):
+    assert addresses_before(page, len(entries)) == entries
+
+
+def addresses_before(page, count):
+    """Press Back so often; the addresses it led to, the first one first."""
+    found = []
+    for _ in range(count):
         page.evaluate("new Promise(r => { addEventListener('popstate', r); history.back(); })")
-        assert page.evaluate("location.pathname + location.search") == entry
+        found.insert(0, page.evaluate("location.pathname + location.search"))
+    return found
+
+
+def test_a_link_pressed_before_the_console_listens_makes_an_entry(page):
+    page.goto("/_stcore/health")
+    page.mouse.click(5, 5)
+    code = (ROOT / "hydra_core/console/components/back_button.js").read_text(encoding="utf-8")
+    page.evaluate(
+        """async code => {
+          history.replaceState({}, '', '/');
+          const component = await import(`data:text/javascript,${encodeURIComponent(code)}`);
+          component.default();
+          for (const one of ['/?x=1', '/a', '/a?y=2']) history.pushState({}, '', one);
+        }""",
+        code,
+    )
+    assert addresses_before(page, 1) == ["/?x=1"]
 
 
 def test_back_passes_over_an_entry_that_completes_itself(page):

@@ -3,15 +3,16 @@
 // stays where they are. So what a page tells about itself before anything on it was pressed takes
 // its entry's place, and so does the page that a former address leads to. A link that is pressed
 // leads away: what the page still tells then is no entry either, however slow the console is.
-// A browser that is busy runs this late. An entry that was made before, and that Back leads to and
-// the page completes to the address that Back left, is passed over.
+// A browser that is busy runs this late. What was pressed before counts as a link. An entry that was
+// made before, and that Back leads to and the page completes to the address that Back left, is
+// passed over.
 
 export default function () {
   if (window.hydraPushState) return; // once a tab
   const push = (window.hydraPushState = history.pushState.bind(history));
   const replace = history.replaceState.bind(history);
   let here = location.href;
-  let pressed = ""; // since the page was opened: nothing, a "link", or something on the "page"
+  let pressed = navigator.userActivation?.hasBeenActive ? "link" : ""; // since the page was opened: nothing, a "link", or something on the "page"
   let left = ""; // the address that a link was pressed on, where it has changed since
   let back = ""; // the address that Back or Forward has just left
 
