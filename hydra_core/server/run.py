@@ -59,6 +59,8 @@ EXTRA: Final = ("catalog", "revision", "model", "kind", "status", "wait_s")
 LEVELS: Final = ("debug", "info", "warning", "error")
 #: Descriptors that are kept for upstreams, the log and the catalog.
 _RESERVED: Final = 128
+#: A worker that says nothing for so long hangs: on a busy machine it takes a while to begin.
+_HANGS_S: Final = 60
 #: Most bytes on the wire of a byte in a body: a chunk of its own.
 _CHUNKED: Final = 7
 _END: Final = b"content-length: 0\r\nconnection: close\r\n\r\n"
@@ -206,6 +208,7 @@ def serve(settings: Settings) -> None:
             server_header=False,
             log_config=None,
             timeout_graceful_shutdown=settings.stop_s,
+            timeout_worker_healthcheck=_HANGS_S,
         )
     finally:
         if made:

@@ -91,3 +91,14 @@ def test_workers_agree_on_a_conversations_model_and_count_together(two_workers, 
     wait_for(lambda: counted in httpx.get(f"{url}/metrics").text.splitlines())
     wait_for(lambda: len(read_log(log).decisions) == len(served) + 1)
     assert len(list(log.glob("*.jsonl"))) == 2
+
+
+@pytest.mark.slow
+def test_a_worker_that_says_nothing_for_a_while_is_not_killed(two_workers):
+    _, log = two_workers
+    worker = int(next(log.glob("*.jsonl")).stem.rpartition("-")[2])
+    os.kill(worker, signal.SIGSTOP)  # as a busy machine may
+    time.sleep(7)
+    os.kill(worker, signal.SIGCONT)
+    time.sleep(1)
+    os.kill(worker, 0)
