@@ -103,6 +103,18 @@ def test_files_of_the_same_name_take_the_model_from_their_folder(tmp_path):
     assert draft.models == ("org/one", "org/two")
 
 
+@pytest.mark.parametrize("folder", ["org__one", "gpt-4o"])
+def test_files_that_lm_eval_named_by_task_take_the_model_from_their_folder(tmp_path, folder):
+    (tmp_path / folder).mkdir()
+    stamp = "2026-01-02T03-04-05.678901"
+    (tmp_path / folder / f"results_{stamp}.json").write_text("{}")
+    for task in ("arc", "gsm8k"):
+        rows = [sample(1, doc_hash=task)]
+        path = jsonl(tmp_path / folder / f"samples_{task}_{stamp}.jsonl", rows)
+    for files in ([path], sorted(path.parent.glob("samples_*"))):
+        assert read_harness(files).models == (folder.replace("__", "/"),)
+
+
 def test_repeats_are_averaged_and_counted(tmp_path):
     rows = [sample(1), sample(1, acc=0), sample(2)]
     draft = read_harness([jsonl(tmp_path / "samples_arc_m.jsonl", rows)])
@@ -183,6 +195,29 @@ def test_an_inspect_run_that_did_not_finish_is_named_and_its_scores_are_kept(
     }
     said = f"the run did not finish (status {status or 'started'}): the 3 samples"
     assert f"{path.name}: {said}" in " ".join(draft.report.warnings)
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        ({"input_tokens": 100, "output_tokens": 10, "reasoning_tokens": 200, "total_tokens": 310},
+         (100, 210)),
+        ({"input_tokens": 100, "output_tokens": 210, "reasoning_tokens": 200, "total_tokens": 310},
+         (100, 210)),
+        ({"input_tokens": 40, "output_tokens": 10, "reasoning_tokens": 200, "total_tokens": 310,
+          "input_tokens_cache_read": 60}, (100, 210)),
+        ({"input_tokens": 40, "output_tokens": 10, "total_tokens": 110,
+          "input_tokens_cache_read": 60}, (100, 10)),
+    ],
+)  # fmt: skip
+def test_reasoning_beside_inspects_answer_counts_as_output(tmp_path, usage, expected):
+    one = {"id": 1, "input": "One?", "scores": {"match": {"value": "C"}},
+           "model_usage": {"google/gemini": usage}}  # fmt: skip
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(inspect_log([one], "google/gemini")))
+    draft = read_harness([path])
+    found = [extra(draft, f"{side}_tokens", "google/gemini")[0] for side in ("input", "output")]
+    assert tuple(found) == expected
 
 
 def test_an_inspect_run_that_finished_is_not_named(tmp_path):

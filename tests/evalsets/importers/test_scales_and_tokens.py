@@ -12,6 +12,7 @@ from hydra_core.evalsets.importers.reading.cells import Form
 from hydra_core.evalsets.importers.reading.notation import parse_notations
 from hydra_core.evalsets.importers.table import read_table
 from hydra_core.evalsets.importers.traffic.gateways import read_spend_logs
+from hydra_core.evalsets.importers.traffic.traces import read_spans
 
 ASKED = [{"role": "user", "content": "Explain the parser"}]
 
@@ -111,6 +112,37 @@ def test_cached_input_beside_the_input_of_a_spend_log_is_a_part_of_it(tmp_path):
     assert [(one.reason, one.count) for one in draft.report.dropped if one.count] == [
         ("the request failed", 1)
     ]
+
+
+def test_reasoning_beside_the_answer_counts_as_output_where_the_total_shows_it(tmp_path):
+    details = {"completion_tokens_details": {"reasoning_tokens": 200}}
+    rows = [
+        spend_row(name, total_tokens=total, metadata={"usage_object": details})
+        for name, total in (("beside", 2500), ("inside", 2300))
+    ]
+    log = write(tmp_path, "log.jsonl", "\n".join(map(json.dumps, rows)))
+    votes = write(tmp_path, "votes.csv", "request_id,quality\nbeside,1\ninside,1\n")
+    draft = read_spend_logs([log], Given(more=[votes]))
+    assert draft.extras["output_tokens"].ravel().tolist() == [500, 300]
+
+    thought = {"ai.usage.reasoningTokens": 200, "gen_ai.usage.input_tokens": 100}
+    spans = [
+        {"span_id": str(total), "annotations": [{"name": "good", "score": 1}],
+         "attributes": {"gen_ai.request.model": "m", "gen_ai.prompt": ASKED, **thought,
+                        "gen_ai.usage.output_tokens": 10, "ai.usage.totalTokens": total}}
+        for total in (110, 310)
+    ]  # fmt: skip
+    draft = read_spans([write(tmp_path, "spans.jsonl", "\n".join(map(json.dumps, spans)))])
+    assert draft.extras["output_tokens"].ravel().tolist() == [10, 210]
+
+    usage = {"prompt": 100, "completion": 10, "completionDetails": {"reasoning": 200}}
+    answers = [
+        {"testIdx": test, "testCase": {}, "provider": "google:gemini", "prompt": {"raw": "Q"},
+         "response": {"output": "A", "tokenUsage": {**usage, "total": total}}, "score": 1}
+        for test, total in enumerate((110, 310))
+    ]  # fmt: skip
+    draft = read_harness([write(tmp_path, "pf.jsonl", "\n".join(map(json.dumps, answers)))])
+    assert draft.extras["output_tokens"].ravel().tolist() == [10, 210]
 
 
 def lm_eval(folder, **score):

@@ -22,7 +22,7 @@ from hydra_core.evalsets.importers.reading.json_document import (
 from hydra_core.evalsets.importers.reading.tables import csv_records, json_objects
 from hydra_core.evalsets.importers.traffic.messages import asked_in
 from hydra_core.evalsets.importers.traffic.rows import identifier, number, text
-from hydra_core.evalsets.importers.traffic.served import Feedback, Served
+from hydra_core.evalsets.importers.traffic.served import Feedback, Served, whole_output
 
 _ERROR: Final = 2
 _ANSWER: Final = re.compile(r"\[(?P<model>[^\]]+)\] (?P<prompt>(?s:.*))")
@@ -115,10 +115,10 @@ def _model(row: Mapping[str, Any]) -> str:
 def _figures(row: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, Any]:
     """Cost, tokens and latency; one out of promptfoo's cache has only tokens of its own."""
     usage = mapping(answer.get("tokenUsage", row.get("tokenUsage")))
-    tokens = {
-        "input_tokens": number(usage.get("prompt")),
-        "output_tokens": number(usage.get("completion")),
-    }
+    read, written, total = (number(usage.get(name)) for name in ("prompt", "completion", "total"))
+    thought = number(value_at(usage, "completionDetails.reasoning"))
+    written = whole_output(read, written, thought, total)
+    tokens = {"input_tokens": read, "output_tokens": written}
     if answer.get("cached") is True:
         return tokens
     cost_usd = number(row.get("cost", answer.get("cost")))

@@ -31,7 +31,7 @@ from hydra_core.evalsets.importers.reading.json_document import (
 from hydra_core.evalsets.importers.reading.tables import json_objects
 from hydra_core.evalsets.importers.traffic.messages import asked_in
 from hydra_core.evalsets.importers.traffic.rows import identifier, number, text
-from hydra_core.evalsets.importers.traffic.served import Feedback, Served
+from hydra_core.evalsets.importers.traffic.served import Feedback, Served, whole_output
 
 #: Where the tasks keep a document's own question, before the prompt that was made of it.
 _QUESTIONS: Final = ("question", "query", "problem", "prompt", "instruction", "input", "text")
@@ -298,14 +298,17 @@ def _worth(value: object) -> Feedback:
 
 
 def _tokens(usage: Mapping[str, Any]) -> tuple[float, float, float]:
-    """(input, output, cached) tokens; what was cached is a part of the input."""
+    """(input, output, cached) tokens; what was cached is a part of the input.
+
+    Whether cached input and reasoning stand beside the counts or in them, the total says.
+    """
     read, written = number(usage.get("input_tokens")), number(usage.get("output_tokens"))
     cached = number(usage.get("input_tokens_cache_read"))
     stored = number(usage.get("input_tokens_cache_write"))
     beside = sum(count for count in (cached, stored) if not math.isnan(count))
-    if number(usage.get("total_tokens")) == read + written + beside:
-        read += beside
-    return read, written, cached
+    total, thought = number(usage.get("total_tokens")), number(usage.get("reasoning_tokens"))
+    written = max(whole_output(one, written, thought, total) for one in (read, read + beside))
+    return read + beside if total == read + beside + written else read, written, cached
 
 
 INSPECT: Final = Adapter("Inspect", frozenset({"version", "status", "eval", "plan"}), _read_inspect)

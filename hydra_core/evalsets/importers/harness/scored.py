@@ -125,8 +125,10 @@ def as_feedback(value: object) -> Feedback:
 def models_of_files(files: Sequence[TableFile]) -> dict[str, str]:
     """File -> the model its name tells: what sets the names apart, else the folder."""
     stems = {file.name: _stem(file.name) for file in files}
-    if len(set(stems.values())) < len(files) and all(isinstance(file, Path) for file in files):
-        return {key_of(file): Path(str(file)).parent.name.replace("__", "/") for file in files}
+    paths = [file for file in files if isinstance(file, Path)]
+    alike = len(set(stems.values())) < len(files) == len(paths)
+    if alike or (paths and sum(map(_lies_with_its_model, paths)) == len(files)):
+        return {key_of(path): path.parent.name.replace("__", "/") for path in paths}
     distinct = list(dict.fromkeys(stems.values()))
     shared = 0
     if len(distinct) > 1:
@@ -135,6 +137,14 @@ def models_of_files(files: Sequence[TableFile]) -> dict[str, str]:
         begin = distinct[0][:shared]
         shared = max((begin.rfind(mark) + 1 for mark in "_"), default=0)
     return {key_of(file): stems[file.name][shared:] for file in files}
+
+
+def _lies_with_its_model(path: Path) -> bool:
+    """Whether it lies as lm-evaluation-harness left it: named by task and time, in a folder that is
+    named after the model, as `org__model`, and holds the run's results.
+    """
+    stamped = path.name.startswith("samples_") and _STAMP.search(path.stem) is not None
+    return stamped and ("__" in path.parent.name or any(path.parent.glob("results_*.json")))
 
 
 def key_of(file: TableFile) -> str:

@@ -50,6 +50,7 @@ from hydra_core.evalsets.importers.traffic.served import (
     Served,
     Traffic,
     whole_input,
+    whole_output,
 )
 from hydra_core.evalsets.rules import PROPENSITY
 
@@ -122,14 +123,16 @@ def _propensities(decisions: pd.DataFrame, draft: Draft, models: Mapping[str, st
 #: Columns of LiteLLM_SpendLogs that are read from PostgreSQL.
 _COLUMNS = (
     *("request_id", "call_type", "session_id", "model", "messages", "proxy_server_request"),
-    *("spend", "prompt_tokens", "completion_tokens", "status", "cache_hit", "metadata"),
-    *("startTime", "endTime"),
+    *("spend", "prompt_tokens", "completion_tokens", "total_tokens", "status", "cache_hit"),
+    *("metadata", "startTime", "endTime"),
 )
 #: What feedback has to hold -> its other names, read where exactly one of them is there.
 _FEEDBACK = {"request_id": ("id",), "quality": ("score", "rating")}
 #: Where a usage says which input tokens came from a cache, and which went into it.
 _CACHED = ("cache_read_input_tokens", "prompt_tokens_details.cached_tokens")
 _STORED = ("cache_creation_input_tokens", "prompt_tokens_details.cache_creation_tokens")
+_THOUGHT = ("completion_tokens_details.reasoning_tokens", "output_tokens_details.reasoning_tokens")
+_COUNTS = (_CACHED, _STORED, _THOUGHT)
 _NEEDED = ("request_id", "model", "startTime")
 _TABLE = "LiteLLM_SpendLogs"
 #: Calls that a model answers with text; LiteLLM logs embeddings, files and look-ups as well.
@@ -169,7 +172,8 @@ def read_spend_logs(
         if asked.problem == NO_MESSAGE:
             asked = asked_in(row.get("proxy_server_request"))
         read, metadata = number(row.get("prompt_tokens")), decoded(row.get("metadata"))
-        cached, written = (_cache_tokens(metadata, paths) for paths in (_CACHED, _STORED))
+        cached, put, thought = (_stored_count(metadata, paths) for paths in _COUNTS)
+        written, total = (number(row.get(f"{side}_tokens")) for side in ("completion", "total"))
         traffic.add(
             Served(
                 place,
@@ -178,8 +182,8 @@ def read_spend_logs(
                 text(row.get("model")),
                 votes.get(query_id, Feedback()),
                 cost_usd=number(row.get("spend")),
-                input_tokens=whole_input(read, cached, written),
-                output_tokens=number(row.get("completion_tokens")),
+                input_tokens=whole_input(read, cached, put),
+                output_tokens=whole_output(read, written, thought, total),
                 latency_s=seconds_between(row.get("startTime"), row.get("endTime")),
                 conversation_id=text(row.get("session_id")),
                 cached_input_tokens=cached,
@@ -199,7 +203,7 @@ def _no_answer(row: Mapping[str, Any]) -> str:
     return f"not a chat request ({kind[:40]})" if kind and kind not in _ANSWERED else ""
 
 
-def _cache_tokens(metadata: object, paths: Sequence[str]) -> float:
+def _stored_count(metadata: object, paths: Sequence[str]) -> float:
     """The first of these counts that LiteLLM stored, NaN where it stored none."""
     facts = mapping(metadata)
     usages = [decoded(facts.get(name)) for name in ("usage_object", "additional_usage_values")]

@@ -244,6 +244,13 @@ def whole_input(read: float, cached: float, stored: float = math.nan) -> float:
     return read + cached + (0.0 if math.isnan(stored) else stored)
 
 
+def whole_output(read: float, written: float, thought: float, total: float) -> float:
+    """Output tokens with those of reasoning among them: Gemini and xAI count these beside the
+    answer, which shows in the total.
+    """
+    return written + thought if total == read + written + thought else written
+
+
 def _writable(*texts: str) -> bool:
     try:
         "".join(texts).encode()

@@ -36,7 +36,13 @@ from hydra_core.evalsets.importers.traffic.rows import (
     seconds_between,
     text,
 )
-from hydra_core.evalsets.importers.traffic.served import Feedback, Served, Traffic, whole_input
+from hydra_core.evalsets.importers.traffic.served import (
+    Feedback,
+    Served,
+    Traffic,
+    whole_input,
+    whole_output,
+)
 
 _WORDS: Final = ("CATEGORICAL", "TEXT")
 _CAPITAL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -226,6 +232,11 @@ _WRITTEN: Final = (
     *("gen_ai.usage.cache_creation.input_tokens", "gen_ai.usage.cache_creation_input_tokens"),
     "llm.token_count.prompt_details.cache_write",
 )
+_THOUGHT: Final = (
+    *("gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens"),
+    *("llm.token_count.completion_details.reasoning", "ai.usage.reasoningTokens"),
+)
+_TOTAL: Final = ("gen_ai.usage.total_tokens", "llm.token_count.total", "ai.usage.totalTokens")
 _COST: Final = ("llm.cost.total", "gen_ai.usage.cost", "operation.cost")
 _MOST_NAMES: Final = 50_000
 _DEPTH: Final = 10
@@ -296,6 +307,7 @@ def _served_span(
     model = facts.get("gen_ai.response.model") or facts.get("gen_ai.request.model")
     conversation = facts.get("gen_ai.conversation.id") or facts.get("session.id")
     read, cached = first_number(facts, _SPAN_INPUT), first_number(facts, _SPAN_CACHED)
+    written, thought = first_number(facts, _SPAN_OUTPUT), first_number(facts, _THOUGHT)
     return Served(
         place,
         _span_id(place, span),
@@ -303,7 +315,7 @@ def _served_span(
         text(model or facts.get("llm.model_name")),
         cost_usd=first_number(facts, _COST),
         input_tokens=whole_input(read, cached, first_number(facts, _WRITTEN)),
-        output_tokens=first_number(facts, _SPAN_OUTPUT),
+        output_tokens=whole_output(read, written, thought, first_number(facts, _TOTAL)),
         latency_s=_seconds(span),
         conversation_id=text(conversation),
         cached_input_tokens=cached,
