@@ -129,9 +129,9 @@ _REMEDY: Final = "mean realised cost in USD per query, such as 0.0123"
 
 
 def read_realised_costs(
-    root: Section, models: Sequence[ModelSpec], policy: Policy | None
+    root: Section, names: Sequence[str], policy: Policy | None
 ) -> RealisedCosts | None:
-    """The section, None where there is none.
+    """The section with costs of the models of these ids, None where there is none.
 
     A model without a cost gets an estimate from its prices (`profiles.estimated_costs`), for which
     at least one has to be measured.
@@ -146,14 +146,13 @@ def read_realised_costs(
     costs = section.section("usd_per_query", "model: mean cost in USD per query")
     if costs is None:
         return None
-    names = [model.id for model in models]
     costs.known(names, "model")
     found = {
         name: costs.checked_number(name, node, Bounds(0.0), _REMEDY)
         for name in names
         if (node := costs.node.get(name)) is not None
     }
-    if policy is not None and policy.cost_basis is CostBasis.REALISED and models and not found:
+    if policy is not None and policy.cost_basis is CostBasis.REALISED and names and not found:
         section.wrong("usd_per_query", "holds no realised cost", _REMEDY)
     known = {name: cost for name, cost in found.items() if cost is not None}
     return RealisedCosts(evalset, digest, known)
@@ -199,6 +198,11 @@ def read_models(
     ]
     _some_routable(root)
     return tuple(model for model in each if model is not None)
+
+
+def model_names(root: Section) -> tuple[str, ...]:
+    """The ids that the list of models names, those with a fault included."""
+    return tuple(_bases(root.node.get("models")))
 
 
 def _bases(listed: Node | None) -> dict[str, MapNode]:

@@ -15,7 +15,6 @@ from hydra_core.base.types import (
     Chosen,
     CostBasis,
     Defences,
-    ModelSpec,
     OutcomeModelRef,
     Period,
     Policy,
@@ -276,9 +275,14 @@ _KNOTS_REMEDY: Final = "requirements in ascending order that end at 1, such as [
 
 
 def read_success_profiles(
-    root: Section, dimensions: tuple[str, ...], models: Sequence[ModelSpec]
+    root: Section, dimensions: tuple[str, ...], names: Sequence[str], pool: Sequence[str]
 ) -> SuccessBlock | None:
-    """The section, None where there is none or where it has at least one problem."""
+    """The section, None where there is none or where it has at least one problem.
+
+    Args:
+        names: Ids of the models that may have a profile.
+        pool: Those of which at least one must have one.
+    """
     keys = ("evalset", "queries", "knots", "cost_factor", "models")
     section = root.section("success_profiles", _REMEDY, required=False, keys=keys)
     if section is None:
@@ -293,7 +297,7 @@ def read_success_profiles(
     queries = section.integer("queries", POSITIVE, "how many queries it was fitted to")
     knots = _knots(section, dimensions)
     factor = _curve(section.section("cost_factor", _REMEDY), dimensions, knots, ())
-    found = _models(section, dimensions, knots, models)
+    found = _models(section, dimensions, knots, names, pool)
     if queries is None or factor is None or evalset is None:
         return None
     return SuccessBlock(name, digest, queries, knots, *factor, found)
@@ -340,12 +344,15 @@ def _curve(
 
 
 def _models(
-    root: Section, dimensions: tuple[str, ...], knots: PerDimension, models: Sequence[ModelSpec]
+    root: Section,
+    dimensions: tuple[str, ...],
+    knots: PerDimension,
+    names: Sequence[str],
+    pool: Sequence[str],
 ) -> dict[str, ModelSuccess]:
     section = root.section("models", "model: intercept, adds and tokens or cost")
     if section is None:
         return {}
-    names = [model.id for model in models]
     section.known(names, "model")
     found = {}
     for name in (one for one in names if section.node.get(one) is not None):
@@ -353,7 +360,7 @@ def _models(
         curve = _curve(own, dimensions, knots, ("input_tokens", "output_tokens", "cost_usd"))
         if own is not None and curve is not None:
             found[name] = _model(own, *curve)
-    if not any(section.node.get(model.id) is not None for model in models if model.status.in_pool):
+    if not any(section.node.get(name) is not None for name in pool):
         root.wrong("models", "has no profile of a model that is routed to", "fit again")
     return found
 

@@ -16,7 +16,12 @@ from hydra_core.base.reading.fields import SHARE, Section, read_mapping
 from hydra_core.base.reading.yaml_reader import MAX_BYTES, ListNode, ScalarNode, shown
 from hydra_core.base.types import Band, Catalog, ModelSpec, Policy
 from hydra_core.catalog.identifiers import id_problem, skeleton
-from hydra_core.catalog.model_fields import read_benchmarks, read_models, read_realised_costs
+from hydra_core.catalog.model_fields import (
+    model_names,
+    read_benchmarks,
+    read_models,
+    read_realised_costs,
+)
 from hydra_core.catalog.policy_fields import read_outcome_model, read_policy, read_success_profiles
 
 SCHEMA: Final = "hydra.catalog/v1"
@@ -93,12 +98,14 @@ def catalog_of(root: Section, text: str, source: str) -> Catalog | None:
     bands = _bands(root, dimensions)
     policy = read_policy(root, dimensions)
     benchmarks = read_benchmarks(root, dimensions)
-    models = read_models(root, dimensions, benchmarks)
-    if policy is not None:
+    models, names = read_models(root, dimensions, benchmarks), model_names(root)
+    whole = len(models) == len(names)  # else what a model with a fault has is not known
+    if policy is not None and whole:
         _fits_models(root, models, policy)
-    realised = read_realised_costs(root, models, policy)
+    realised = read_realised_costs(root, names, policy)
     outcome_model = read_outcome_model(root, policy)
-    success = read_success_profiles(root, dimensions, models)
+    pool = [one.id for one in models if one.status.in_pool] if whole else names
+    success = read_success_profiles(root, dimensions, names, pool)
     name = root.text("name", "a short name for this catalog", limit=200)
     notes = root.text("notes", "write text", required=False)
     predictor, fingerprint = _predictor(root)

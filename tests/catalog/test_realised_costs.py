@@ -71,3 +71,12 @@ def test_a_model_takes_its_cost_along():
     assert renamed.realised_costs.usd_per_query == {"cheap": 0.02, "best": 0.01}
     alone = parse_catalog(remove_models(TEXT, [0]))
     assert alone.realised_costs.usd_per_query == {"strong": 0.01}
+
+
+def test_a_fault_of_a_model_is_no_fault_of_its_cost_or_of_required_tags():
+    wanted = ("cost_basis: realised", "cost_basis: realised\n  require: [eu]")
+    text = TEXT.replace(*wanted).replace("status: active", "status: active\n    tags: [eu]")
+    parse_catalog(text)
+    with pytest.raises(CatalogError) as caught:
+        parse_catalog(edit_cells(text, {n: {"input_usd_per_mtok": -5} for n in (0, 1)}))
+    assert ["input_usd_per_mtok" in one.place for one in caught.value.problems] == [True] * 2
