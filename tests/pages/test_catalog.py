@@ -20,6 +20,7 @@ POLICY = "pages/configure/catalog.py?part=policy"
 WHAT_IF = "pages/configure/catalog.py?part=what-if"
 HERE = {"set": "paper_swebench", "catalog": NAME}
 FILE_FIVE = (ROOT / "catalog" / "paper_five.yaml").read_text(encoding="utf-8")
+AGENTS = (ROOT / "catalog" / "agents_2026.yaml").read_text(encoding="utf-8")
 
 
 @pytest.fixture(autouse=True)
@@ -343,3 +344,16 @@ def test_a_price_below_a_cent_is_no_zero_on_its_card(open_page, workspace):
     app.run()
     assert not app.exception
     assert "$0.00300 blended" in shown(app)
+
+
+def test_imported_prices_show_that_a_price_goes(open_page):
+    model = parse_catalog(AGENTS).models[0]
+    assert model.cached_input_usd_per_mtok
+    app = open_page(PAGE, catalog="agents_2026")
+    app.button(key="catalog.Import prices").click().run()
+    listed = f"model,input,output\n{model.id},1,2\n".encode()
+    app.button(key="catalog.Import prices").click()
+    app.file_uploader[0].set_value(("list.csv", listed, "text/csv")).run()
+    assert not app.exception
+    row = next(one.value for one in app.data_editor if "cached" in one.value).iloc[0]
+    assert row["cached"] == f"${model.cached_input_usd_per_mtok:g} → none"

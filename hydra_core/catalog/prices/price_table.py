@@ -312,7 +312,7 @@ def _prices(
     found: dict[str, Decimal | None] = {}
     for column in columns:
         cell = cells[column].strip()
-        found[column] = None if cell.lower() in _BLANK else _price(cell, column)
+        found[column] = None if cell.lower() in _BLANK else price_per_mtok(cell, column)
         if found[column] is None and cell.lower() not in _BLANK:
             place = f"line {line}, column {column!r}"
             remedy = "write USD per million tokens, such as 2.5"
@@ -331,8 +331,17 @@ def _unit_problems(heading: str) -> list[Problem]:
     return []
 
 
-def _price(cell: str, heading: str) -> Decimal | None:
-    """USD per million tokens; None where the cell does not say it."""
+def priced_by(heading: str) -> tuple[str, list[Problem]]:
+    """Which price a heading names, and what keeps it from being USD for a number of tokens.
+
+    It is input, output or cached; '' for a heading of no price, or of a price of long requests.
+    """
+    named = "" if _ABOVE.search(heading) else _side(heading)
+    return named, _unit_problems(heading) if named else []
+
+
+def price_per_mtok(cell: str, heading: str) -> Decimal | None:
+    """USD per million tokens, by the units of cell and heading; None where they do not say it."""
     match = None if FOREIGN.search(cell) else _CELL.fullmatch(cell)
     number = None if match is None else price_number(match["number"].replace(",", "."))
     if match is None or number is None:

@@ -121,20 +121,24 @@ def apply_price(document: CatalogDocument, match: PriceMatch) -> None:
     """Write a confirmed quote into the catalog: prices, their source and their date.
 
     A price of cached input or of long requests that the list does not state is removed: it came
-    from another list.
+    from another list. An effort level, which would take its base's, gets what holds without one.
 
     Raises:
         CatalogError: The model is not in the document.
     """
     quote, path = match.quote, ("models", match.model.id)
     for key, (old, new) in match.prices.items():
-        if new is None and old is not None:
+        if new is None and old is not None and match.model.variant_of:
+            document.set(*path, key, quote.input_usd_per_mtok)
+        elif new is None and old is not None:
             document.remove(*path, key)
-        elif new is not None and new != old:
+        elif new is not None and (new != old or match.model.variant_of):
             document.set(*path, key, new)
     tiers = quote.price.long_prompts
     if tiers:
         document.set(*path, "long_prompts", tiers_value(tiers))
+    elif match.model.long_prompts and match.model.variant_of:
+        document.set(*path, "long_prompts", [])
     elif match.model.long_prompts:
         document.remove(*path, "long_prompts")
     document.set(*path, "price_source", f"{quote.source.value}: {quote.id}")

@@ -23,7 +23,8 @@ from hydra_core.catalog.editing import evidence_grid
 from hydra_core.catalog.editing.document import CatalogDocument, Value
 from hydra_core.catalog.editing.model_grid import FIELDS, cell_problems, edit_cells, model_rows
 from hydra_core.catalog.prices.lists import read_prices
-from hydra_core.catalog.prices.quotes import PriceList
+from hydra_core.catalog.prices.price_table import price_per_mtok, priced_by
+from hydra_core.catalog.prices.quotes import PriceList, price_number
 from hydra_core.catalog.prices.suggestions import PriceMatch, apply_price, suggest_matches
 from hydra_core.console import cache, drafts, widgets
 from hydra_core.console.cache import CatalogEntry
@@ -45,8 +46,17 @@ _ALIASES: Final[Mapping[str, str]] = MappingProxyType(
         "cachedinputprice": "cached_input_usd_per_mtok", "context": "context_window",
         "contexttokens": "context_window", "retireson": "retire_on", "source": "price_source",
         "date": "price_date", "pricedate": "price_date", "pricesource": "price_source",
+        "check": "check",  # of the table's own download: what is wrong with a row
     }
 )  # fmt: skip
+#: Column of a price -> what its heading is said to name.
+_PRICED: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "input_usd_per_mtok": "input",
+        "output_usd_per_mtok": "output",
+        "cached_input_usd_per_mtok": "cached",
+    }
+)
 
 
 @st.dialog("Paste rows from a spreadsheet", width="large")
@@ -121,6 +131,9 @@ def prices(entry: CatalogEntry, working: Working) -> None:
     matches = suggest_matches(working.catalog, listed.quotes)
     _said(working.catalog, listed, matches)
     chosen = _confirm(matches) if matches else []
+    for match in chosen:
+        told = [*(match.changes or ["no price changes"]), *match.warnings(date.today())]
+        st.caption(f"**{literal(match.model.id)}**: {literal('; '.join(told))}.")
     names = [match.model.id for match in chosen]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -186,9 +199,9 @@ def _confirm(matches: tuple[PriceMatch, ...]) -> list[PriceMatch]:
 
 
 def _arrow(old: Decimal | None, new: Decimal | None) -> str:
-    """What a quote makes of a price; one that it does not name stays as it is."""
-    before = "none" if old is None else f"${old.normalize():f}"
-    return before if new is None or old == new else f"{before} → ${new.normalize():f}"
+    """What a quote makes of a price; one that it does not name is taken out."""
+    before, after = ("none" if one is None else f"${one.normalize():f}" for one in (old, new))
+    return before if old == new else f"{before} → {after}"
 
 
 def _apply(text: str, matches: list[PriceMatch]) -> str:
@@ -285,7 +298,11 @@ def read_pasted(text: str, catalog: Catalog) -> tuple[Pasted, ...]:
     problems += _shape(table, len(table[0]))
     if problems:
         raise _refused(problems)
-    rows = [dict(zip(columns, map(str.strip, cells), strict=False)) for cells in table[1:]]
+    rows = []
+    for cells in table[1:]:
+        row = zip(columns, table[0], map(str.strip, cells), strict=False)
+        rows.append({key: _as_kept(key, heading, cell) for key, heading, cell in row})
+        rows[-1].pop("check", None)
     unnamed = [i for i, row in enumerate(rows) if not row.get("id")]
     if unnamed:
         raise _refused([Problem(f"row {i + 1}", "has no model id") for i in unnamed[:20]])
@@ -330,24 +347,35 @@ def _set_nested(document: CatalogDocument, row: int, path: str, value: str) -> N
         document.set("models", row, section, {name: written})
 
 
+def _as_kept(key: str, heading: str, cell: str) -> str:
+    """A cell as the catalog keeps it: prices in USD per million tokens, by the stated units."""
+    price = price_per_mtok(cell, heading) if key in _PRICED else None
+    return cell if price is None or price == price_number(cell) else f"{price.normalize():f}"
+
+
 def _columns(headings: list[str], catalog: Catalog) -> tuple[list[str], list[Problem]]:
     """The key of each column that is known, and what is wrong with the others."""
+    exact = {benchmark.id: f"scores.{benchmark.id}" for benchmark in catalog.benchmarks}
+    exact |= {name: f"capabilities.{name}" for name in catalog.dimensions}
+    folded = [_folded(name) for name in exact]
     known = dict(_ALIASES)
-    known |= {_folded(benchmark.id): f"scores.{benchmark.id}" for benchmark in catalog.benchmarks}
-    known |= {_folded(name): f"capabilities.{name}" for name in catalog.dimensions}
+    known |= {_folded(one): key for one, key in exact.items() if folded.count(_folded(one)) == 1}
     for name, field in FIELDS.items():
         known |= {_folded(name): name, _folded(field.label): name}
     columns: list[str] = []
     problems = []
     for heading in headings:
-        key = known.get(_folded(heading))
-        if key is None:
+        key = exact.get(heading.strip()) or known.get(_folded(heading))
+        named, unclear = priced_by(heading) if key in _PRICED else ("", [])
+        if key is None or _PRICED.get(key, "") != named:
             names = [field.label for field in FIELDS.values()]
             names += [*(b.id for b in catalog.benchmarks), *catalog.dimensions]
             hint = did_you_mean(heading.strip(), names)
             problems.append(Problem(f"column {heading.strip()[:60]!r}", "is not known", hint))
         elif key in columns:
             problems.append(Problem(f"column {heading.strip()[:60]!r}", "is given twice"))
+        elif unclear:
+            problems += unclear
         else:
             columns.append(key)
     if "id" not in columns and not problems:
@@ -366,7 +394,7 @@ def _shape(table: list[list[str]], width: int) -> list[Problem]:
 
 
 def _folded(heading: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", re.sub(r"\(.*?\)|\$|usd|/m(tok)?$", "", heading.lower()))
+    return re.sub(r"[\W_]", "", re.sub(r"\(.*?\)|\$|usd|/m(tok)?$", "", heading.lower()))
 
 
 def _refused(problems: list[Problem]) -> CatalogError:

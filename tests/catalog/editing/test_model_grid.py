@@ -151,8 +151,27 @@ def test_a_pasted_model_can_be_complete():
 
 
 @pytest.mark.parametrize(
+    ("heading", "cell", "price"),
+    [
+        ("Input price (cents)", "40", 0.4),
+        ("Input price (per 1K tokens)", "0.0004", 0.4),
+        ("Input price", "$0.40", 0.4),
+        ("input_usd_per_mtok", "0,40", 0.4),
+    ],
+)
+def test_a_pasted_price_is_read_by_its_unit(heading, cell, price):
+    pasted = read_pasted(f"Model\t{heading}\tcheck\nclaude-haiku-4.5\t{cell}\told", CATALOG)
+    after = parse_catalog(apply_pasted(TEXT, pasted))
+    assert after.model("claude-haiku-4.5").input_usd_per_mtok == price
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("Model,Input price (€)\na,1", "is not in USD"),
+        ("Model,Input (cached)\na,1", "is not known"),
+        ("Model,Output price (>200K)\na,1", "is not known"),
+        ("Model,价格\na,1", "is not known"),
         ("Model", "needs a heading"),
         ("Model,Inptu price\na,1", "did you mean"),
         ("Input price\n1", "no column with the model id"),

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hydra_core.base.errors import CatalogError
+from hydra_core.base.list_price import ListPrice
 from hydra_core.catalog import CatalogDocument, parse_catalog
 from hydra_core.catalog.prices.lists import MAX_CHARS, read_prices
 from hydra_core.catalog.prices.quotes import PriceSource
@@ -248,6 +249,19 @@ def test_a_confirmed_price_changes_only_prices_source_and_date():
     assert (model.price_source, model.price_date) == ("LiteLLM: cheap", TODAY)
     assert "input_usd_per_mtok: 0.275  # from the price page" in document.text()
     assert "output_usd_per_mtok: 4.50" in document.text()
+
+
+def test_an_effort_level_takes_no_price_that_its_own_quote_lacks():
+    tier = "[{above_tokens: 200000, input_usd_per_mtok: 9, output_usd_per_mtok: 30}]"
+    more = f"    cached_input_usd_per_mtok: 0.1\n    long_prompts: {tier}\n"
+    text = SMALL.rstrip("\n") + f"\n{more}  - id: strong-high\n    variant_of: strong\n"
+    listed = "model,input,output\nstrong,2,3\nstrong-high,1.19,4\n"
+    catalog, document = parse_catalog(text), CatalogDocument.parse(text)
+    for match in suggest_matches(catalog, read_prices(listed, "l.csv", as_of=TODAY).quotes):
+        apply_price(document, match)
+    base, level = parse_catalog(document.text()).models[1:]
+    assert base.price == ListPrice(2.0, 3.0)
+    assert level.price == ListPrice(1.19, 4.0, 1.19)  # cached input costs as other input
 
 
 def test_old_and_future_prices_are_stale_retired_models_aside():
