@@ -168,9 +168,10 @@ def _apart(frame: pd.DataFrame, name: str) -> list[str]:
     """A difference in percent points with its interval; empty where there is none."""
     ends = zip(frame[name], frame[f"{name}_lo"], frame[f"{name}_hi"], strict=True)
     return [
-        "" if pd.isna(value) else f"{signed(value)} pp ({signed(low)} to {signed(high)})"
+        "" if pd.isna(value)
+        else f"{signed(value)} pp" + ("" if pd.isna(low) else f" ({signed(low)} to {signed(high)})")
         for value, low, high in ends
-    ]
+    ]  # fmt: skip
 
 
 def policies(frame: pd.DataFrame, key: str) -> None:

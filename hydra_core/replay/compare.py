@@ -216,8 +216,13 @@ def compare(
 
 
 def tested(b: PolicyRun, a: PolicyRun, change: FloatArray, clusters: IntArray | None) -> McNemar:
-    """Test b against a on the queries whose change in quality is known: not NaN in `change`."""
+    """Test b against a on the queries whose change in quality is known: not NaN in `change`.
+
+    The p value is NaN where it is known of none.
+    """
     known = np.flatnonzero(~np.isnan(change))
+    if not known.size:
+        return McNemar(0, 0, float("nan"), exact=False)
     among = clusters_among(clusters, known)
     return paired_test(b.quality[known], a.quality[known], among)
 

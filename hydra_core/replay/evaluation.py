@@ -244,8 +244,8 @@ def evaluation_document(
         "cross_fit": None if found.cross_fit is None else _cross_fit(found, found.cross_fit),
         "models": _models(found),
         "verdict": _verdict(found),
-        "languages": [_slice(one, "name", "n", "small", "p_value") for one in found.languages],
-        "groups": [_slice(one, "name", "n", "small", "p_value") for one in found.groups],
+        "languages": [_slice(one, *_ABOUT) for one in found.languages],
+        "groups": [_slice(one, *_ABOUT) for one in found.groups],
         "spread_against_english": [_slice(one, "group") for one in found.spreads],
         "conversations": _conversations(found),
         "per_query": why_per_query(sweep),
@@ -333,7 +333,9 @@ def _verdict(found: Evaluation) -> dict[str, Any]:
         "constant": str(said.constant),
         "constant_quality": said.constant.quality,
         "constant_mean_cost_usd": said.constant.mean_cost_usd,
-        "detectable_difference": detectable_effect(said.interval.standard_error, 1),
+        "detectable_difference": math.nan  # the interval holds what is possible, not chance alone
+        if said.unknown
+        else detectable_effect(said.interval.standard_error, 1),
     }
 
 
@@ -347,7 +349,8 @@ def _estimates(source: object, *names: str) -> dict[str, Any]:
 def _metrics(found: PolicyMetrics) -> dict[str, Any]:
     names = ("quality", "qr", "cs", "misroute", "mean_cost_usd", "per_resolved_usd")
     estimates = _estimates(found, *names)
-    return {"resolved": found.resolved, "shares": found.shares, **estimates}
+    about = {"resolved": found.resolved, "shares": found.shares, "unknown": found.unknown}
+    return {**about, **estimates}
 
 
 def _cross_fit(of: Evaluation, found: CrossFit) -> dict[str, Any]:
@@ -374,6 +377,9 @@ def _conversations(found: Evaluation) -> dict[str, Any] | None:
             for one in played.modes
         }
     }
+
+
+_ABOUT = ("name", "n", "small", "unknown", "p_value")
 
 
 def _slice(one: object, *about: str) -> dict[str, Any]:

@@ -14,13 +14,14 @@ from hydra_core.predictor.languages import group_of
 from hydra_core.replay.replay import ReplayData
 from hydra_core.replay.significance import (
     holm,
-    influence_interval,
     mean_interval,
-    normal_p,
     per_resolved,
     rate_interval,
     ratio_interval,
     saving_interval,
+    standard_error,
+    student_p,
+    student_quantile,
 )
 
 
@@ -181,9 +182,13 @@ class Slice:
         qr: Quality / oracle quality on its queries.
         cs: 1 - cost / baseline cost on its queries.
         strong: Fraction of its queries sent to the baseline (strong) model.
-        difference: Its QR minus the QR of all other queries.
-        p_value: That the difference is 0, Holm-corrected over the slices.
+        difference: Its QR minus the QR of all other queries; without an interval where too few
+            queries show how they vary.
+        p_value: That the difference is 0, Holm-corrected over the slices; NaN where it has no
+            interval, or hangs on models without outcomes.
         small: Fewer than 30 independent queries.
+        unknown: Fraction of its queries that go to models without outcomes; as in
+            `PolicyMetrics`.
     """
 
     name: str
@@ -195,6 +200,7 @@ class Slice:
     difference: Interval
     p_value: float
     small: bool
+    unknown: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,43 +249,71 @@ def _slice(
 ) -> Slice:
     """One slice, its p value not yet corrected."""
     rows = np.flatnonzero(inside)
-    part = data.take(rows)
-    strong = data.pool.ids.index(baseline or costliest(data))
-    quality, cost = picked(part.quality, choice[rows]), picked(part.cost_usd, choice[rows])
-    best = picked(part.quality, part.oracle)
-    sent = (choice[rows] == strong).astype(np.float64)
+    part, strong = data.take(rows), baseline or costliest(data)
+    metrics = evaluate_choice(part, choice[rows], baseline=strong)
+    sent = (choice[rows] == data.pool.ids.index(strong)).astype(np.float64)
     units = part.independent
-    clustered = units < len(rows)
-    every, oracle = picked(data.quality, choice), picked(data.quality, data.oracle)
-    difference = _contrast(data, every, oracle, inside, ~inside).clipped(*DIFFERENCE)
-    error = difference.standard_error
+    difference, p_value = _qr_apart(data, choice, inside, ~inside)
     return Slice(
         name=name,
         n=len(rows),
-        qr=ratio_interval(quality, best, part.clusters).clipped(*SHARE),
-        cs=saving_interval(cost, part.cost_usd[:, strong], part.clusters),
-        strong=rate_interval(sent, part.clusters if clustered else None),
-        mean_cost_usd=mean_interval(cost, part.clusters).clipped(*COST),
+        qr=metrics.qr,
+        cs=metrics.cs,
+        strong=rate_interval(sent, part.clusters if units < len(rows) else None),
+        mean_cost_usd=metrics.mean_cost_usd,
         difference=difference,
-        p_value=normal_p(difference.value / error) if error > 0 else 1.0,
+        p_value=p_value,
         small=units < SMALL,
+        unknown=metrics.unknown,
     )
+
+
+def _qr_apart(
+    data: ReplayData, choice: IntArray, inside: BoolArray, outside: BoolArray
+) -> tuple[Interval, float]:
+    """QR of one part minus that of another, and the p value that they are the same."""
+    quality, best = picked(data.quality, choice), picked(data.quality, data.oracle)
+    found, p_value = _contrast(data, quality, best, inside, outside)
+    unknown = data.unknown(choice)
+    if found.known and (unknown & (inside | outside)).any():
+        ends = (
+            _contrast(data, quality + (unknown & part), best, inside, outside)[0]
+            for part in (inside, outside)
+        )
+        found, p_value = found.spanning(*ends), float("nan")
+    return found.clipped(*DIFFERENCE), p_value
+
+
+_ALIKE = "too few queries to say how they vary"
+_NOTHING = 1e-12
 
 
 def _contrast(
     data: ReplayData, above: FloatArray, below: FloatArray, inside: BoolArray, outside: BoolArray
-) -> Interval:
-    """Ratio of the sums of one part minus that of another, over clusters that may lie in both."""
-    n, value, influence = len(above), 0.0, np.zeros(len(above))
+) -> tuple[Interval, float]:
+    """Ratio of the sums of one part minus that of another, and the p value that they are the same.
+
+    Over clusters that may lie in both parts. A small part whose queries are all alike, or one
+    query, does not show how much its ratio varies: there is no interval then, and p is NaN.
+    """
+    n, value, influence, fewest, alike = len(above), 0.0, np.zeros(len(above)), len(above), False
     for part, sign in ((inside, 1.0), (outside, -1.0)):
         base = float(below[part].mean()) if part.any() else 0.0
         if base == 0.0:
-            return Interval.none(float("nan"), FREE_BASELINE)
+            return Interval.none(float("nan"), FREE_BASELINE), float("nan")
         ratio = float(above[part].mean()) / base
         value += sign * ratio
-        weight = n / part.sum()
-        influence += sign * weight * np.where(part, (above - ratio * below) / base, 0.0)
-    return influence_interval(value, influence, data.clusters)
+        mine = np.where(part, (above - ratio * below) / base, 0.0)
+        units = int(part.sum() if data.clusters is None else np.unique(data.clusters[part]).size)
+        alike |= units < 2 or (units < SMALL and not (np.abs(mine) > _NOTHING).any())
+        influence += sign * n / part.sum() * mine
+        fewest = min(fewest, units)
+    if alike:
+        return Interval.none(value, _ALIKE), float("nan")
+    error, _ = standard_error(influence, data.clusters)
+    half = student_quantile(fewest) * error
+    p_value = student_p(value / error, fewest - 1) if error > 0 else float(value == 0.0)
+    return Interval(value, value - half, value + half), p_value
 
 
 def spread(
@@ -294,12 +328,12 @@ def spread(
     if not against.any():
         return ()
     strong = data.pool.ids.index(baseline or costliest(data))
-    quality, cost = picked(data.quality, choice), picked(data.cost_usd, choice)
-    best, sent = picked(data.quality, data.oracle), (choice == strong).astype(np.float64)
-    pairs = ((quality, best), (cost, data.cost_usd[:, strong]), (sent, np.ones(len(sent))))
+    sent = (choice == strong).astype(np.float64)
+    pairs = ((picked(data.cost_usd, choice), data.cost_usd[:, strong]), (sent, np.ones(len(sent))))
     found = []
     for name in sorted(set(groups.tolist()) - {_REFERENCE}):
-        qr, cs, share = (_contrast(data, a, b, groups == name, against) for a, b in pairs)
-        qr, share = qr.clipped(*DIFFERENCE), share.clipped(*DIFFERENCE)
+        qr, _ = _qr_apart(data, choice, groups == name, against)
+        cs, share = (_contrast(data, a, b, groups == name, against)[0] for a, b in pairs)
+        share = share.clipped(*DIFFERENCE)
         found.append(Spread(name, _REFERENCE, qr, cs.scaled(-1.0), share))
     return tuple(found)

@@ -15,7 +15,12 @@ from hydra_core.base.spelling import signed
 from hydra_core.base.types import Rule
 from hydra_core.replay.evaluation import KNOBS, STATED, Evaluation, evaluation_document
 from hydra_core.replay.pricing import RECORDED_COSTS
-from hydra_core.replay.significance_table import HEAD, common_table, significance_document
+from hydra_core.replay.significance_table import (
+    HEAD,
+    common_table,
+    p_text,
+    significance_document,
+)
 
 #: Keeps a label readable where lines pass behind it.
 _HALO = 'stroke="#fff" stroke-width="3" paint-order="stroke"'
@@ -187,11 +192,13 @@ def _flags(report: Mapping[str, Any]) -> list[str]:
 
 def _verdict(verdict: Mapping[str, Any]) -> str:
     tone = verdict["label"] if verdict["label"] in ("better", "worse") else "same"
+    least = verdict["detectable_difference"]
     hint = (
-        f"A difference of {100 * verdict['detectable_difference']:.1f} pp would show on this set "
-        "with 80 % probability."
+        f"A difference of {100 * least:.1f} pp would show on this set with 80 % probability."
+        if least is not None and math.isfinite(least)
+        else ""
     )
-    details = [*verdict["details"], *filter(None, [verdict["caution"]]), hint]
+    details = [*verdict["details"], *filter(None, [verdict["caution"], hint])]
     listed = "".join(f"<li>{escape(one)}</li>" for one in details)
     return (
         f'<div class="verdict {tone}"><strong>{escape(verdict["title"])}.</strong> '
@@ -204,12 +211,16 @@ def _percent(value: float) -> str:
 
 
 def _range(found: Mapping[str, Any], name: str, scale: float = 100.0, digits: int = 1) -> str:
-    """An estimate with its interval where it has one; a dash where it is not defined."""
+    """An estimate with its interval where it has one; a dash where it is not defined.
+
+    Quality that models without outcomes leave open is at least what is shown.
+    """
     centre, *ends = (
         f"{scale * part:.{digits}f}" if part is not None and math.isfinite(part) else "–"
         for part in (found[name], *found["ci"][name])
     )
-    return centre if "–" in ends else f"{centre} [{', '.join(ends)}]"
+    least = "≥ " if name in ("quality", "qr") and found.get("unknown") else ""
+    return f"{least}{centre}" if "–" in ends else f"{least}{centre} [{', '.join(ends)}]"
 
 
 def _table(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -228,7 +239,7 @@ def _dollars(found: Mapping[str, Any], key: str) -> str:
         return "–"
     low, high = found["ci"][key]
     ends = f" ({low:.4g} to {high:.4g})" if low is not None and math.isfinite(low) else ""
-    return f"{found[key]:.4g}{ends}"
+    return f"{'≤ ' if found.get('unknown') else ''}{found[key]:.4g}{ends}"
 
 
 def _policies(report: Mapping[str, Any]) -> str:
@@ -329,7 +340,7 @@ def _languages(report: Mapping[str, Any]) -> list[str]:
                 one["name"] + (" (few)" if one["small"] else ""),
                 str(one["n"]),
                 *(_range(one, name) for name in ("qr", "cs", "strong", "difference")),
-                f"{one['p_value']:.3f}",
+                p_text(one["p_value"]),
             ]
             for one in report[key]
         ]

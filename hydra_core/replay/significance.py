@@ -258,10 +258,13 @@ def bootstrap_means(
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
-    """Holm-adjusted p values, in the order given: compare them with the level as they are."""
-    order = np.argsort(p_values, kind="stable")
-    count = len(p_values)
-    adjusted = np.empty(count)
+    """Holm-adjusted p values, in the order given: compare them with the level as they are.
+
+    NaN, where nothing could be tested, stays NaN and counts for no test.
+    """
+    count = len(p_values) - int(np.isnan(p_values).sum())
+    order = np.argsort(p_values, kind="stable")[:count]
+    adjusted = np.full(len(p_values), np.nan)
     running = 0.0
     for rank, index in enumerate(order):
         running = max(running, min(1.0, (count - rank) * p_values[index]))

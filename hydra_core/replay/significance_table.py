@@ -29,7 +29,7 @@ from hydra_core.base.intervals import (
     tails,
 )
 from hydra_core.base.spelling import signed
-from hydra_core.base.types import FloatArray, IntArray, Rule, Selection
+from hydra_core.base.types import BoolArray, FloatArray, IntArray, Rule, Selection
 from hydra_core.evalsets.evalset import RESOLVED_AT, clusters_among
 from hydra_core.replay.baselines import BaselineRun
 from hydra_core.replay.compare import PolicyRun, constant_run, policy_run, tested
@@ -67,7 +67,10 @@ class Standing:
         qr: Against the oracle of the first policy's pool, the same for all.
         cs: 1 - cost / cost of always the strong model; bootstrap.
         only_it, only_strong: Queries that only one of it and the strong model resolves.
-        p_value: Against always the strong model, Holm-corrected; None for that model itself.
+        p_value: Against always the strong model, Holm-corrected; None for that model itself, NaN
+            where no query has an outcome of both.
+        unknown: Fraction of the queries that go to models without outcomes: rates, quality and QR
+            are then the least possible, and their intervals reach to the most possible.
     """
 
     name: str
@@ -81,6 +84,7 @@ class Standing:
     only_it: int
     only_strong: int
     p_value: float | None
+    unknown: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +93,9 @@ class Contrast:
 
     Attributes:
         only_a, only_b: Queries that only one of the two resolves.
-        p_value: Holm-corrected over all pairs.
+        p_value: Holm-corrected over all pairs; NaN where no query has an outcome of both.
+        unknown: Fractions of the queries whose quality under a, and under b, nobody knows; what
+            `quality` is at least and at most is within its interval.
     """
 
     a: str
@@ -99,6 +105,7 @@ class Contrast:
     only_a: int
     only_b: int
     p_value: float
+    unknown: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +177,7 @@ def significance_table(
             only_it=tests[at][0],
             only_strong=tests[at][1],
             p_value=adjusted.get(at),
+            unknown=0.0 if one.unknown is None else float(one.unknown.mean()),
         )
         for at, one in enumerate(lined)
     )
@@ -180,18 +188,28 @@ def significance_table(
         strong=strong.name,
         standings=standings,
         contrasts=_contrasts(names, lined, groups),
-        methods=_methods(clustered=groups is not None, strong=strong.name, resamples=resamples),
+        methods=_methods(
+            clustered=groups is not None,
+            strong=strong.name,
+            resamples=resamples,
+            unknown=any(one.unknown is not None and one.unknown.any() for one in lined),
+        ),
     )
 
 
 def _tested(a: PolicyRun, b: PolicyRun, groups: IntArray | None) -> tuple[int, int, float]:
     """Queries that only a resolves, that only b resolves, and the p value of no difference."""
-    known = np.zeros(len(a.rows))
-    for run in (a, b):
-        if run.unknown is not None:
-            known = np.where(run.unknown & (a.models != b.models), np.nan, known)
+    known = np.where(_unknown(a, b) | _unknown(b, a), np.nan, 0.0)
     found = tested(a, b, known, groups)
     return found.only_a, found.only_b, found.p_value
+
+
+def _unknown(one: PolicyRun, other: PolicyRun) -> BoolArray:
+    """(n,) where the other goes elsewhere and nobody knows what `one` achieves."""
+    if one.unknown is None:
+        return np.zeros(len(one.rows), dtype=np.bool_)
+    found: BoolArray = one.unknown & (one.models != other.models)
+    return found
 
 
 def _savings(
@@ -227,20 +245,40 @@ def _contrasts(
     tests = [_tested(lined[i], lined[j], groups) for i, j in pairs]
     adjusted = holm([test[2] for test in tests]) if tests else ()
     return tuple(
-        Contrast(
-            names[i],
-            names[j],
-            mean_interval(lined[j].quality - lined[i].quality, groups).clipped(*DIFFERENCE),
-            mean_interval(lined[j].cost_usd - lined[i].cost_usd, groups),
-            test[0],
-            test[1],
-            p_value,
-        )
+        _contrast(names[i], names[j], lined[i], lined[j], groups, (test[0], test[1], p_value))
         for (i, j), test, p_value in zip(pairs, tests, adjusted, strict=True)
     )
 
 
-def _methods(*, clustered: bool, strong: str, resamples: int) -> tuple[str, ...]:
+def _contrast(
+    name_a: str,
+    name_b: str,
+    a: PolicyRun,
+    b: PolicyRun,
+    groups: IntArray | None,
+    test: tuple[int, int, float],
+) -> Contrast:
+    change, open_a, open_b = b.quality - a.quality, _unknown(a, b), _unknown(b, a)
+    least, most = (mean_interval(one, groups) for one in (change - open_a, change + open_b))
+    return Contrast(
+        name_a,
+        name_b,
+        mean_interval(change, groups).spanning(least, most).clipped(*DIFFERENCE),
+        mean_interval(b.cost_usd - a.cost_usd, groups),
+        *test,
+        (float(open_a.mean()), float(open_b.mean())),
+    )
+
+
+_OPEN = (
+    "Queries that go to models without outcomes count as not resolved: rates, quality and QR are "
+    "the least possible, their intervals reach to the most possible, and tests leave them out."
+)
+
+
+def _methods(
+    *, clustered: bool, strong: str, resamples: int, unknown: bool = False
+) -> tuple[str, ...]:
     unit = "clusters" if clustered else "queries"
     if clustered:
         resolved = "Resolved: delta method over clusters, since queries are dependent (not Wilson)."
@@ -256,6 +294,7 @@ def _methods(*, clustered: bool, strong: str, resamples: int) -> tuple[str, ...]
         f"{test}, Holm-corrected for the number of policies; of pairs, for the number of pairs.",
         "All intervals are 95 % and hold for a point that was fixed beforehand. Where a point was "
         "picked on these queries, its result goes by the interval over the whole curve.",
+        *([_OPEN] if unknown else []),
     )
 
 
@@ -345,14 +384,21 @@ def pair_frame(table: SignificanceTable) -> pd.DataFrame:
 
 
 def matrix(table: SignificanceTable) -> pd.DataFrame:
-    """Row minus column: quality in points, with a star where the corrected p is below 0.05."""
+    """Row minus column: quality in points, with a star where the corrected p is below 0.05.
+
+    ≥ or ≤ where one of the two leaves quality open, a dash where both do.
+    """
     names = [one.name for one in table.standings]
     cells = pd.DataFrame("", index=names, columns=names)
     for one in table.contrasts:
         star = "*" if one.p_value < 0.05 else ""
-        gained = 100 * one.quality.value
-        cells.loc[one.b, one.a] = f"{signed(gained)}{star}"
-        cells.loc[one.a, one.b] = f"{signed(-gained)}{star}"
+        gained, (open_a, open_b) = 100 * one.quality.value, one.unknown
+        if open_a and open_b:
+            cells.loc[one.b, one.a] = cells.loc[one.a, one.b] = "–"
+            continue
+        here, there = ("≥ ", "≤ ") if open_b else ("≤ ", "≥ ") if open_a else ("", "")
+        cells.loc[one.b, one.a] = f"{here}{signed(gained)}{star}"
+        cells.loc[one.a, one.b] = f"{there}{signed(-gained)}{star}"
     return cells
 
 
@@ -377,8 +423,8 @@ def standing_cells(table: SignificanceTable) -> list[list[str]]:
         [
             one.name,
             one.chosen,
-            _range(one.resolved),
-            _range(one.qr),
+            ("≥ " if one.unknown else "") + _range(one.resolved),
+            ("≥ " if one.unknown else "") + _range(one.qr),
             _range(one.cs),
             f"{one.mean_cost_usd.value:.4g}",
             f"{one.only_it} : {one.only_strong}",
@@ -430,6 +476,7 @@ _SPECIAL = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
     "<": r"\ensuremath{<}", ">": r"\ensuremath{>}", "–": "--", "−": r"\ensuremath{-}",
     "τ": r"\ensuremath{\tau}",
+    "≥": r"\ensuremath{\ge}", "≤": r"\ensuremath{\le}",
     "\n": " ", "\r": " ", **{char: f"\\{char}" for char in "&%$#_{}"},
 }  # fmt: skip
 

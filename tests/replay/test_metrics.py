@@ -208,6 +208,31 @@ def test_a_language_that_fares_worse_is_found():
     assert against.strong.value == -1.0
 
 
+def test_too_few_queries_to_say_how_they_vary_have_no_interval_and_no_p():
+    data = with_languages(make_data(n=200, seed=2), ["fi"] + ["sw"] * 3 + ["en"] * 196)
+    data.quality[:4] = [0.0, 0.0, 1.0]
+    found = {one.name: one for one in by_language(data, np.zeros(200, dtype=int))}
+    for name in ("fi", "sw"):  # nobody of one, or of three, is no p of 1e-80
+        assert found[name].difference.value < 0
+        assert not found[name].difference.known
+        assert math.isnan(found[name].p_value)
+    assert found["en"].n == 196
+    assert not spread(data, np.zeros(200, dtype=int))[0].qr.known
+
+
+def test_a_slice_of_models_without_outcomes_is_open_upwards_and_not_tested():
+    data = make_data(n=200, seed=2)
+    data.quality[:, 1] = 0.0
+    data = replace(data, unmeasured=("m1",))
+    choice = np.tile([0, 0, 1, 1], 50)
+    for one in (*by_language(data, choice), *by_group(data, choice)):
+        assert one.unknown == 0.5
+        assert one.qr.hi > one.qr.value + 0.4
+        assert math.isnan(one.p_value)
+        assert one.difference.hi - one.difference.lo > 0.8
+    assert spread(data, choice)[0].qr.hi > 0.4
+
+
 def test_groups_gather_languages():
     data = make_data(n=80)
     codes = [("en", "fr", "zh", "ar")[i % 4] for i in range(80)]

@@ -98,6 +98,19 @@ def test_hostile_names_do_not_reach_the_page(written):
     assert "<script" not in html
 
 
+def test_what_models_without_outcomes_leave_open_is_marked(written):
+    _, twin = written
+    twin = json.loads(json.dumps(twin))
+    twin["router"]["unknown"] = twin["languages"][0]["unknown"] = 0.2
+    twin["languages"] = twin["languages"] * 2
+    twin["languages"][0]["p_value"] = twin["verdict"]["detectable_difference"] = None
+    html = evaluation_html(twin)
+    assert len(re.findall(r"<td>≥ \d", html)) == 4
+    assert len(re.findall(r"<td>≤ \d", html)) == 1
+    assert "nan" not in html
+    assert "would show on this set" not in html
+
+
 def test_a_tiny_set_has_a_report_without_a_cross_fit(tmp_path):
     from datetime import date
 

@@ -125,6 +125,9 @@ def test_holm_agrees_with_statsmodels():
     p = [0.01, 0.04, 0.03, 0.5, 0.01]
     assert holm(p) == pytest.approx(multipletests(p, method="holm")[1])
     assert holm([]) == ()
+    among = holm([0.04, float("nan"), 0.01])  # what was not tested is no test
+    assert (among[0], among[2]) == holm([0.04, 0.01])
+    assert np.isnan(among[1])
 
 
 def test_detectable_effect_and_sample_size_are_inverse():

@@ -18,6 +18,7 @@ from hydra_core.replay.significance_table import (
     matrix,
     pair_frame,
     significance_table,
+    standing_cells,
     standing_frame,
 )
 from tests.replay.conftest import make_data
@@ -148,4 +149,12 @@ def test_a_model_without_outcomes_is_open_upwards_and_not_tested():
     table = significance_table([Entry(open_), Entry(known)], known, rng=np.random.default_rng(0))
     found = table.standings[0]
     assert (found.resolved.hi, found.quality.hi, found.qr.hi) == (1.0, 1.0, 1.0)
-    assert (found.only_it, found.only_strong, found.p_value) == (0, 0, 1.0)
+    assert (found.only_it, found.only_strong, found.unknown) == (0, 0, 1.0)
+    assert np.isnan(found.p_value)
+    assert standing_cells(table)[0][2].startswith("≥ 0.0")
+    assert standing_cells(table)[0][-1] == "–"
+    pair = table.contrasts[0]  # the known one minus the open one: 1 at most, 0 at least
+    assert (pair.quality.value, pair.quality.lo, pair.quality.hi) == (1.0, 0.0, 1.0)
+    assert matrix(table).loc["a", "b"] == "≤ +100.0"
+    assert matrix(table).loc["b", "a"] == "≥ −100.0"
+    assert "models without outcomes" in table.methods[-1]

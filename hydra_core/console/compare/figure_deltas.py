@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from hydra_core.base.spelling import signed
 from hydra_core.base.types import FloatArray
 from hydra_core.console.figures.theme import (
     Palette,
@@ -82,10 +83,10 @@ def _rows(
             "line": {"width": 2, "color": tints},
         },
         "customdata": [
-            [plain(name), float(a), float(b)]
+            [plain(name), "" if np.isnan(a) else f" [{signed(a)}, {signed(b)}]"]
             for name, a, b in zip(frame["name"], low, high, strict=True)
         ],
         "hovertemplate": "<b>%{customdata[0]}</b><br>%{x:+.1f}" + unit
-        + " [%{customdata[1]:+.1f}, %{customdata[2]:+.1f}]<extra></extra>",
+        + "%{customdata[1]}<extra></extra>",
     }  # fmt: skip
     return [bars, dots]

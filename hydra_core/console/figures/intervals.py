@@ -215,9 +215,10 @@ def languages_figure(frame: pd.DataFrame, overall: float, colors: Palette) -> go
         y=names,
         mode="markers",
         marker={"size": 10, "color": tint.tolist()},
-        customdata=np.stack([low, high], axis=1),
-        hovertemplate="<b>%{y}</b><br>QR %{x:.1f} % [%{customdata[0]:.1f}, "
-        "%{customdata[1]:.1f}]<extra></extra>",
+        customdata=[
+            "" if np.isnan(a) else f" [{a:.1f}, {b:.1f}]" for a, b in zip(low, high, strict=True)
+        ],
+        hovertemplate="<b>%{y}</b><br>QR %{x:.1f} %%{customdata}<extra></extra>",
     )
     figure.add_vline(x=overall, line={"color": colors.muted, "width": 1.5, "dash": "dash"})
     figure.add_annotation(

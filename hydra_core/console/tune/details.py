@@ -219,11 +219,20 @@ def details(evaluation: Evaluation, imported: ImportedPolicies, entry: SetEntry)
         tables.languages(frame, "tune.table.languages")
         if evaluation.spreads:
             tables.groups(group_table(evaluation), "tune.table.groups")
+        _least_possible(evaluation.router.unknown, evaluation.sweep)
     elif shown == "Budgets":
         _budgets(evaluation, entry)
     else:
         tables.policies(frontier.policy_table(evaluation, imported.metrics), "tune.table.policies")
+        _least_possible(evaluation.router.unknown, evaluation.sweep)
         conversations(evaluation)
+
+
+def _least_possible(unknown: float, sweep: Sweep) -> None:
+    """Say that quality in a table is the least possible, where traffic leaves it open."""
+    if unknown and sweep.data.unmeasured:
+        names = ", ".join(sweep.data.unmeasured)
+        st.caption(literal(f"Quality is the least possible: no outcomes of {names} here."))
 
 
 def _budgets(evaluation: Evaluation, entry: SetEntry) -> None:
@@ -251,9 +260,7 @@ def _budgets(evaluation: Evaluation, entry: SetEntry) -> None:
             return
     frame = budget_frame(sweep, evaluation.knob, team, team.budget)
     st.markdown(literal(budget_text(frame, team.budget)))
-    if sweep.data.unmeasured:
-        names = ", ".join(sweep.data.unmeasured)
-        st.caption(literal(f"Quality is the least possible: {names} has no outcomes here."))
+    _least_possible(1.0, sweep)
     column = st.column_config
     tables.kept(
         frame, "tune.table.budgets", {"change": tables.change()},
