@@ -43,7 +43,7 @@ SCRIPTS = ((0x10D0, 0x10F0), (0x5D0, 0x5EA), (0x905, 0x939), (0x1200, 0x1248), (
 class Row:
     """Messages of one kind: how many are flagged, with Wilson's interval, and how far they lie.
 
-    Wordings of one demo task count as dependent, with every claim and change.
+    Wordings of one task count as dependent, of a demo task with every claim and change.
     """
 
     kind: str
@@ -83,12 +83,18 @@ def rubbish() -> dict[str, list[str]]:
     }
 
 
-def ordinary(data: Path | None) -> dict[str, list[str]]:
-    """Messages held out from training and from the limit; with `data` further kinds."""
-    demo = pd.read_parquet(DEMO)["text"].astype(str).tolist()
+def ordinary(data: Path | None) -> dict[str, tuple[list[str], IntArray | None]]:
+    """Messages held out from training and from the limit; with `data` further kinds.
+
+    Each with the cluster number of each message's task, None where all are independent.
+    """
+    demo = pd.read_parquet(DEMO)
     with gzip.open(OWN / "fresh.jsonl.gz", "rt", encoding="utf-8") as file:
         fresh = [json.loads(line)["text"] for line in file]
-    found = {DEMO_TASKS: demo, "terse and sweeping requests": fresh}
+    found: dict[str, tuple[list[str], IntArray | None]] = {
+        DEMO_TASKS: (demo["text"].astype(str).tolist(), cluster_numbers(demo)),
+        "terse and sweeping requests": (fresh, None),
+    }
     if data is None:
         return found
     from hydra_core.lab.training.texts.dataset import DataPaths, read_messages, split
@@ -104,17 +110,19 @@ def ordinary(data: Path | None) -> dict[str, list[str]]:
     rng = np.random.default_rng(5)
     for kind, messages in kinds.items():
         rows = rng.choice(len(messages), min(len(messages), 800), replace=False)
-        found[kind] = [messages[row].text for row in rows]
+        drawn = [messages[row] for row in rows]
+        tasks = [one.task or f"message {one.id}" for one in drawn]
+        found[kind] = ([one.text for one in drawn], np.unique(tasks, return_inverse=True)[1])
     return found
 
 
 def measure(predictor: Predictor, data: Path | None) -> list[Row]:
     rows = []
+    for kind, (texts, clusters) in ordinary(data).items():
+        rows.append(row(kind, distances(predictor, texts), clusters))
+    rows += [row(kind, distances(predictor, texts)) for kind, texts in rubbish().items()]
     demo = pd.read_parquet(DEMO)
     tasks = cluster_numbers(demo)
-    for kind, texts in {**ordinary(data), **rubbish()}.items():
-        clusters = tasks if kind == DEMO_TASKS else None
-        rows.append(row(kind, distances(predictor, texts), clusters))
     found = probed(predictor, list(demo["text"]), list(demo["language"]))
     for family in dict.fromkeys(attack.family for attack in found.attacks):
         both = [one.read.distances for one in found.attacks if one.family == family]
