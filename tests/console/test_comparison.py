@@ -20,6 +20,7 @@ from hydra_core.console.compare.view import (
     pair,
     routed_run,
     sentence,
+    side_run,
     slice_names,
     slices,
     totals,
@@ -82,6 +83,22 @@ def test_the_receipt_names_the_model_that_the_run_chose(both):
         assert chosen == found.b.models[at]
         eligible = frame.loc[frame["says_b"] == "eligible", "says_of_b"]
         assert (eligible <= 0.24).all()
+
+
+def test_the_receipt_has_the_costs_and_gates_of_the_replay(workspace):  # noqa: F811
+    sweep = paper_sweep()
+    data = sweep.data
+    closed = np.zeros(data.quality.shape, dtype=bool)
+    closed[:, 0] = True
+    dearer = replace(sweep, data=replace(data, cost_usd=10 * data.cost_usd, closed=closed))
+    router = Side("x", "router", Kind.ROUTER, knob=0.24)
+    always = Side("y", "always", Kind.ALWAYS, model=sweep.baselines[0])
+    sides = ((always, dearer), (router, dearer))
+    both = pair(*(side_run(side, own, None) for side, own in sides), dearer)
+    frame = receipts(int(data.rows[0]), both, sides).set_index("model")
+    assert frame.loc[list(data.pool.ids), "cost_usd"].tolist() == dearer.data.cost_usd[0].tolist()
+    assert frame.loc[data.pool.ids[0], "says_b"] == "kept out by a gate"
+    assert np.isnan(frame.loc[data.pool.ids[0], "says_of_b"])
 
 
 def test_the_sentence_says_when_nothing_differs(workspace):  # noqa: F811

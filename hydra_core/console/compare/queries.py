@@ -149,8 +149,12 @@ def _read_of(runs: tuple[PolicyRun, PolicyRun], sides: Sides) -> dict[str, Float
             continue
         models = {model: i for i, model in enumerate(sweep.data.pool.ids)}
         chosen = [models.get(str(model), -1) for model in run.models]
-        success = sweep.data.predicted.success[np.searchsorted(sweep.data.rows, rows), chosen]
-        found[f"predicted_success_{letter}"] = np.where(np.array(chosen) < 0, np.nan, success)
+        at = np.searchsorted(sweep.data.rows, rows)
+        nothing = np.array(chosen) < 0
+        if sweep.data.closed is not None:
+            nothing |= sweep.data.closed[at, chosen]
+        success = sweep.data.predicted.success[at, chosen]
+        found[f"predicted_success_{letter}"] = np.where(nothing, np.nan, success)
     return found
 
 
@@ -158,29 +162,29 @@ def receipts(row: int, both: Paired, sides: Sides) -> pd.DataFrame:
     """Why each side chose what it chose for one row of the set, model by model, cheapest first.
 
     Returns:
-        model, quality, cost_usd, and per side `says_of_` (its rule's number, NaN for policies that
-        do not read the query) and `says_` (chosen, eligible, not eligible).
+        model, quality, cost_usd (at the prices of B, of A for models that B has not), and per side
+        `says_of_` (its rule's number, NaN for policies that do not read the query) and `says_`
+        (chosen, eligible, not eligible).
     """
     evalset = sides[0][1].evalset
     known = dict(zip(evalset.models, range(len(evalset.models)), strict=True))
     pools = {model for _, sweep in sides for model in sweep.data.pool.ids}
     models = [*both.models, *sorted(pools - set(both.models))]
-    measured = evalset.mean_cost()
-    cost = {
-        model: float(mean)
-        for _, sweep in sides
-        for model, mean in zip(sweep.data.pool.ids, sweep.data.alone[1], strict=True)
-    } | measured
-    models.sort(key=lambda model: (cost[model], model))
+    cost: dict[str, float] = {}
+    mean: dict[str, float] = {}
+    for _, sweep in sides:
+        data = sweep.data
+        here = data.cost_usd[np.searchsorted(data.rows, row)]
+        cost |= dict(zip(data.pool.ids, here.tolist(), strict=True))
+        mean |= dict(zip(data.pool.ids, data.alone[1].tolist(), strict=True))
+    models.sort(key=lambda model: (mean[model], model))
     frame = pd.DataFrame(
         {
             "model": models,
             "quality": [
                 100 * (evalset.quality[row, known[m]] if m in known else np.nan) for m in models
             ],
-            "cost_usd": [
-                evalset.cost_usd[row, known[m]] if m in known else cost[m] for m in models
-            ],
+            "cost_usd": [cost[m] for m in models],
         }
     )
     at = int(np.searchsorted(both.found.rows, row))
@@ -201,9 +205,13 @@ def _receipt(
     predicted, by_value = sweep.data.predicted, side.rule is Rule.VALUE
     known = predicted.success if by_value and predicted is not None else sweep.terms[0]
     values = dict(zip(sweep.data.pool.ids, known[at].tolist(), strict=True))
+    closed = sweep.data.closed
+    gated = () if closed is None else np.array(sweep.data.pool.ids)[closed[at]]
+    values |= dict.fromkeys(map(str, gated), float("nan"))
     says = [
         "chosen" if model == chosen
         else "not in its pool" if model not in values
+        else "kept out by a gate" if model in gated
         else "worth less" if by_value
         else "eligible" if values[model] <= side.knob
         else "not eligible"

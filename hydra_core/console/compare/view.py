@@ -173,6 +173,7 @@ def pair(a: PolicyRun, b: PolicyRun, sweep: Sweep) -> Paired:
     whole = sweep.evalset.clusters
     found = compare(a, b, whole)
     cost = sweep.evalset.mean_cost()
+    cost |= dict(zip(sweep.data.pool.ids, sweep.data.alone[1].tolist(), strict=True))
     used = {*np.unique(a.models).tolist(), *np.unique(b.models).tolist()}
     return Paired(
         a=a.take(np.searchsorted(a.rows, found.rows)),
