@@ -122,9 +122,12 @@ def _text(made: Promise, rule: Rule) -> str:
             at = f"V = ${knob:.3g}" if rule.value == "value" else f"tau = {knob:.4g}"
         lines = [f"Promised: {claim}. Set {at}: it saves {100 * made.saving:.0f} % of the cost."]
     else:
-        lines = [f"Nothing can be promised yet: {claim} needs more than {made.n:,} queries."]
+        lines = [
+            f"Nothing can be promised yet: {claim}. {made.n:,} independent queries are too few, or "
+            "the loss is too large."
+        ]
     lines += [
-        f"  with {one.queries:,} queries like these: saves {100 * one.saving:.0f} % on "
+        f"  with {one.queries:,} independent queries like these: saves {100 * one.saving:.0f} % on "
         f"average (promised in {100 * one.kept:.0f} % of draws)"
         for one in made.forecast
     ]

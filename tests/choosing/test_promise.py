@@ -108,7 +108,7 @@ def test_a_forecast_counts_dependent_queries_once():
         np.concatenate([values] * 2) for values in (data.quality, data.cost_usd, choice)
     )
     twice = forecast(
-        made, data.models, quality, cost_usd, routes, [4_000], clusters=np.arange(1_000) % 500,
+        made, data.models, quality, cost_usd, routes, [2_000], clusters=np.arange(1_000) % 500,
         rng=np.random.default_rng(0), draws=10,
     )  # fmt: skip
     (one,), (two,) = once.forecast, twice.forecast

@@ -11,6 +11,8 @@ import pytest
 from hydra_core.base.shipped import CATALOGS, SAMPLE_DATA
 from hydra_core.base.types import Selection
 from hydra_core.catalog import load_catalog
+from hydra_core.choosing.sources.promise import promise_on
+from hydra_core.console.tune.knob import forecast_text
 from hydra_core.console.view_result import Measure, step_table
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.replay.evaluation import evaluate
@@ -41,6 +43,17 @@ def test_every_step_is_the_evaluation_at_that_setting(sweep):
         assert step["lift"] == pytest.approx(100 * there.verdict.delta, abs=1e-5)
         traffic = [step[f"share_{k}"] for k in range(len(sweep.models))]
         assert traffic == pytest.approx([found.shares[model] for model in sweep.models], abs=1e-6)
+
+
+def test_a_promise_counts_independent_queries_now_and_in_its_forecast(sweep):
+    made = promise_on(sweep, within=0.3, confidence=0.9)
+    assert made.n == sweep.data.independent < len(sweep.data.rows) / 2
+    assert [one.queries for one in made.forecast] == [
+        round(made.n * more) for more in (0.5, 2.0, 4.0)
+    ]
+    said = forecast_text(made)
+    assert f"with these {made.n:,} independent queries; with {2 * made.n:,} " in said
+    assert f"with {round(0.5 * made.n):,} " not in said
 
 
 def test_steps_span_the_curve_and_are_few_enough_to_send(sweep):

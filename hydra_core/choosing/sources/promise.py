@@ -39,7 +39,7 @@ METHOD: Final = "learn then test by betting over the knob's settings (fixed sequ
 _SETTINGS: Final = 200
 _FORECAST_DRAWS: Final = 40
 _KNOB_DIGITS: Final = 6
-#: Numbers of queries that are looked at beside the set's own, as multiples of it.
+#: Numbers of independent queries that are looked at beside the set's own, as multiples of it.
 _MORE: Final = (0.5, 2.0, 4.0)
 _CROSS_FITTED: Final = "cross-fitted predictions"
 _UNSEEN: Final = "queries that nothing was chosen on"
@@ -47,7 +47,7 @@ _UNSEEN: Final = "queries that nothing was chosen on"
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What a promise would allow with so many queries, if they were like these."""
+    """What a promise would allow with so many independent queries, if they were like these."""
 
     queries: int
     saving: float
@@ -285,9 +285,9 @@ def forecast(
     Args:
         made: The promise on these queries; its margin, confidence and baseline are kept.
         models, quality, cost_usd, choice, clusters: As in `promise`.
-        sizes: Numbers of queries to look at; in clusters as large as these.
+        sizes: Numbers of independent queries to look at; of clusters as large as these.
     """
-    best, n = list(models).index(made.baseline), len(quality)
+    best = list(models).index(made.baseline)
     gains = _unit_means(picked(quality, choice) - quality[:, [best]], clusters) + made.within
     moved = (choice != best).mean(axis=0)
     cost, base = (
@@ -295,8 +295,7 @@ def forecast(
     )
     enough = -np.log(1.0 - made.confidence)
     rows = []
-    for size in sizes:
-        units = max(round(size * len(gains) / n), 1)
+    for units in sizes:
         drawn = [rng.integers(0, len(gains), units) for _ in range(draws)]
         weights = np.stack([np.bincount(one, minlength=len(gains)) for one in drawn]).astype(float)
         stakes = stakes_of(moved, units, made.within, made.confidence)
@@ -305,7 +304,7 @@ def forecast(
         position = passed.argmin(axis=1) - 1
         spent = np.take_along_axis(weights @ cost, np.maximum(position, 0)[:, None], 1)[:, 0]
         saving = np.where(position >= 0, 1.0 - spent / (weights @ base[:, 0]), 0.0)
-        rows.append(Forecast(size, float(saving.mean()), float((position >= 0).mean())))
+        rows.append(Forecast(units, float(saving.mean()), float((position >= 0).mean())))
     return replace(made, forecast=tuple(rows))
 
 
@@ -337,7 +336,7 @@ def promise_on(
         calibrated_on=calibrated_on,
         rng=rng,
     )
-    sizes = [round(len(data.rows) * more) for more in _MORE]
+    sizes = [max(round(made.n * more), 1) for more in _MORE]
     made = forecast(made, *known, choice, sizes, clusters=clusters, rng=rng)
     return replace(made, evalset=sweep.evalset.name)
 

@@ -343,7 +343,7 @@ def promise_text(made: Promise, rule: Rule) -> tuple[str, str]:
     if not made.kept:
         return (
             "Nothing can be promised yet",
-            f"{claim}: {made.n:,} queries are too few, or the loss is too large.",
+            f"{claim}: {made.n:,} independent queries are too few, or the loss is too large.",
         )
     if made.knob(rule) is None:
         return "No saving can be promised yet", f"{claim}: only the dearest setting holds."
@@ -355,9 +355,9 @@ def forecast_text(made: Promise) -> str:
     """Say what other numbers of queries would allow, and what it was calibrated on."""
     more = [one for one in made.forecast if one.queries > made.n]
     said = ", ".join(f"with {one.queries:,} {100 * one.saving:.0f} %" for one in more)
-    now = f"{100 * made.saving:.0f} % with these {made.n:,} queries"
+    now = f"{100 * made.saving:.0f} % with these {made.n:,} independent queries"
     growth = f"Saved: {now}; {said}, if they are like these. " if said else ""
     return (
-        f"{growth}Calibrated on {made.n:,} independent queries of {made.evalset} "
-        f"({made.calibrated_on}). It does not hold under drift: Live watches it."
+        f"{growth}Calibrated on these queries of {made.evalset} ({made.calibrated_on}). It does "
+        "not hold under drift: Live watches it."
     )
