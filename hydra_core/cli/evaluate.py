@@ -11,25 +11,14 @@ from typing import TYPE_CHECKING, Any
 from hydra_core.base.errors import CatalogError, EvalSetError
 from hydra_core.base.spelling import usd
 from hydra_core.cli.options import Verbs, verb
-from hydra_core.cli.output import (
-    mix_table,
-    percent,
-    percent_range,
-    print_json,
-    progress_bar,
-    quality_lines,
-    say,
-    show,
-    table,
-    value_and_ends,
-)
+from hydra_core.cli.output import percent, print_json, progress_bar, say, show, table
 from hydra_core.cli.score import scores_for, vectors_for
 from hydra_core.cli.workspace import OUTCOME_MODEL, existing, open_catalog, open_evalset
 
 if TYPE_CHECKING:
-    from hydra_core.base.types import Catalog, FloatArray, IntArray, Pool, Selection
+    from hydra_core.base.types import Catalog, FloatArray, Pool, Selection
     from hydra_core.evalsets.evalset import EvalSet
-    from hydra_core.live.off_policy import LoggedEvaluation
+    from hydra_core.outcome_model.heads import Predicted
     from hydra_core.replay.baselines import BaselineRun
     from hydra_core.replay.evaluation import Evaluation
     from hydra_core.replay.metrics import PolicyMetrics
@@ -409,92 +398,56 @@ def _evaluate_log(
     options: argparse.Namespace, catalog: Catalog, evalset: EvalSet, *, by_value: bool
 ) -> None:
     """Print mix, agreement, costs and, where the log can say, quality."""
+    import numpy as np
+
     from hydra_core.catalog.profiles import pool
+    from hydra_core.cli.logged_evaluation import log_document, log_text
     from hydra_core.live.off_policy import evaluate_logged
-    from hydra_core.routing.matcher import choose, shortfall
+    from hydra_core.replay.frontier import CLOSED
+    from hydra_core.replay.predictions import weighed
+    from hydra_core.replay.replay import closed_models
+    from hydra_core.routing.matcher import choose, shortfall, value_shortfall
 
     scores = scores_for(evalset, catalog, options.bundle)
     routable = pool(catalog, today=date.today(), weights=_weights(options.weights, catalog))
+    closed = closed_models(evalset.queries, [catalog.model(name) for name in routable.ids])
     if by_value:
-        choice = _choice_by_value(options, catalog, routable, evalset, scores)
+        given = catalog.policy.value_usd if options.value is None else options.value
+        said = _predicted(options, catalog, routable, evalset, scores)
+        said = weighed(routable.ids, closed, catalog, said)
+        behind = value_shortfall(said.success, said.cost_usd, _checked_value(given))
+        choice = choose(behind, said.cost_usd, 0.0)
     else:
         tau = checked_tau(options.tau, catalog)
-        need = routable.capped(scores)
-        lacking = shortfall(need, routable.capabilities, routable.weights)
+        lacking = shortfall(routable.capped(scores), routable.capabilities, routable.weights)
+        lacking = lacking if closed is None else np.where(closed, CLOSED, lacking)
         choice = choose(lacking, routable.cost, tau)
+    if closed is not None:
+        choice = np.where(closed.all(axis=1), -1, choice)
     found = evaluate_logged(evalset, catalog, routable.ids, choice, scores)
-    show(options, _log_document(found), _log_text(found, catalog, evalset))
+    if gone := int((choice < 0).sum()):
+        say(f"note: {gone:,} queries that no model may serve are left out.")
+    show(options, log_document(found), log_text(found, catalog, evalset))
 
 
-def _choice_by_value(
+def _predicted(
     options: argparse.Namespace,
     catalog: Catalog,
     routable: Pool,
     evalset: EvalSet,
     scores: FloatArray,
-) -> IntArray:
-    """(n,) place in the pool of the model that the value rule chooses.
-
-    Raises:
-        CatalogError: Neither options nor catalog say V.
-    """
+) -> Predicted:
+    """What the value rule is told of every query, (n, m) in the order of the pool."""
     from hydra_core.base.types import SuccessSource
     from hydra_core.outcome_model.format import catalog_outcome_model, load_outcome_model
     from hydra_core.outcome_model.success_profiles import catalog_success_profiles
     from hydra_core.replay.predictions import input_sizes, pool_heads, predict_evalset
-    from hydra_core.routing.matcher import choose, value_shortfall
 
-    value = _checked_value(catalog.policy.value_usd if options.value is None else options.value)
     given = options.outcome_model
     if given is None and catalog.success_source is SuccessSource.SUCCESS_PROFILES:
         profiles = catalog_success_profiles(catalog, routable)
-        said = profiles.predict(routable.capped(scores), sizes=input_sizes(evalset))
-    else:
-        model = load_outcome_model(existing(given)) if given else catalog_outcome_model(catalog)
-        vectors_for(evalset, catalog, options.bundle)
-        heads = pool_heads(model, catalog, routable)
-        said = predict_evalset(evalset, model, heads, cross_fitted=True)
-    return choose(value_shortfall(said.success, said.cost_usd, value), said.cost_usd, 0.0)
-
-
-def _log_document(found: LoggedEvaluation) -> dict[str, Any]:
-    value = found.value
-    estimates = {} if value is None else value.estimates
-    return {
-        "schema": "hydra.logged_evaluation/v1",
-        "n": found.n,
-        "served": found.served,
-        "chosen": found.chosen,
-        "agreement": value_and_ends(found.agreement),
-        "billed_usd": value_and_ends(found.billed_usd),
-        "cost_change": value_and_ends(found.cost_change),
-        "live_quality": value_and_ends(found.live),
-        "quality": {name: value_and_ends(one) for name, one in estimates.items()},
-        "unsupported": None if value is None else value.unsupported,
-        "effective": None if value is None else value.effective,
-        "no_quality_because": found.why or None,
-    }
-
-
-def _log_text(found: LoggedEvaluation, catalog: Catalog, evalset: EvalSet) -> str:
-    lines = [
-        f"{evalset.name}: {found.n:,} queries with the outcome of one model; not replayed",
-        "",
-        mix_table(["served", catalog.name], [found.served, found.chosen]),
-        "",
-        f"agreement: {percent_range(found.agreement)}",
-    ]
-    if found.billed_usd is not None:
-        lines.append(f"billed: {usd(found.billed_usd.value)} per query")
-    if found.cost_change is not None:
-        change = f"{100 * found.cost_change.value:+.1f} %"
-        lines.append(f"cost against what was served, both at the catalog's prices: {change}")
-    lines.append(f"quality, as served: {percent_range(found.live)}")
-    if found.value is None:
-        return "\n".join([*lines, f"quality: not estimated, {found.why}"])
-    lines += quality_lines(found.value)
-    if found.value.unsupported:
-        share = percent(found.value.unsupported)
-        lines.append(f"  {share} would go to models that the log could not have served there")
-    size = f"{found.value.n:,} queries are worth {found.value.effective:,.0f}"
-    return "\n".join([*lines, f"  {size} (effective sample size)"])
+        return profiles.predict(routable.capped(scores), sizes=input_sizes(evalset))
+    model = load_outcome_model(existing(given)) if given else catalog_outcome_model(catalog)
+    vectors_for(evalset, catalog, options.bundle)
+    heads = pool_heads(model, catalog, routable)
+    return predict_evalset(evalset, model, heads, cross_fitted=True)

@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from hydra_core.base.errors import HydraError
+from hydra_core.base.errors import HydraError, MismatchError
 from hydra_core.base.intervals import SHARE, Interval
 from hydra_core.base.types import Catalog, FloatArray, IntArray
 from hydra_core.catalog.profiles import pool
@@ -389,11 +389,21 @@ def evaluate_logged(
 
     Args:
         ids: (m,) the catalog's routable models.
-        choice: (n,) place of the policy's model among them, for every query of the set.
+        choice: (n,) place of the policy's model among them, for every query of the set; -1 where no
+            model may serve it, which is left out.
         requirements: (n, K) scores of every query.
+
+    Raises:
+        MismatchError: No query is left.
     """
     known = np.isfinite(evalset.quality)
-    rows = np.flatnonzero(known.any(axis=1) & np.isfinite(requirements).all(axis=1))
+    kept = known.any(axis=1) & np.isfinite(requirements).all(axis=1) & (choice >= 0)
+    rows = np.flatnonzero(kept)
+    if not rows.size:
+        raise MismatchError(
+            f"no model of catalog '{catalog.name}' may serve any query of eval set "
+            f"'{evalset.name}': it needs vision, an ability or a tag that none has"
+        )
     served = known[rows].argmax(axis=1)
     chosen = choice[rows]
     clusters = evalset.clusters_at(rows)

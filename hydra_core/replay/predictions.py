@@ -6,6 +6,7 @@ predictions are used, and only where that was asked for.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,21 +21,26 @@ from hydra_core.outcome_model.format import require_same_bundle
 from hydra_core.outcome_model.heads import Predicted, Raw
 from hydra_core.outcome_model.model import OutcomeModel, PoolHeads, text_digests
 from hydra_core.replay.frontier import CLOSED
-from hydra_core.replay.replay import ReplayData
 
 
-def weighed(data: ReplayData, catalog: Catalog, predicted: Predicted) -> Predicted:
+def weighed(
+    ids: Sequence[str], closed: BoolArray | None, catalog: Catalog, predicted: Predicted
+) -> Predicted:
     """What the rule weighs: time at its price in the cost, and models that a gate keeps out.
 
     Times are those of the catalog, as a service has them when it starts.
+
+    Args:
+        ids: (m,) the models predicted.
+        closed: (n, m) where a gate keeps a model from a query; None where none does.
     """
     success, cost_usd = predicted.success, predicted.cost_usd
     if catalog.policy.second_usd:
-        seconds = [catalog.model(name).latency_s or 0.0 for name in data.pool.ids]
+        seconds = [catalog.model(name).latency_s or 0.0 for name in ids]
         cost_usd = cost_usd + catalog.policy.second_usd * np.asarray(seconds)
-    if data.closed is not None:  # worth nothing at any V: no gate opens for money
-        success = np.where(data.closed, -CLOSED, success)
-        cost_usd = np.where(data.closed, CLOSED, cost_usd)
+    if closed is not None:  # worth nothing at any V: no gate opens for money
+        success = np.where(closed, -CLOSED, success)
+        cost_usd = np.where(closed, CLOSED, cost_usd)
     return Predicted(success, cost_usd)
 
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 
 from hydra_core.base.errors import MismatchError
 from hydra_core.base.types import (
@@ -324,16 +325,9 @@ def align_catalog(
 
 def _gated(data: ReplayData, evalset: EvalSet, catalog: Catalog) -> ReplayData:
     """The data with the hard gates that the set's columns know: images, abilities, tags."""
-    queries = evalset.queries.iloc[data.rows]
-    given = [name for name in GATED if name in queries.columns]
-    if not given:
-        return data
-    facts = queries[given].astype(object).where(queries[given].notna(), None)
-    keys = [tuple(row) for row in facts.itertuples(index=False)]
     specs = [catalog.model(name) for name in data.pool.ids]
-    by_key = {key: _closed(dict(zip(given, key, strict=True)), specs) for key in set(keys)}
-    closed = np.array([by_key[key] for key in keys], dtype=bool)
-    if not closed.any():
+    closed = closed_models(evalset.queries.iloc[data.rows], specs)
+    if closed is None:
         return data
     able = np.flatnonzero(~closed.all(axis=1))
     if not able.size:
@@ -341,7 +335,7 @@ def _gated(data: ReplayData, evalset: EvalSet, catalog: Catalog) -> ReplayData:
             f"no model of catalog '{catalog.name}' passes the hard gates of any query of eval set "
             f"'{evalset.name}': it needs vision, an ability or a tag that none has"
         )
-    gone = len(keys) - able.size
+    gone = len(closed) - able.size
     note = (
         f"{int(closed[able].any(axis=1).sum()):,} queries keep out a model by a hard gate (image, "
         "needs, require); fixed mixes are shown as if it could serve them."
@@ -353,6 +347,18 @@ def _gated(data: ReplayData, evalset: EvalSet, catalog: Catalog) -> ReplayData:
 
 #: Columns of a set that hard gates read.
 GATED: Final = ("has_image", "needs", "require")
+
+
+def closed_models(queries: pd.DataFrame, specs: Sequence[ModelSpec]) -> BoolArray | None:
+    """(n, m) where a hard gate that the columns know keeps a model out; None where none does."""
+    given = [name for name in GATED if name in queries.columns]
+    if not given:
+        return None
+    facts = queries[given].astype(object).where(queries[given].notna(), None)
+    keys = [tuple(row) for row in facts.itertuples(index=False)]
+    by_key = {key: _closed(dict(zip(given, key, strict=True)), specs) for key in set(keys)}
+    closed = np.array([by_key[key] for key in keys], dtype=bool)
+    return closed if closed.any() else None
 
 
 def _closed(facts: Mapping[str, Any], specs: Sequence[ModelSpec]) -> list[bool]:

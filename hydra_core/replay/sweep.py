@@ -132,7 +132,8 @@ class Sweep:
         heads = pool_heads(model, self.catalog, self.data.pool)
         sizes = input_sizes(self.evalset) if heads.long else None
         said = heads.predict(messages, sizes).take(self.data.rows)
-        return replace(self.data, predicted=weighed(self.data, self.catalog, said))
+        mine = weighed(self.data.pool.ids, self.data.closed, self.catalog, said)
+        return replace(self.data, predicted=mine)
 
     @cached_property
     def terms(self) -> tuple[FloatArray, FloatArray]:
@@ -406,7 +407,8 @@ def _valued(
         notes.append(f"{lacking}: predicted from the profile's place.")
     if not by.priced:
         notes.append(f"Costs are predicted as they were in the set {fitted}, not from prices.")
-    whole = replace(data, predicted=weighed(data, catalog, predicted), notes=tuple(notes))
+    mine = weighed(data.pool.ids, data.closed, catalog, predicted)
+    whole = replace(data, predicted=mine, notes=tuple(notes))
     weights = catalog.policy.weights
     return Sweep(evalset, catalog, whole, weights, Rule.VALUE, model, cross_fitted)
 

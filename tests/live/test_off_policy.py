@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hydra_core.base.errors import MismatchError
 from hydra_core.base.list_price import LongPromptPrice
 from hydra_core.evalsets.evalset import load_evalset, save_evalset
 from hydra_core.live.off_policy import (
@@ -234,6 +235,15 @@ def test_the_cost_of_a_policy_is_at_the_whole_price_list(tmp_path):
     per = {"cheap": 2.0, "mid": 0.2 * 3 + 0.8 * 0.3 + 3, "strong": 16.0}
     served = sum(share * per[name] for name, share in found.served.items())
     assert found.cost_change.value == pytest.approx(per["strong"] / served - 1)
+
+
+def test_queries_that_no_model_may_serve_are_left_out(tmp_path):
+    evalset, need = logged_set(tmp_path / "set", 200)
+    choice = np.where(np.arange(200) % 4, 2, -1)
+    found = evaluate_logged(evalset, make_catalog(), IDS, choice, need)
+    assert (found.n, found.chosen) == (150, {"strong": 1.0})
+    with pytest.raises(MismatchError, match="may serve any query"):
+        evaluate_logged(evalset, make_catalog(), IDS, np.full(200, -1), need)
 
 
 def test_without_exploration_or_propensities_no_quality_is_printed(tmp_path):

@@ -1,13 +1,18 @@
 """A replay keeps a model out where the set's columns say that a hard gate would."""
 
+import json
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from hydra_core.catalog import load_catalog
-from hydra_core.evalsets.evalset import load_evalset
+from hydra_core.catalog.editing.document import CatalogDocument
+from hydra_core.cli.main import main
+from hydra_core.evalsets.evalset import load_evalset, save_evalset
+from hydra_core.evalsets.scores import save_scores
 from hydra_core.replay.replay import align_catalog, catalog_scores, data_frontier, replay
 
 SET = Path("sample_data/mixed_2024")
@@ -50,3 +55,38 @@ def test_the_exact_curve_is_the_routes_with_gates_as_well():
 def test_required_tags_of_a_query_leave_only_models_that_have_them():
     data, tagged = aligned(require=["eu"] * len(load_evalset(SET).queries))
     assert set(replay(data, 0.0)) == {tagged}
+
+
+@pytest.mark.parametrize("rule", ["shortfall", "value"])
+def test_a_log_is_routed_by_the_gates_and_the_price_of_time_as_a_whole_set_is(
+    tmp_path, capsys, rule
+):
+    document = CatalogDocument.parse(CATALOG.read_text(encoding="utf-8"))
+    document.set("policy", "rule", rule)
+    document.set("policy", "second_usd", 0.001)
+    catalog, whole = load_catalog(CATALOG), load_evalset(SET)
+    for place, model in enumerate(catalog.models):
+        document.set("models", model.id, "latency_s", 1.0 + 9.0 * (place % 2))
+    document.set("models", catalog.models[0].id, "lacks", ["pdf"])
+    named = tmp_path / "catalog.yaml"
+    named.write_text(document.text(), encoding="utf-8")
+    rows = np.arange(0, len(whole.queries), 20)
+    one = np.zeros((rows.size, len(whole.models)), dtype=bool)
+    one[np.arange(rows.size), rows % len(whole.models)] = True
+    needs = ["pdf" if i % 2 else None for i in range(rows.size)]
+    queries = whole.queries.iloc[rows].assign(needs=needs).reset_index(drop=True)
+    shares = []
+    for kept, key in ((np.ones_like(one), "router"), (one, "chosen")):
+        quality, cost_usd = (
+            np.where(kept, values[rows], np.nan) for values in (whole.quality, whole.cost_usd)
+        )
+        made = save_evalset(
+            tmp_path / key, name=key, queries=queries, models=whole.models, quality=quality,
+            cost_usd=cost_usd,
+        )  # fmt: skip
+        scores = catalog_scores(whole, catalog)[rows]
+        save_scores(made, catalog.predictor_fingerprint, catalog.dimensions, scores)
+        assert main(["evaluate", str(made.path), "--catalog", str(named), "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)[key]
+        shares.append({k: v for k, v in found.get("shares", found).items() if v})
+    assert shares[1] == pytest.approx(shares[0])
