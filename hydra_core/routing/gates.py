@@ -188,8 +188,8 @@ def _listed(words: frozenset[str]) -> str:
 
 #: Gate -> why it keeps a model out, where that is one sentence.
 SENTENCES: Final = {
-    Gate.DENIED: "Denied by the operator for this request.",
-    Gate.NOT_ALLOWED: "Not on the operator's allow list for this request.",
+    Gate.DENIED: "Denied for this request.",
+    Gate.NOT_ALLOWED: "Not among the models that are allowed for this request.",
     Gate.FORM: "Its upstream does not speak the form of this request.",
     Gate.VISION: "Has no vision, and an image is attached.",
     Gate.TOOLS: "Cannot use tools, and the request declares some.",

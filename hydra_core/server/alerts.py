@@ -89,7 +89,7 @@ class Alerts(Watch):
         canary, promise = self._decider.canary, self._promise
         if canary is not None and (why := canary.stopped):
             name = canary.live.now.catalog.name
-            yield f"canary {name} {why}", f"the canary {name} is stopped: {why}"
+            yield f"canary {name} {canary.stopped_at} {why}", f"the canary {name} is stopped: {why}"
         if promise is not None and promise.ended:
             yield f"promise {self._decider.live.now.catalog.digest}", promise.ended
         yield from self._upstreams()

@@ -78,6 +78,11 @@ class Canary(Watch):
         return self._record.stopped
 
     @property
+    def stopped_at(self) -> str:
+        """When it was stopped, '' while it gets traffic."""
+        return self._record.at
+
+    @property
     def problem(self) -> str:
         """What does not work as it should, '' when all does."""
         why = f"canary {self._record.catalog} stopped: {self.stopped}" if self.stopped else ""

@@ -8,6 +8,7 @@ with every request: after a loss of Redis it is back with the next.
 from __future__ import annotations
 
 import logging
+import os
 import secrets
 import sqlite3
 import threading
@@ -94,8 +95,10 @@ class TeamBudgets:
         folder.mkdir(parents=True, exist_ok=True)
         self._redis, self._now, self._lock = redis, now, threading.Lock()
         self._away_until, self.note = 0.0, ""
+        path = folder / _FILE
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # -wal and -shm follow it
         self._base = sqlite3.connect(
-            folder / _FILE, timeout=30, isolation_level=None, check_same_thread=False
+            path, timeout=30, isolation_level=None, check_same_thread=False
         )
         self._base.execute("pragma journal_mode=wal")
         self._base.execute("pragma synchronous=normal")

@@ -108,7 +108,7 @@ def test_words_for_quality_are_proposed_shown_and_read(open_page):
     written = next(one.value for one in app.data_editor if "written" in one.value)
     assert written["written"].tolist()[0] == "words"
     app.button(key="eval_sets.import").click().run()
-    assert "quality was read from words, 1 or 0: pass (2), fail (1)" in shown(app)
+    assert "quality was read from words: 2 x pass as 1, 1 x fail as 0" in shown(app)
 
 
 def test_percentages_are_sent_to_the_grid_on_the_page(open_page):

@@ -14,7 +14,13 @@ import pytest
 
 from hydra_core.base.errors import HydraError
 from hydra_core.cli.main import main
-from hydra_core.decision_log.canaries_and_alerts import Events, read_alerts
+from hydra_core.decision_log.canaries_and_alerts import (
+    Events,
+    canaries,
+    read_alerts,
+    resume_canary,
+    stop_canary,
+)
 from hydra_core.server.alerts import Webhook, shifted, webhook_address
 from hydra_core.server.callers import new_token
 from hydra_core.server.telemetry import RecentKinds
@@ -107,11 +113,13 @@ def test_answers_without_tokens_are_told_once_a_day(alerted, upstream, hook):
 def test_a_canary_that_is_stopped_is_told_with_the_reason(alerted, hook, tmp_path):
     log = tmp_path / "log"
     alerted(log=str(log), canary=str(CATALOG), canary_share=0.5)
-    (path,) = log.glob("canary-*.json")
-    record = json.loads(path.read_text())
-    path.write_text(json.dumps({**record, "stopped": "it fails more often"}))
-    wait_for(lambda: hook.asked)
-    assert "is stopped: it fails more often" in hook.asked[0]
+    (record,) = canaries(log)
+    for told in (1, 2):  # the same reason after it was resumed is another stop
+        at = datetime(2026, 11, 25, 12, told, tzinfo=UTC)
+        record = stop_canary(log, record, "it fails more often", at)
+        wait_for(lambda told=told: len(hook.asked) == told)
+        record = resume_canary(log, record, at)
+    assert all("is stopped: it fails more often" in text for text in hook.asked)
 
 
 def test_budgets_are_told_at_80_and_at_100_percent(budgets, alerted, hook, tmp_path):

@@ -146,6 +146,13 @@ def test_budgets_need_a_log_and_teams_need_tokens(make, tmp_path):
         make(**{**settings, "tokens": ""})
 
 
+def test_the_ledger_is_for_its_owner_alone(budgets, tmp_path):
+    ledger = budgets(tmp_path)
+    ledger.settle(ledger.take("build", TeamBudget(usd=1), 0.0, most=False), 0.1)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert set(modes.values()) == {0o600}, modes
+
+
 def test_what_was_never_settled_counts_as_reserved(budgets, tmp_path):
     from datetime import UTC, datetime, timedelta
 

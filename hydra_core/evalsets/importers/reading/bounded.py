@@ -232,7 +232,8 @@ def _kind(name: str, source: str) -> str:
     ending = Path(name).suffix.lower()
     kind = "jsonl" if ending == ".ndjson" else ending[1:]
     if kind not in ("csv", "tsv", "jsonl", "json", "parquet"):
-        remedy = "save it as .csv, .tsv, .jsonl or .parquet (text formats also as .gz or .zip)"
+        formats = ".csv, .tsv, .json, .jsonl or .parquet"
+        remedy = f"save it as {formats} (text formats also as .gz or .zip)"
         raise EvalSetError.of(
             source, f"has the suffix {Path(name).suffix!r}, which is not read", remedy
         )

@@ -160,8 +160,10 @@ class Columns:
 
     def _note_words(self, column: str, cells: pd.Series) -> None:
         counts = cells.str.strip().str.lower().value_counts()
-        shown = ", ".join(f"{word} ({count:,})" for word, count in counts.items())
-        self.notes += [f"{column} was read from words, 1 or 0: {shown}"] if shown else []
+        shown = ", ".join(
+            f"{count:,} x {word} as {1 if word in GOOD else 0}" for word, count in counts.items()
+        )
+        self.notes += [f"{column} was read from words: {shown}"] if shown else []
 
     def _numbers(
         self, column: str, texts: pd.Series, measure: Measure, notation: Notation
