@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 
 def signed(value: float, digits: int = 1) -> str:
     """A difference with its sign: +1.8, −0.7, and 0.0 for what rounds to nothing."""
@@ -19,6 +21,16 @@ def usd(value: float) -> str:
         return "$0"
     digits = max(2 - math.floor(math.log10(abs(value))), 2)
     return f"${value:,.{min(digits, 9)}f}"
+
+
+def set_usd(value: float) -> str:
+    """An amount that somebody has set, without zeros at its end: $0.02, $1,500."""
+    return usd(value).rstrip("0").rstrip(".") if value else "$0"
+
+
+def short_number(value: float, digits: int = 4) -> str:
+    """A number in at most so many significant digits, never with an exponent: 0.24, 0.00001."""
+    return np.format_float_positional(float(f"{value:.{digits}g}"), trim="-")
 
 
 def signed_usd(value: float) -> str:

@@ -20,6 +20,7 @@ import pandas as pd
 
 from hydra_core.base.errors import CatalogError, EvalSetError, Problem
 from hydra_core.base.list_price import ListPrice
+from hydra_core.base.spelling import usd
 from hydra_core.base.types import Band, Catalog, FloatArray, Pool, Selection
 from hydra_core.catalog.editing.document import CatalogDocument, Value, flow
 from hydra_core.catalog.prices.lists import LIST_ENDINGS, read_prices
@@ -430,15 +431,13 @@ def price_warnings(
 
 def price_order_warnings(catalog: Catalog) -> tuple[str, ...]:
     """Models whose list price and realised cost order them differently; one sentence a pair."""
-    if catalog.realised_costs is None:
-        return ()
-    realised = catalog.realised_costs.usd_per_query
+    realised = catalog.realised_costs.usd_per_query if catalog.realised_costs else {}
     blended = {m.id: m.price.blended(catalog.policy.price_ratio) for m in catalog.models}
     by_cost = sorted((m for m in blended if m in realised), key=lambda m: realised[m])
     return tuple(
-        f"{dearer} costs more by list price (${blended[dearer]:.3g} against "
-        f"${blended[cheaper]:.3g} per Mtok, blended) but costs less per query here "
-        f"(${realised[dearer]:.4g} against ${realised[cheaper]:.4g}): the order is by realised cost"
+        f"{dearer} costs more by list price ({usd(blended[dearer])} against "
+        f"{usd(blended[cheaper])} per Mtok, blended) but costs less per query here "
+        f"({usd(realised[dearer])} against {usd(realised[cheaper])}): the order is by realised cost"
         for dearer, cheaper in zip(by_cost, by_cost[1:], strict=False)
         if blended[dearer] > blended[cheaper]
     )

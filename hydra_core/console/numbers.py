@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from hydra_core.base.intervals import Interval
-from hydra_core.base.spelling import signed, usd
+from hydra_core.base.spelling import set_usd, short_number, signed, usd
 from hydra_core.base.types import Policy, Rule
 
 #: What people call a rule and its knob.
@@ -17,8 +15,7 @@ SYMBOLS = {Rule.SHORTFALL: "τ", Rule.VALUE: "V"}
 
 def knob_text(rule: Rule, knob: float) -> str:
     """A knob's value in four digits: τ 0.24, or V $0.02."""
-    digits = np.format_float_positional(float(f"{knob:.4g}"), trim="-")  # never 1e-05
-    shown = digits if rule is Rule.SHORTFALL else usd(knob).rstrip("0").rstrip(".")
+    shown = short_number(knob) if rule is Rule.SHORTFALL else set_usd(knob)
     return f"{SYMBOLS[rule]} {shown}"
 
 

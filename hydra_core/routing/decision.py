@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from hydra_core.base.spelling import usd
+from hydra_core.base.spelling import set_usd, usd
 from hydra_core.base.types import CostBasis, FloatArray, Pool, Rule
 from hydra_core.predictor.signals import signals
 from hydra_core.routing.matcher import choose, contenders, shortfall, value_shortfall
@@ -248,8 +248,8 @@ def _chosen_because(decision: Facts, i: int) -> str:
         valued = decision.valuation
         return (
             f"Worth most: {100 * valued.success[i]:.0f} % predicted success for "
-            f"{usd(float(valued.cost_usd[i]))}, at ${valued.value_usd:.3g} for one more resolved "
-            "query."
+            f"{usd(float(valued.cost_usd[i]))}, at {set_usd(valued.value_usd)} for one more "
+            "resolved query."
         )
     if cause is Cause.FAIL_OPEN:
         missing, allowed = _beside_tau(decision, i)

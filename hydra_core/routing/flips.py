@@ -14,7 +14,7 @@ from itertools import combinations
 
 import numpy as np
 
-from hydra_core.base.spelling import signed
+from hydra_core.base.spelling import signed, usd
 from hydra_core.base.types import Band, Catalog, CostBasis, FloatArray, Pool, Rule
 from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.routing import matcher
@@ -413,7 +413,7 @@ def _value_text(flip: Flip) -> FlipText:
     if flip.what == "value":
         subject = "Worth of one more resolved query"
         shown, digits = _away(flip, max(2 - math.floor(math.log10(flip.after)), 2))
-        before, after = f"${_number(flip.before, digits)}", f"${shown:.{digits}f}"
+        before, after = _amount(flip.before), f"${shown:.{digits}f}"
     elif flip.what == "price":
         subject, before = f"Price of {flip.name}", "as it is"
         shown, digits = _away(replace(flip, before=0.0, after=100 * flip.change), 1)
@@ -440,7 +440,7 @@ def flip_text(flip: Flip, dimensions: Sequence[str], basis: CostBasis) -> FlipTe
     elif flip.what == "cost":
         listed = basis is CostBasis.LIST_PRICE
         subject = f"Blended price of {flip.name}" if listed else f"Realised cost of {flip.name}"
-        before, after = f"${before}", f"${after} per {'Mtok' if listed else 'query'}"
+        before, after = _amount(flip.before), f"${after} per {'Mtok' if listed else 'query'}"
         sentence = _chosen(flip, f"{after} or {_less(flip)} (now {before})")
     return FlipText(subject, before, after, flip.model, flip.cheaper, sentence)
 
@@ -469,6 +469,12 @@ def _still_flips(flip: Flip, shown: float) -> bool:
     if flip.until is not None:
         return shown < flip.until if flip.after > flip.before else shown >= flip.until
     return abs(shown - flip.after) <= _OVERSHOOT * min(abs(flip.change), abs(flip.after))
+
+
+def _amount(value: float) -> str:
+    """Dollars: with two decimals where they are exact, else with three significant digits."""
+    short = f"{value:.2f}"
+    return f"${short}" if float(short) == value else usd(value)
 
 
 def _number(value: float, digits: int) -> str:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 from hydra_core.base.errors import RoutingError
+from hydra_core.base.spelling import set_usd
 from hydra_core.base.types import FloatArray, ModelSpec
 from hydra_core.routing.query import Query
 
@@ -97,8 +98,8 @@ def within_budget(
         return reasons
     cheapest = ids[min(left, key=lambda i: cost[i])]
     reason = query.only_cheapest or (
-        f"The conversation has spent ${query.spent_usd:.4g} of its budget of ${budget_usd:.4g}: "
-        "only the cheapest model is left."
+        f"The conversation has spent {set_usd(query.spent_usd)} of its budget of "
+        f"{set_usd(budget_usd)}: only the cheapest model is left."
     )
     return {**reasons, **{ids[i]: reason for i in left if ids[i] != cheapest}}
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hydra_core.base.spelling import signed
+from hydra_core.base.spelling import set_usd, short_number, signed
 from hydra_core.base.types import Rule
 from hydra_core.console.numbers import knob_text
 from hydra_core.console.tune.view_learned import Lifted
@@ -30,3 +30,14 @@ def test_a_setting_has_no_exponent():
     assert knob_text(Rule.SHORTFALL, 0.24) == "τ 0.24"
     assert knob_text(Rule.SHORTFALL, 150.0) == "τ 150"
     assert knob_text(Rule.VALUE, 100.0) == "V $100"
+
+
+def test_amounts_that_are_set_have_no_exponent_and_no_zeros_at_the_end():
+    shown = [set_usd(value) for value in (0.02, 0.00001, 1500.0, 12345.6, 100.0, 0.0)]
+    assert shown == ["$0.02", "$0.00001", "$1,500", "$12,345.6", "$100", "$0"]
+    assert [short_number(value) for value in (0.24, 0.00001, 150.0, 0.0)] == [
+        "0.24",
+        "0.00001",
+        "150",
+        "0",
+    ]

@@ -82,6 +82,16 @@ def test_tau_changes_the_choice_here_and_not_on_tune(page):
     assert app.session_state["tuning"].tau is None
 
 
+@pytest.mark.parametrize(("tau", "told"), [(150.0, "τ 150"), (0.00001, "τ 0.00001")])
+def test_any_tau_of_a_catalog_is_shown_and_has_no_exponent(page, tau, told):
+    type_in(page, examples()[2].text)
+    app = page.number_input(key="inspect.tau").set_value(tau).run()
+    assert told in said(app)
+    typed = app.number_input(key="inspect.tau")
+    assert typed.value == tau
+    assert typed.max is None or typed.max > tau  # the browser shows 0 for a value above it
+
+
 def test_flags_and_cuts_are_told(page):
     app = type_in(page, "Traceback (most recent call last): see src/a.py " + "and so on " * 3_000)
     told = said(app)

@@ -91,6 +91,8 @@ def test_a_conversation_over_its_budget_gets_the_cheapest_model():
     told = {row.model: row.reason for row in after.candidates()}
     assert "has spent $0.5 of its budget of $0.5" in told[before.model]
     assert redecide(after.receipt()) == cheapest
+    large = router.route(Query("x", spent_usd=12345.6))
+    assert "has spent $12,345.6 of" in str({row.reason for row in large.candidates()})
 
 
 def test_a_model_that_is_denied_does_not_count_as_the_cheapest():

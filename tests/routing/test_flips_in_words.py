@@ -98,6 +98,8 @@ def test_realised_costs_are_named_as_such():
     flip = flip_text(Flip("cost", "a", 0.3, 0.1, "b"), DIMENSIONS, CostBasis.REALISED)
     assert flip.subject == "Realised cost of a"
     assert str(flip) == "If a cost $0.10 per query or less (now $0.30), b would be chosen"
+    small = flip_text(Flip("cost", "a", 0.0000483, 0.0006, "b"), DIMENSIONS, CostBasis.REALISED)
+    assert str(small) == "If a cost $0.0006 per query or more (now $0.0000483), b would be chosen"
 
 
 def test_one_model_alone_has_nothing_to_flip():

@@ -10,6 +10,7 @@ from typing import Any, Final
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
+from hydra_core.base.spelling import short_number
 from hydra_core.base.types import (
     Catalog,
     CostBasis,
@@ -370,7 +371,7 @@ def _effect(setting: _Setting, working: Working, catalog: Catalog, chosen: SetEn
     elif isinstance(was, StrEnum):
         shown = setting.options[was]
     else:
-        shown = setting.empty if was is None else f"{was:.6g}"
+        shown = setting.empty if was is None else short_number(float(was), 6)
     before = f"Published: {literal(shown)}. "
     if was == now and decides_routes(setting.name):
         learn = setting is _RULE and catalog.success_source is None

@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
-from hydra_core.base.spelling import signed_usd, titled
+from hydra_core.base.spelling import short_number, signed_usd, titled
 from hydra_core.base.types import Band, Catalog, FloatArray, Rule
 from hydra_core.catalog.binding import rebind
 from hydra_core.catalog.editing import evidence_grid as grid
@@ -313,8 +313,9 @@ def _preview(chosen: SetEntry, catalog: Catalog, text: str) -> tuple[tuple[Band,
     by_hand = any(model.overrides for model in catalog.models)
     kept = " Capabilities set by hand keep their place on the score band." * by_hand
     return bands, literal(
-        f"Queries that no model is eligible for at τ {catalog.policy.tau:g}, so that the nearest "
-        f"gets them: {before_share:.0f} % now, {share:.0f} % then. Tune τ anew afterwards.{kept}"
+        f"Queries that no model is eligible for at τ {short_number(catalog.policy.tau)}, so that "
+        f"the nearest gets them: {before_share:.0f} % now, {share:.0f} % then. Tune τ anew "
+        f"afterwards.{kept}"
     )
 
 
@@ -369,8 +370,9 @@ def show_sensitivity(catalog: Catalog) -> None:
     tau = catalog.policy.tau
     if catalog.policy.rule is Rule.VALUE:
         st.info(
-            f"The policy routes by the value rule, so its traffic is another. All figures here are "
-            f"those of the shortfall rule at τ {tau:.4g}: capabilities decide there alone."
+            f"The policy routes by the value rule, so its traffic is another. All figures here "
+            f"are those of the shortfall rule at τ {short_number(tau)}: capabilities "
+            "decide there alone."
         )
     left, right = st.columns([4, 7], gap="medium")
     with left:
@@ -391,7 +393,8 @@ def _reach(found: tuple[Reach, ...], tau: float, chosen: SetEntry) -> None:
         column_config={
             "model": column.TextColumn("Cheapest first", width=125),
             "share": column.ProgressColumn(
-                f"Traffic at τ {tau:g}", format="%.1f %%", min_value=0, max_value=100, width=115
+                f"Traffic at τ {short_number(tau)}", width=115,
+                format="%.1f %%", min_value=0, max_value=100,
             ),
             "some": column.NumberColumn(
                 "At some τ", format="%.1f %%", width=72,

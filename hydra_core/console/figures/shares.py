@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import plotly.graph_objects as go
 
+from hydra_core.base.spelling import set_usd, short_number
 from hydra_core.base.types import FloatArray
 from hydra_core.console.figures.theme import (
     Palette,
@@ -52,11 +53,11 @@ def shares_figure(view: SharesView, colors: Palette) -> go.Figure:
     """Stacked areas of traffic by model over the knob, with a line where the policy stands."""
     by_model = model_colors(view.models, colors)
     grouped = len(set(view.bases)) < len(view.bases)
-    at, name = view.selected, f"τ {view.selected:.4g}"
+    at, name = view.selected, f"τ {short_number(view.selected)}"
     axis: dict[str, Any] = {"range": [0, view.knob[-1]]}
     title = "τ, largest acceptable shortfall"
     if view.value:
-        at, name = float(np.log10(view.selected)), f"V ${view.selected:.4g}"
+        at, name = float(np.log10(view.selected)), f"V {set_usd(view.selected)}"
         title = "V, what one more resolved query is worth, USD"
         ends = np.log10(view.knob[[0, -1]])
         axis = {"range": list(ends), "type": "log", "tickprefix": "$", "dtick": 1}

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from hydra_core.base.spelling import short_number
 from hydra_core.base.types import FloatArray
 from hydra_core.console.figures.theme import (
     Palette,
@@ -87,7 +88,7 @@ def strip_figure(
     scale: Scale = TAU,
 ) -> go.Figure:
     """One band per message, a line at the current setting; targets carry it as `customdata`."""
-    named = f"τ {knob:.4g}" if scale is TAU else f"{scale.symbol} {scale.text(knob)}"
+    named = f"τ {short_number(knob)}" if scale is TAU else f"{scale.symbol} {scale.text(knob)}"
     top = strip_end(strips, scale, knob)
     strips = _placed(strips, scale)
     tau = scale.place(knob)

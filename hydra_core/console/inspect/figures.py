@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from hydra_core.base.intervals import Interval
 from hydra_core.base.spelling import titled
-from hydra_core.base.types import Band, FloatArray
+from hydra_core.base.types import Band, FloatArray, Rule
 from hydra_core.console.figures.strip import TAU
 from hydra_core.console.figures.theme import (
     Palette,
@@ -24,6 +24,7 @@ from hydra_core.console.figures.theme import (
     note,
     plain,
 )
+from hydra_core.console.numbers import knob_text
 
 _LEGEND_COLUMNS = 2
 #: Pixels of an entry; the figure is drawn about 560 wide.
@@ -275,7 +276,7 @@ def knob_rate_figure(
         by_value: Whether the knob is V, on a logarithmic axis, and not tau.
     """
     title = "V, USD for one more resolved query" if by_value else TAU.title
-    named = f"V ${now:.4g}" if by_value else f"τ {now:.3g}"
+    named = knob_text(Rule.VALUE if by_value else Rule.SHORTFALL, now)
     value, low, high = 100.0 * np.array([[one.value, one.lo, one.hi] for one in rates]).T
     layout = base_layout(colors, height=360, x=plain(title), y="Attacks that succeed")
     layout["margin"] |= {"l": 84, "t": 28}

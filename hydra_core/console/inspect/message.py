@@ -15,7 +15,7 @@ import pandas as pd
 import streamlit as st
 
 from hydra_core.base.digests import text_sha256
-from hydra_core.base.spelling import signed, titled, usd
+from hydra_core.base.spelling import short_number, signed, titled, usd
 from hydra_core.base.types import CostBasis, Rule
 from hydra_core.console import cache, tables
 from hydra_core.console.browser import Line, LiveKnob, Message, live_knob
@@ -237,9 +237,9 @@ _FLAGS = {
 }
 
 
-_COSTS: dict[str, Any] = {
-    f"Order, {basis.unit}": "${:,.4g}" for basis in CostBasis
-} | dict.fromkeys((view.COST, "Cost A", "Cost B"), usd)
+_COSTS: dict[str, Any] = {f"Order, {basis.unit}": usd for basis in CostBasis} | dict.fromkeys(
+    (view.COST, "Cost A", "Cost B"), usd
+)
 
 
 def decision(one: Inspection, *, label: str = "Chosen model") -> None:
@@ -255,7 +255,9 @@ def decision(one: Inspection, *, label: str = "Chosen model") -> None:
         st.markdown(f"Predicted success **{success}** for **{cost}**  ·  value rule, {knob}")
     else:
         fits = "≤" if one.decision.cause is Cause.CHEAPEST_ELIGIBLE else "against"
-        shortfall = f"Shortfall **{one.chosen.shortfall:.3f}** {fits} τ {one.decision.tau:.4g}"
+        shortfall = (
+            f"Shortfall **{one.chosen.shortfall:.3f}** {fits} τ {short_number(one.decision.tau)}"
+        )
         st.markdown(f"{shortfall}  ·  **{cost}** for this message" if cost else shortfall)
     _read(one)
 

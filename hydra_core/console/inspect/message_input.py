@@ -94,9 +94,8 @@ def knob(policy: Policy) -> None:
     st.number_input(
         "Threshold τ",
         min_value=0.0,
-        max_value=100.0,
         step=0.01,
-        format="%.4g",
+        format="%.6g",
         help="tau is the largest weighted shortfall of an eligible model. It starts at the setting "
         "of Tune, or at the catalog's own. A change here does not change Tune.",
         **bound("inspect.tau", policy.tau, lambda tau: put(tau=tau)),

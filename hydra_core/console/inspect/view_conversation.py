@@ -11,7 +11,7 @@ import pandas as pd
 
 from hydra_core.base.reading.plain_yaml import load_plain
 from hydra_core.base.shipped import SAMPLE_DATA
-from hydra_core.base.spelling import usd
+from hydra_core.base.spelling import short_number, usd
 from hydra_core.base.types import StickyMode
 from hydra_core.console.inspect import view
 from hydra_core.console.inspect.figures import Lane, Stop
@@ -141,7 +141,7 @@ def alone(kept: TurnOutcome, routed: TurnOutcome) -> str:
             f"{behind:.1f} pp less here (value rule)."
         )
     short = float(made.shortfalls[made.pool.ids.index(str(kept.model))])
-    tail = f"; {kept.model} has shortfall {short:.2f} here (τ {made.tau:.4g})"
+    tail = f"; {kept.model} has shortfall {short:.2f} here (τ {short_number(made.tau)})"
     return f"By itself this turn would go to {routed.model}{tail if short > made.tau else ''}."
 
 
