@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-
-import numpy as np
+from decimal import Decimal
 
 
 def signed(value: float, digits: int = 1) -> str:
@@ -30,7 +29,7 @@ def set_usd(value: float) -> str:
 
 def short_number(value: float, digits: int = 4) -> str:
     """A number in at most so many significant digits, never with an exponent: 0.24, 0.00001."""
-    return np.format_float_positional(float(f"{value:.{digits}g}"), trim="-")
+    return f"{Decimal(f'{value:.{digits}g}').normalize():,f}"
 
 
 def signed_usd(value: float) -> str:

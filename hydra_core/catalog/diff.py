@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Final
 
 from hydra_core.base.fitted_blocks import PerDimension
+from hydra_core.base.spelling import short_number
 from hydra_core.base.types import Benchmark, Catalog, ModelSpec, Team
 
 
@@ -81,13 +82,13 @@ def team_text(team: Team) -> str:
     budget = team.budget
     parts = [
         "" if team.models is None else ", ".join(sorted(team.models)),
-        "" if team.tau is None else f"tau {team.tau:g}",
-        "" if team.value_usd is None else f"V ${team.value_usd:g}",
+        "" if team.tau is None else f"tau {short_number(team.tau, 6)}",
+        "" if team.value_usd is None else f"V ${short_number(team.value_usd, 6)}",
         ""
         if budget is None
-        else f"${budget.usd:,.10g} a {budget.per.value}, falls from "
+        else f"${short_number(budget.usd, 10)} a {budget.per.value}, falls from "
         f"{100 * budget.falls_from:g} %, cheapest from {100 * budget.cheapest_from:g} %, "
-        f"least {budget.least:g}, then {budget.when_spent.value}",
+        f"least {short_number(budget.least, 6)}, then {budget.when_spent.value}",
     ]
     return "; ".join(filter(None, parts)) or "no limits"
 

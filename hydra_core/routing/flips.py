@@ -14,7 +14,7 @@ from itertools import combinations
 
 import numpy as np
 
-from hydra_core.base.spelling import signed, usd
+from hydra_core.base.spelling import short_number, signed, usd
 from hydra_core.base.types import Band, Catalog, CostBasis, FloatArray, Pool, Rule
 from hydra_core.catalog.profiles import compensated_weights
 from hydra_core.routing import matcher
@@ -430,7 +430,8 @@ def flip_text(flip: Flip, dimensions: Sequence[str], basis: CostBasis) -> FlipTe
     """A flip in words; the value shown flips as well, and is as short as it can be."""
     exact = flip.what == "tau"  # tau now in as many digits as an operator sets
     shown, digits = _away(flip, 3 if exact or abs(flip.change) < 0.1 else 2)
-    before, after = _number(flip.before, max(digits, 5) if exact else digits), f"{shown:.{digits}f}"
+    before = short_number(flip.before, 6) if exact else _number(flip.before, digits)
+    after = f"{shown:.{digits}f}"
     subject, sentence = "τ", ""
     dimension = "" if flip.dimension is None else dimensions[flip.dimension].replace("_", " ")
     if flip.what == "weight":

@@ -90,17 +90,21 @@ def within_budget(
         cost: (m,) what orders the models `ids`.
         budget_usd: None for no limit.
     """
-    over = budget_usd is not None and query.spent_usd >= budget_usd
-    if not (over or query.only_cheapest):
+    spent = (
+        ""
+        if budget_usd is None or query.spent_usd < budget_usd
+        else (
+            f"The conversation has spent {set_usd(query.spent_usd)} of its budget of "
+            f"{set_usd(budget_usd)}: only the cheapest model is left."
+        )
+    )
+    if not (spent or query.only_cheapest):
         return reasons
     left = [i for i, name in enumerate(ids) if name not in reasons]
     if not left:
         return reasons
     cheapest = ids[min(left, key=lambda i: cost[i])]
-    reason = query.only_cheapest or (
-        f"The conversation has spent {set_usd(query.spent_usd)} of its budget of "
-        f"{set_usd(budget_usd)}: only the cheapest model is left."
-    )
+    reason = query.only_cheapest or spent
     return {**reasons, **{ids[i]: reason for i in left if ids[i] != cheapest}}
 
 

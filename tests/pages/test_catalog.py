@@ -278,6 +278,15 @@ def test_score_caps_are_set_and_taken_out_with_what_they_do(open_page):
     assert "Switched on: none." in shown(app)
 
 
+def test_small_limits_have_no_exponent(open_page, workspace):
+    budget = {"usd": 0.00001, "least": 0.000001}
+    text = with_field(FILE, "defences.budget_usd", 0.00002)
+    draft(opened(workspace), with_field(text, "teams.search", {"budget": budget}))
+    said = shown(open_page(POLICY, **HERE))
+    for told in ("$0.00002 a conversation", "$0.00001 a month", "least 0.000001"):
+        assert told in said
+
+
 def test_every_value_that_a_catalog_may_have_is_shown(open_page, workspace):
     text = FILE
     for name, value in {
@@ -302,6 +311,16 @@ def test_a_team_without_a_name_is_asked_for_one(open_page):
     app = open_page(POLICY, **HERE)
     next(one for one in app.button if one.label == "Save team").click().run()
     assert "Give the team its name" in shown(app)
+
+
+def test_a_new_team_replaces_none_of_the_same_name(open_page, workspace):
+    draft(opened(workspace), with_field(FILE, "teams.search", {"budget": {"usd": 5.0}}))
+    app = open_page(POLICY, **HERE)
+    next(one for one in app.text_input if one.label == "Team").set_value("search")
+    next(one for one in app.button if one.label == "Save team").click().run()
+    assert "There is a team search" in shown(app)
+    team = parse_catalog(opened(workspace).drafts.find(NAME, ANA).text).policy.teams["search"]
+    assert team.budget.usd == 5.0
 
 
 def field(app, label):

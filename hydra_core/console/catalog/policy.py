@@ -168,7 +168,7 @@ def defences_text(policy: Policy) -> str:
     caps = [f"{name.replace('_', ' ')} {cap:g}" for name, cap in policy.defences.score_caps.items()]
     lines = [f"scores count up to {', '.join(caps)}"] if caps else []
     if policy.defences.budget_usd is not None:
-        lines.append(f"${policy.defences.budget_usd:,.10g} a conversation")
+        lines.append(f"${short_number(policy.defences.budget_usd, 10)} a conversation")
     return "; ".join(lines) or "none"
 
 
@@ -267,7 +267,7 @@ def policy(entry: CatalogEntry, working: Working) -> None:
     """All settings, then the effect of the whole draft."""
     catalog = working.catalog
     if catalog is None or working.published is None:
-        st.caption("Undo the last edit, or mend it under Edit.")
+        st.caption("Undo the last edit. A fault of a model can also be corrected under Models.")
         return
     place, _ = st.columns([4, 7])
     chosen = selectors.choose_evalset(place, working.published)
@@ -371,7 +371,7 @@ def _effect(setting: _Setting, working: Working, catalog: Catalog, chosen: SetEn
     elif isinstance(was, StrEnum):
         shown = setting.options[was]
     else:
-        shown = setting.empty if was is None else short_number(float(was), 6)
+        shown = short_number(float(was), 6) if isinstance(was, int | float) else setting.empty
     before = f"Published: {literal(shown)}. "
     if was == now and decides_routes(setting.name):
         learn = setting is _RULE and catalog.success_source is None
@@ -448,6 +448,9 @@ def _form(entry: CatalogEntry, catalog: Catalog, name: str) -> None:
         return
     if not said.strip():
         st.warning("Give the team its name: the one that its tokens carry.")
+        return
+    if not name and said.strip() in catalog.policy.teams:
+        st.warning(f"There is a team {literal(said.strip())}: choose it under Edit to change it.")
         return
     known: dict[str, Any] = {"models": models or None, "tau": team.tau, "value_usd": team.value_usd}
     known["value_usd" if by_value else "tau"] = knob

@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
-from hydra_core.base.spelling import usd
+from hydra_core.base.spelling import short_number, usd
 from hydra_core.console import cache, tables, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.demo import session
@@ -113,7 +113,9 @@ def runs_table(rows: list[RunStatus]) -> pd.DataFrame:
             "done": [100.0 * one.answered / max(one.cells, 1) for one in rows],
             "answers": [f"{one.answered:,} of {one.cells:,}" for one in rows],
             "aside": [one.aside for one in rows],
-            "spent": [f"{_spent(one.spent_usd)} of ${one.budget_usd:,.10g}" for one in rows],
+            "spent": [
+                f"{_spent(one.spent_usd)} of ${short_number(one.budget_usd, 10)}" for one in rows
+            ],
         }
     )
 

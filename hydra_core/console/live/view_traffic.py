@@ -10,7 +10,7 @@ from datetime import datetime
 import numpy as np
 import pandas as pd
 
-from hydra_core.base.spelling import usd
+from hydra_core.base.spelling import short_number, usd
 from hydra_core.base.types import Catalog, FloatArray
 from hydra_core.console.figures.intervals import IntervalsView, one_series, ranged
 from hydra_core.console.numbers import percent
@@ -169,7 +169,9 @@ def team_frame(traffic: Traffic, catalog: Catalog) -> pd.DataFrame:
             "failed": 100.0 * float((mine.rows["status"] == "failed").mean()),
             "cost_usd": float(mine.rows["cost_usd"].astype(float).sum(min_count=1)),
             "per_resolved_usd": None if each is None else each[0].value,
-            "budget": None if budget is None else f"${budget.usd:,.10g} a {budget.per.value}",
+            "budget": None
+            if budget is None
+            else f"${short_number(budget.usd, 10)} a {budget.per.value}",
         }
         rows.append(row)
     return pd.DataFrame(rows).sort_values("cost_usd", ascending=False) if rows else pd.DataFrame()
