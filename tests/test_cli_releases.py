@@ -1,14 +1,18 @@
 """Publishing without a browser: the same checks, roles and audit lines as the page Releases."""
 
 import json
+import shutil
+import sqlite3
 import zipfile
+from contextlib import closing
 
 import pytest
 
 from hydra_core.base.shipped import CATALOGS, SAMPLE_DATA
 from hydra_core.catalog import load_catalog
 from hydra_core.cli.main import main
-from hydra_core.store import Action, open_store
+from hydra_core.server.live import StoreSource
+from hydra_core.store import Action, Actor, Role, open_store
 
 FILE = CATALOGS / "paper_five.yaml"
 
@@ -104,8 +108,152 @@ def test_a_backup_comes_back_whole_and_overwrites_nothing(
     code, said = run(capsys, "restore", tmp_path / "saved", "--json")
     assert (code, json.loads(said.out)["published"]) == (0, {"pool": 2})
     assert json.loads(said.out)["head"] == head
+    with closing(open_store(tmp_path / "fresh")) as store:
+        assert store.changed_revisions() == []
     _, said = run(capsys, "history", "pool", "--json")
     assert [one["note"] for one in json.loads(said.out)["revisions"]] == ["the second", "the first"]
+
+
+def test_a_folder_without_a_store_is_neither_saved_nor_brought_back(
+    workspace, tmp_path, capsys, monkeypatch
+):
+    for verb in (("backup", tmp_path / "saved"), ("audit", "verify")):
+        code, said = run(capsys, *verb)
+        assert code == 1
+        assert "has no store" in said.err
+    (tmp_path / "empty").mkdir()
+    code, said = run(capsys, "restore", tmp_path / "empty")
+    assert code == 1
+    assert "no backup" in said.err
+    assert list((tmp_path / "empty").iterdir()) == []
+    assert not workspace.exists()
+
+
+def test_restore_keeps_a_draft_that_nothing_was_published_of(
+    workspace, tmp_path, capsys, monkeypatch
+):
+    run(capsys, "publish", FILE, "--as", "pool")
+    run(capsys, "backup", tmp_path / "saved")
+    monkeypatch.setenv("HYDRA_WORKSPACE", str(tmp_path / "drafted"))
+    ana = Actor("ana", Role.EDITOR)
+    with closing(open_store(tmp_path / "drafted")) as store:
+        store.drafts.start("new", FILE.read_text("utf-8"), actor=ana, base_revision=0)
+    code, said = run(capsys, "restore", tmp_path / "saved")
+    assert code == 1
+    assert "has a store already" in said.err
+    with closing(open_store(tmp_path / "drafted")) as store:
+        assert [one.catalog for one in store.drafts.all()] == ["new"]
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ("UPDATE revisions SET yaml = yaml || '#' WHERE number = 1", "outside HyDRA: pool 1"),
+        ("DELETE FROM audit WHERE id = 1", "trail is not whole"),
+    ],
+)
+def test_a_damaged_backup_is_refused_and_leaves_the_workspace_free(
+    workspace, edited, tmp_path, capsys, monkeypatch, change, fault
+):
+    run(capsys, "publish", FILE, "--as", "pool")
+    run(capsys, "publish", edited, "--as", "pool")
+    run(capsys, "backup", tmp_path / "saved")
+    run(capsys, "backup", tmp_path / "damaged")
+    with closing(sqlite3.connect(tmp_path / "damaged" / "hydra.sqlite3")) as database:
+        database.execute(change)
+        database.commit()
+    monkeypatch.setenv("HYDRA_WORKSPACE", str(tmp_path / "fresh"))
+    code, said = run(capsys, "restore", tmp_path / "damaged")
+    assert code == 1
+    assert fault in said.err
+    assert run(capsys, "restore", tmp_path / "saved")[0] == 0
+
+
+def test_a_kept_digest_must_be_whole(workspace, capsys):
+    run(capsys, "publish", FILE, "--as", "pool")
+    head = run(capsys, "audit", "verify")[1].out.split()[-1]
+    assert run(capsys, "audit", "verify", "--kept", f" {head.upper()} ")[0] == 0
+    for kept in (head[:12], ""):
+        code, said = run(capsys, "audit", "verify", "--kept", kept)
+        assert code == 2
+        assert "64 hexadecimal digits" in said.err
+    code, said = run(capsys, "audit", "verify", "--kept", "0" * 64)
+    assert code == 2
+    assert "rewritten; the 1 records read before fit together" in said.err
+
+
+def test_a_name_means_what_serve_follows_under_it(workspace, edited, tmp_path, capsys):
+    (workspace / "catalogs").mkdir(parents=True)
+    shutil.copy(FILE, workspace / "catalogs" / "pool.yaml")
+    run(capsys, "publish", "pool")
+    run(capsys, "publish", edited, "--as", "pool")
+    assert StoreSource(open_store(), "pool").load().catalog.policy.tau == 0.123
+    code, said = run(capsys, "export", "pool", "--out", tmp_path / "new" / "out.yaml")
+    assert code == 0
+    assert "my/pool is another catalog" in said.err
+    assert load_catalog(tmp_path / "new" / "out.yaml").policy.tau == 0.123
+    assert "tau" in run(capsys, "diff", "my/pool", 1, edited)[1].out
+    assert run(capsys, "diff", "my/pool", 1, "pool")[1].out == "my/pool: 1 and pool do the same\n"
+    code, said = run(capsys, "diff", "store:pool")
+    assert code == 1
+    assert "pool has one revision" in said.err
+
+
+def test_history_lists_every_revision_on_a_line_of_its_own(workspace, capsys):
+    text, ana = FILE.read_text("utf-8"), Actor("ana", Role.PUBLISHER)
+    with closing(open_store()) as store:
+        for number in range(102):
+            words = f"{text}# {number}\n"
+            store.publish("pool", words, actor=ana, base_revision=number, note="first\nsecond")
+    lines = run(capsys, "history", "pool")[1].out.splitlines()
+    assert len(lines) == 102
+    assert lines[-1].startswith("   1  ")
+    assert lines[-1].endswith(" UTC  ana  first second")
+
+
+def test_traffic_to_models_without_outcomes_is_said_and_kept(
+    workspace, tmp_path, capsys, monkeypatch
+):
+    file, release = tmp_path / "new.yaml", tmp_path / "release.yaml"
+    text = FILE.read_text("utf-8").replace("gpt-5.4-mini", "gpt-new")
+    file.write_text(text, encoding="utf-8")
+    monkeypatch.chdir(SAMPLE_DATA / "console_demo")
+    code, said = run(capsys, "publish", file, "--as", "new", "--evalset", ".", "--json")
+    assert code == 0
+    kept = json.loads(said.out)["metrics"]
+    share = kept["unknown"]
+    assert 0 < share < 1
+    assert (
+        f"warning: {100 * share:.1f} % of the traffic goes to models without outcomes" in said.err
+    )
+    run(capsys, "export", "new", "--out", release)
+    written = release.read_text("utf-8")
+    assert "revision 1 of new" in written
+    assert f"# no outcomes: of {100 * share:.1f} % of the traffic" in written
+    assert f"# savings: against {kept['baseline']}\n" in written
+
+
+def test_a_release_is_published_without_its_first_lines(workspace, edited, tmp_path, capsys):
+    release = tmp_path / "release.yaml"
+    run(capsys, "publish", edited, "--as", "pool")
+    run(capsys, "export", "pool", "--out", release)
+    code, said = run(capsys, "validate", release)
+    assert "a release, unchanged since it was written" in said.out
+    assert run(capsys, "publish", release, "--as", "other")[0] == 0
+    with closing(open_store()) as store:
+        assert store.newest("other").yaml == edited.read_text("utf-8")
+    release.write_text(release.read_text("utf-8").replace("tau: 0.123", "tau: 0.2"))
+    code, said = run(capsys, "validate", release)
+    assert code == 0
+    assert "was edited since its release" in said.err
+
+
+def test_publishing_warns_of_an_outcome_model_that_is_not_there(workspace, tmp_path, capsys):
+    text = (CATALOGS / "mixed_2024.yaml").read_text("utf-8")
+    (tmp_path / "away.yaml").write_text(text.replace("path: mixed_2024", "path: away"))
+    code, said = run(capsys, "publish", tmp_path / "away.yaml", "--as", "away")
+    assert code == 0
+    assert "warning: serve cannot take revision 1 yet" in said.err
 
 
 def test_a_release_with_an_outcome_model_is_a_zip_of_both(workspace, tmp_path, capsys):

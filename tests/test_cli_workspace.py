@@ -128,7 +128,7 @@ def test_what_is_shipped_is_read_by_name_and_never_written(home, run):
         (("evaluate", "mine", "--catalog", "mine", "--outcome-model", "om"),
          "no outcome model 'om'; there are: none"),
         (("validate", "mine"), "'mine' names 2 things; write "),
-        (("validate", "nothing"), "no eval set 'nothing'"),
+        (("validate", "nothing"), "no catalog, eval set or outcome model 'nothing'"),
     ],
 )  # fmt: skip
 def test_an_unknown_name_says_what_is_there(home, run, arguments, message):

@@ -301,13 +301,19 @@ def _check_catalog(path: Path) -> str:
     from hydra_core.base.types import CostBasis
     from hydra_core.catalog.chosen_and_promised import not_covered
     from hydra_core.catalog.profiles import pool
-    from hydra_core.catalog.schema import load_catalog
+    from hydra_core.catalog.schema import load_catalog, read_catalog_text
+    from hydra_core.export.release import check_release
 
     catalog = load_catalog(path)
     costs = dict.fromkeys((model.id for model in catalog.models), 1.0)
     basis = costs if catalog.policy.cost_basis is CostBasis.REALISED else None
     routable = pool(catalog, today=date.today(), realised_cost=basis)
     summary = f"{len(catalog.models)} models, {len(routable.ids)} of them routable today"
+    release = check_release(read_catalog_text(path))
+    if release is not None and release.intact:
+        summary += ", a release, unchanged since it was written"
+    elif release is not None:
+        say(f"warning: {path} was edited since its release: its first lines no longer describe it")
     if catalog.policy.promise is not None:
         summary += f", promises {catalog.policy.promise.claim}"
         if problem := not_covered(catalog):

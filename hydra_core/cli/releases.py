@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-from datetime import UTC, datetime
+from contextlib import closing
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hydra_core.base.errors import HydraError
+from hydra_core.base.digests import SHA256
+from hydra_core.base.errors import HydraError, ProblemsError
 from hydra_core.cli.options import Verbs, verb
 from hydra_core.cli.output import CannotRunError, print_json, say, show
 from hydra_core.cli.workspace import CATALOG, EVALSET, acting, existing, open_evalset
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from hydra_core.base.types import Catalog
     from hydra_core.export.release import Provenance
     from hydra_core.store import Store
+    from hydra_core.store.base import TrailCheck
     from hydra_core.store.records import Revision
 
 
@@ -37,8 +40,8 @@ examples:
   hydra-router history pool --json
 """
 _DIFF = """what two revisions do differently
-Says what two revisions, or a revision and a file, do differently; by default the newest revision
-and the one before.
+Says what two revisions, or a revision and a catalog file, do differently; by default the newest
+revision and the one before.
 
 examples:
   hydra-router diff pool
@@ -89,7 +92,8 @@ def add_verbs(verbs: Verbs) -> None:
     parser = verb(verbs, "diff", _diff, _DIFF)
     parser.option("name", "NAME")
     parser.option("one", "REVISION", nargs="?")
-    parser.option("other", "REVISION|FILE", nargs="?")
+    said = "another revision, a name in the workspace, or a YAML file"
+    parser.option("other", "REVISION|CATALOG", said, nargs="?")
     parser = verb(verbs, "rollback", _rollback, _ROLLBACK, "ROLL_BACK")
     parser.option("name", "NAME")
     parser.option("revision", "REVISION", type=int)
@@ -105,19 +109,24 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def _newest(name: str) -> tuple[Store, Revision]:
-    """The store, and the newest revision of a bare name, which may be a file's: my/NAME."""
+    """The store, and the newest revision of a name as `serve` takes it: itself, else my/NAME."""
     from hydra_core.store import open_store
 
     store = open_store()
-    revision = store.newest(f"my/{name}") or store.newest(name)
+    name = name.removeprefix("store:")
+    own = store.newest(f"my/{name}")
+    revision = store.newest(name) or own
     if revision is None:
         known = ", ".join(store.catalogs()) or "nothing yet"
         raise CannotRunError(f"{name!r} is not published; published: {known}")
+    if own is not None and revision.catalog == name:
+        say(f"note: this is {name}, which store:{name} names too; my/{name} is another catalog")
     return store, revision
 
 
 def _publish(options: argparse.Namespace) -> None:
     from hydra_core.catalog.schema import read_catalog_text
+    from hydra_core.export.release import without_header
     from hydra_core.store import open_store
 
     path = existing(options.catalog)
@@ -125,38 +134,51 @@ def _publish(options: argparse.Namespace) -> None:
     store = open_store()
     newest = store.newest(name)
     revision = store.publish(
-        name, read_catalog_text(path), actor=acting(), note=options.note,
+        name, without_header(read_catalog_text(path)), actor=acting(), note=options.note,
         base_revision=0 if newest is None else newest.number, metrics=_metrics(options, path),
     )  # fmt: skip
+    _say_unreachable(revision)
     show(options, _shown(revision), f"{name}: revision {revision.number} is published")
+
+
+def _say_unreachable(revision: Revision) -> None:
+    """Warn of an outcome model that a service in this workspace would not find."""
+    from hydra_core.catalog.schema import parse_catalog
+    from hydra_core.outcome_model.format import catalog_outcome_model
+
+    catalog = parse_catalog(revision.yaml, source=revision.catalog)
+    try:
+        if catalog.outcome_model is not None:
+            catalog_outcome_model(catalog)
+    except HydraError as error:
+        say(f"warning: serve cannot take revision {revision.number} yet: {error}")
 
 
 def _metrics(options: argparse.Namespace, path: Path) -> dict[str, Any]:
     """What the catalog's own policy does on the set that was named; {} without one."""
     if options.evalset is None:
         return {}
-    from hydra_core.base.types import SuccessSource
+    from hydra_core.base.types import Rule, SuccessSource
     from hydra_core.catalog import load_catalog
-    from hydra_core.cli.score import vectors_for
-    from hydra_core.evalsets.folders import list_evalsets
-    from hydra_core.export.release import measured
+    from hydra_core.cli.score import scores_for, vectors_for
+    from hydra_core.evalsets.folders import evalset_info
+    from hydra_core.export.release import measured, unknown_text
     from hydra_core.replay.compare import replay_policy
-    from hydra_core.replay.replay import catalog_scores
     from hydra_core.replay.sweep import Sweep, sweep_catalog, sweep_own_value
 
-    catalog, evalset = load_catalog(path), open_evalset(options.evalset)
-    folder = evalset.path
-    info = next(one for one in list_evalsets(folder.parent) if one.path.name == folder.name)
-    today = datetime.now(UTC).date()
+    catalog, evalset, today = load_catalog(path), open_evalset(options.evalset), date.today()
     sweep: Sweep
-    if catalog.policy.rule.value == "value":
-        if catalog.success_source is SuccessSource.OUTCOME_MODEL:
-            vectors_for(evalset, catalog, None)
+    if catalog.policy.rule is Rule.VALUE:
+        by_heads = catalog.success_source is SuccessSource.OUTCOME_MODEL
+        (vectors_for if by_heads else scores_for)(evalset, catalog, None)
         sweep = sweep_own_value(evalset, catalog, cross_fitted=True, today=today)
     else:
-        scores = catalog_scores(evalset, catalog)
+        scores = scores_for(evalset, catalog, None)
         sweep = sweep_catalog(evalset, catalog, scores, catalog.policy.weights, today=today)
-    return measured(replay_policy(catalog, sweep), info)
+    found = replay_policy(catalog, sweep)
+    if unmeasured := unknown_text(found):
+        say(f"warning: {unmeasured}")
+    return measured(found, evalset_info(evalset.path.resolve()))
 
 
 def _shown(revision: Revision) -> dict[str, Any]:
@@ -185,11 +207,11 @@ def _history(options: argparse.Namespace) -> None:
             print("\n".join(f"{name}  revision {number}" for name, number in published.items()))
         return
     store, newest = _newest(options.name)
-    found = store.history(newest.catalog)
+    found = store.history(newest.catalog, limit=newest.number)
     again = {one.number: f" (revision {one.restores} again)" for one in found if one.restores}
     lines = [
-        f"{one.number:>4}  {one.created_at:%Y-%m-%d %H:%M}  {one.author}  {one.note}"
-        f"{again.get(one.number, '')}"
+        f"{one.number:>4}  {one.created_at:%Y-%m-%d %H:%M} UTC  {one.author}  "
+        f"{' '.join(one.note.split())}{again.get(one.number, '')}".rstrip()
         for one in found
     ]
     show(options, {"revisions": [_shown(one) for one in found]}, "\n".join(lines))
@@ -199,7 +221,9 @@ def _diff(options: argparse.Namespace) -> None:
     from hydra_core.catalog.diff import semantic_diff
 
     store, newest = _newest(options.name)
-    one = options.one or str(max(newest.number - 1, 1))
+    if options.one is None and newest.number == 1:
+        raise CannotRunError(f"{newest.catalog} has one revision; name a file: diff NAME 1 FILE")
+    one = options.one or str(newest.number - 1)
     other = options.other or str(newest.number)
     name = newest.catalog
     changes = semantic_diff(_catalog(store, name, one), _catalog(store, name, other))
@@ -207,7 +231,7 @@ def _diff(options: argparse.Namespace) -> None:
         {"kind": c.kind.value, "subject": c.subject, "before": c.before, "after": c.after}
         for c in changes
     ]
-    text = "\n".join(map(str, changes)) or f"{options.name}: {one} and {other} do the same"
+    text = "\n".join(map(str, changes)) or f"{name}: {one} and {other} do the same"
     show(options, {"changes": document}, text)
 
 
@@ -218,7 +242,7 @@ def _catalog(store: Store, name: str, which: str) -> Catalog:
 
     if which.isdecimal():
         return parse_catalog(store.revision(name, int(which)).yaml, source=f"{name} {which}")
-    return load_catalog(existing(Path(which)))
+    return load_catalog(existing(CATALOG.find(which)))
 
 
 def _rollback(options: argparse.Namespace) -> None:
@@ -229,7 +253,7 @@ def _rollback(options: argparse.Namespace) -> None:
         note=options.note, metrics=kept.metrics,
     )  # fmt: skip
     same = f"revision {made.number} is published; it equals revision {options.revision}"
-    show(options, _shown(made), f"{options.name}: {same}")
+    show(options, _shown(made), f"{made.catalog}: {same}")
 
 
 def _export(options: argparse.Namespace) -> None:
@@ -239,7 +263,8 @@ def _export(options: argparse.Namespace) -> None:
     from hydra_core.export.vllm_semantic_router import vllm_semantic_router_config
 
     _, revision = _newest(options.name)
-    catalog = parse_catalog(revision.yaml, source=options.name)
+    catalog = parse_catalog(revision.yaml, source=revision.catalog)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
     if options.form == "hydra":
         facts = provenance(
             revision, revision.metrics, author=revision.author, note=revision.note,
@@ -254,7 +279,7 @@ def _export(options: argparse.Namespace) -> None:
     if options.json:
         print_json({"file": str(options.out), "revision": revision.number, "not_said": notes})
         return
-    print(f"{options.out}: revision {revision.number} of {options.name}")
+    print(f"{options.out}: revision {revision.number} of {revision.catalog}")
     for note in notes:
         say(f"not in it: {note}")
 
@@ -276,25 +301,19 @@ def _write_release(out: Path, text: str, catalog: Catalog, facts: Provenance) ->
 
 
 def _backup(options: argparse.Namespace) -> None:
-    from hydra_core.store import open_store
-
     if options.folder.exists() and any(options.folder.iterdir()):
         raise CannotRunError(f"{options.folder} is not empty; name a new folder")
-    options.folder.mkdir(parents=True, exist_ok=True)
-    store = open_store()
-    copy = store.copied_to(options.folder)
-    found = copy.check_audit()
-    copy.close()
-    store.close()
-    if found.fault:
-        raise HydraError(f"the copy's audit trail is not whole: {found.fault}")
+    with closing(_own_store()) as store:
+        options.folder.mkdir(parents=True, exist_ok=True)
+        with closing(store.copied_to(options.folder)) as copy:
+            found = _whole(copy, "the copy")
     facts = {"folder": str(options.folder), "audit_records": found.entries, "head": found.head}
     text = f"{options.folder}: {found.entries} audit records, whole; newest digest\n{found.head}"
     show(options, facts, text)
 
 
 def _restore(options: argparse.Namespace) -> None:
-    from hydra_core.base.workspace import workspace_folder
+    from hydra_core.base.workspace import DATABASE, workspace_folder
     from hydra_core.store import open_store
 
     if os.environ.get("HYDRA_DATABASE_URL"):
@@ -302,23 +321,52 @@ def _restore(options: argparse.Namespace) -> None:
             "HYDRA_DATABASE_URL is set, and a backup is brought back into a workspace's own file: "
             "unset it first"
         )
+    if not (existing(options.folder) / DATABASE).is_file():
+        raise CannotRunError(f"{options.folder} is no backup: it has no file {DATABASE}")
     target = workspace_folder()
-    fresh = open_store(target)
-    used = bool(fresh.catalogs() or fresh.audit(limit=1))
-    fresh.close()
-    if used:
-        raise CannotRunError(f"{target} has a store already; set HYDRA_WORKSPACE to a new folder")
-    saved = open_store(existing(options.folder))
-    copy = saved.copied_to(target)
-    found, published = copy.check_audit(), copy.catalogs()
-    copy.close()
-    saved.close()
-    if found.fault:
-        raise HydraError(f"the backup's audit trail is not whole: {found.fault}")
+    with closing(open_store(options.folder)) as saved:
+        found, published = _whole(saved, "the backup"), saved.catalogs()
+        with closing(open_store(target)) as fresh:
+            if not fresh.empty:
+                raise CannotRunError(
+                    f"{target} has a store already; set HYDRA_WORKSPACE to a new folder"
+                )
+        saved.copied_to(target).close()
     document = {"workspace": str(target), "published": published, "head": found.head}
     names = ", ".join(published) or "nothing"
     text = f"{target}: {found.entries} audit records, whole; published: {names}"
     show(options, document, text)
+
+
+def _own_store() -> Store:
+    """The store of the workspace.
+
+    Raises:
+        CannotRunError: It has none yet.
+    """
+    from hydra_core.base.workspace import workspace_folder
+    from hydra_core.store import open_store
+    from hydra_core.store.database import sqlite_url
+
+    file = Path(sqlite_url(workspace_folder()).database or "")
+    if not os.environ.get("HYDRA_DATABASE_URL") and not file.is_file():
+        raise CannotRunError(f"{file.parent} has no store; set HYDRA_WORKSPACE to the workspace")
+    return open_store()
+
+
+def _whole(store: Store, what: str) -> TrailCheck:
+    """Check every audit record and revision of a store.
+
+    Raises:
+        HydraError: One was changed or is missing.
+    """
+    found = store.check_audit()
+    if found.fault:
+        raise HydraError(f"{what}'s audit trail is not whole: {found.fault}")
+    if changed := store.changed_revisions():
+        listed = ", ".join(f"{name} {number}" for name, number in changed)
+        raise HydraError(f"{what} is damaged: revisions changed outside HyDRA: {listed}")
+    return found
 
 
 _VERIFY = """name the first record that was changed or is missing
@@ -336,20 +384,21 @@ examples:
 def add_audit(verbs: Verbs) -> None:
     """Add audit verify."""
     parser = verb(verbs, "verify", _verify, _VERIFY)
-    parser.option("--kept", "DIGEST", "a digest you noted earlier", default="")
+    parser.option("--kept", "DIGEST", "a digest you noted earlier")
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from hydra_core.store import open_store
-
-    store = open_store()
-    trail, where = store.check_audit(options.kept), store.where
-    store.close()
+    kept = options.kept
+    if kept is not None and not SHA256.fullmatch(kept := kept.strip().lower()):
+        wrong = f"must be a digest of 64 hexadecimal digits, got {options.kept!r}"
+        raise ProblemsError.of("audit verify", wrong, "give it as it was printed", place="--kept")
+    with closing(_own_store()) as store:
+        trail, where = store.check_audit(kept or ""), store.where
     if options.json:
         facts = {"entries": trail.entries, "head": trail.head, "fault": trail.fault or None}
         print_json({"whole": not trail.fault, **facts})
     elif trail.fault:
-        say(f"{where}: {trail.fault}; the {trail.entries} records before it are unchanged")
+        say(f"{where}: {trail.fault}; the {trail.entries} records read before fit together")
     else:
         print(f"{where}: {trail.entries} records, unchanged; the newest has digest\n{trail.head}")
     return 2 if trail.fault else 0

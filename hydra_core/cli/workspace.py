@@ -121,16 +121,16 @@ def existing(path: Path) -> Path:
         return path
     for kind in _KINDS:
         if name := kind.name_of(path):
-            raise _unknown(kind, name, kind.names())
+            raise _unknown(kind.home, kind.noun, name, kind.names())
     raise CannotRunError(f"{path}: there is no such file or folder")
 
 
-def _unknown(kind: Kind, name: str, names: Iterable[str]) -> CannotRunError:
+def _unknown(home: Path, noun: str, name: str, names: Iterable[str]) -> CannotRunError:
     names = list(dict.fromkeys(names))
     close = difflib.get_close_matches(name, names, 1)
     advice = f"did you mean {close[0]}?" if close else f"there are: {', '.join(names) or 'none'}"
     here = f" For the path in this folder, write ./{name}." if Path(name).exists() else ""
-    return CannotRunError(f"{kind.home} has no {kind.noun} {name!r}; {advice}{here}")
+    return CannotRunError(f"{home} has no {noun} {name!r}; {advice}{here}")
 
 
 def find_any(text: str) -> Path:
@@ -146,7 +146,10 @@ def find_any(text: str) -> Path:
         listed = " or ".join(map(str, places))
         raise CannotRunError(f"{text!r} names {len(places)} things; write {listed}")
     shipped_ones = [path for kind in _KINDS[:3] if (path := kind.find(text)).exists()]
-    return existing(next(iter([*places, *shipped_ones]), EVALSET.place(text)))
+    for path in (*places, *shipped_ones):
+        return path
+    names = [name for kind in _KINDS[:3] for name in kind.names()]
+    raise _unknown(workspace_folder(), "catalog, eval set or outcome model", text, names)
 
 
 def open_evalset(path: Path) -> EvalSet:
@@ -216,7 +219,8 @@ def _published(text: str) -> Revision | None:
             if only:
                 revision = revision or store.newest(f"my/{name}")
             elif revision is None and not own and not CATALOG.find(name).exists():
-                raise _unknown(CATALOG, name, [*CATALOG.names(), *published])
+                listed = [*CATALOG.names(), *published]
+                raise _unknown(CATALOG.home, CATALOG.noun, name, listed)
     if only and revision is None:
         names = ", ".join(published) or "none"
         raise CannotRunError(f"{text} was never published; published are: {names}")

@@ -369,10 +369,11 @@ def list_evalsets(root: Path) -> tuple[EvalSetInfo, ...]:
     if not root.is_dir():
         return ()
     folders = (p for p in sorted(root.iterdir()) if not p.name.startswith("."))
-    return tuple(_info(folder) for folder in folders if (folder / MANIFEST).is_file())
+    return tuple(evalset_info(folder) for folder in folders if (folder / MANIFEST).is_file())
 
 
-def _info(folder: Path) -> EvalSetInfo:
+def evalset_info(folder: Path) -> EvalSetInfo:
+    """What the eval set in a folder says of itself; a broken one carries its `problem`."""
     scored = scored_by(folder)
     try:
         text = (folder / MANIFEST).read_bytes()

@@ -91,10 +91,13 @@ class Provenance:
 
     Attributes:
         revision: The store's number, None for a catalog that was never published.
+        published_as: The store's name for the catalog, '' likewise.
         published_at: With a time zone.
         evalset: Name of the eval set, '' where nothing was measured; `synthetic` where simulated.
         evalset_digest: Its digest (hex).
         costs: Which prices the measured costs stand on, '' where that was not kept.
+        baseline: The model that savings are measured against, '' likewise.
+        unknown: Share of the traffic that goes to models without outcomes.
         metrics: Name -> measured value with its 95 % interval.
     """
 
@@ -102,10 +105,13 @@ class Provenance:
     author: str
     note: str
     published_at: datetime
+    published_as: str = ""
     evalset: str = ""
     evalset_digest: str = ""
     synthetic: bool = False
     costs: str = ""
+    baseline: str = ""
+    unknown: float = 0.0
     metrics: Mapping[str, Interval] = field(default_factory=dict)
 
 
@@ -204,7 +210,8 @@ def header_lines(catalog: Catalog, provenance: Provenance) -> list[str]:
 
 
 def _origin(catalog: Catalog, provenance: Provenance) -> Iterator[str]:
-    number = "not published" if provenance.revision is None else f"revision {provenance.revision}"
+    number = f"revision {provenance.revision} of {provenance.published_as}"
+    number = "not published" if provenance.revision is None else number
     moment = provenance.published_at.astimezone(UTC)
     yield f"catalog: {catalog.name}, {number}"
     yield f"catalog sha256: {catalog.digest}"
@@ -251,6 +258,11 @@ def _measured(provenance: Provenance) -> Iterator[str]:
     yield f"measured on: {provenance.evalset}{kind}, digest {provenance.evalset_digest}"
     if provenance.costs:
         yield f"costs: {provenance.costs}"
+    if provenance.baseline:
+        yield f"savings: against {provenance.baseline}"
+    if provenance.unknown:
+        share = f"{100 * provenance.unknown:.1f} % of the traffic"
+        yield f"no outcomes: of {share}, which counts as unresolved; quality is at least the value"
     for name, value in provenance.metrics.items():
         yield f"  {name}: {value.value:.6g} [{value.lo:.6g}, {value.hi:.6g}]"
 
@@ -285,8 +297,22 @@ def measured(found: Replayed, info: EvalSetInfo) -> dict[str, Any]:
         "tau": found.catalog.policy.tau,
         "baseline": found.metrics.baseline,
         "costs": found.data.costs,
+        "unknown": found.metrics.unknown,
         "values": values,
     }
+
+
+def unknown_text(found: Replayed) -> str:
+    """Say what nobody has measured; '' where every model that gets traffic has outcomes."""
+    shares = found.metrics.shares
+    models = [model for model in found.data.unmeasured if shares.get(model)]
+    if not models:
+        return ""
+    listed = ", ".join(f"{model} {100 * shares[model]:.1f} %" for model in models)
+    return (
+        f"{100 * found.metrics.unknown:.1f} % of the traffic goes to models without "
+        f"outcomes on this set ({listed}). Their queries count as unresolved here."
+    )
 
 
 def value(metrics: Mapping[str, Any], name: str) -> float | None:
@@ -316,10 +342,13 @@ def provenance(
         author=revision.author if revision else author,
         note=revision.note if revision else note,
         published_at=revision.created_at if revision else now,
+        published_as=revision.catalog if revision else "",
         evalset=str(metrics.get("evalset", "")),
         evalset_digest=str(metrics.get("evalset_digest", "")),
         synthetic=bool(metrics.get("synthetic", False)),
         costs=str(metrics.get("costs", "")),
+        baseline=str(metrics.get("baseline", "")),
+        unknown=float(metrics.get("unknown", 0.0)),
         metrics=intervals,
     )
 
@@ -348,12 +377,13 @@ def history_table(history: tuple[Revision, ...]) -> pd.DataFrame:
                 "who": one.author,
                 "note": f"(rolled back to {one.restores}) {one.note}" if one.restores else one.note,
                 "qr": None if (qr := value(one.metrics, "qr")) is None else 100 * qr,
+                "unknown": 100 * unknown if (unknown := one.metrics.get("unknown")) else None,
                 "cost": value(one.metrics, "mean_cost_usd"),
                 "evalset": str(one.metrics.get("evalset", "")),
             }
             for one in history
         ],
-        columns=["revision", "when", "who", "note", "qr", "cost", "evalset"],
+        columns=["revision", "when", "who", "note", "qr", "unknown", "cost", "evalset"],
     )
 
 

@@ -232,6 +232,22 @@ class Store:
         with self._journal.database.reading() as connection:
             return check_trail(connection, kept)
 
+    def changed_revisions(self) -> list[tuple[str, int]]:
+        """Catalog and number of every revision whose text was changed outside HyDRA."""
+        table = tables.revisions.c
+        query = sa.select(table.catalog, table.number, table.yaml, table.digest)
+        with self._journal.database.reading() as connection:
+            rows = connection.execution_options(yield_per=_CHUNK).execute(query)
+            return sorted((row[0], row[1]) for row in rows if _digest(row.yaml) != row.digest)
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was ever written to it."""
+        written = [one for one in tables.metadata.sorted_tables if one is not tables.audit_head]
+        with self._journal.database.reading() as connection:
+            looks = (sa.select(sa.literal(1)).select_from(table).limit(1) for table in written)
+            return not any(connection.scalar(look) for look in looks)
+
     def record_event(
         self,
         actor: Actor,

@@ -66,12 +66,20 @@ def _revisions(history: tuple[Revision, ...]) -> Revision:
             "who": column.TextColumn("Who", width=120),
             "note": column.TextColumn("Note", width=270),
             "qr": column.NumberColumn("QR", format="%.1f %%", width=70),
+            "unknown": column.NumberColumn(
+                "No outcomes",
+                format="%.1f %%",
+                width=95,
+                help="Traffic to models without outcomes: QR is at least what it says.",
+            ),
             "cost": column.NumberColumn(
                 "Cost per query", format=tables.dollars(frame["cost"]), width=110
             ),
             "evalset": column.TextColumn("Measured on", width=160),
         },
     )
+    if (oldest := history[-1].number) > 1:
+        st.caption(f"Revisions before {oldest} are kept too: `hydra-router history` lists them.")
     tables.offer_downloads(frame, "ship.revisions")
     rows = event["selection"]["rows"]
     return history[rows[0]] if rows and rows[0] < len(history) else history[0]

@@ -220,7 +220,7 @@ def _form(
     unknown = 1.0 if measured is None else measured[1].replayed.metrics.unknown
     if measured is None:
         st.caption("No eval set fits this catalog, so it is published without measured figures.")
-    elif unmeasured := _unknown_text(measured[1]):
+    elif unmeasured := release.unknown_text(measured[1].replayed):
         widgets.toned("warning", unmeasured, "Not measured")
     sure = unknown <= _MOST_UNKNOWN or st.checkbox(
         f"Send {100 * unknown:.0f} % of the traffic to models without outcomes",
@@ -412,19 +412,6 @@ def _traffic(before: _Side | None, after: _Side) -> tuple[_Row, ...]:
     if len(models) > _MOST_MODELS:
         lines.append(_Row(f"and {len(models) - _MOST_MODELS} more models", "", ""))
     return tuple(lines)
-
-
-def _unknown_text(after: _Side) -> str:
-    """Say what nobody has measured; '' where every model that gets traffic has outcomes."""
-    shares = after.replayed.metrics.shares
-    models = [model for model in after.replayed.data.unmeasured if shares.get(model)]
-    if not models:
-        return ""
-    listed = ", ".join(f"{model} {100 * shares[model]:.1f} %" for model in models)
-    return (
-        f"{100 * after.replayed.metrics.unknown:.1f} % of the traffic goes to models without "
-        f"outcomes on this set ({listed}). Their queries count as unresolved here."
-    )
 
 
 def _share(side: _Side, name: str, with_interval: bool) -> str:
