@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -119,6 +119,11 @@ class Defences:
     budget_usd: float | None = None
 
 
+#: A stall is not raised more often than this, and V not beyond any price.
+_MOST_STEPS: Final = 20
+_MOST_USD: Final = 1e12
+
+
 @dataclass(frozen=True, slots=True)
 class Stall:
     """What an agent's stall raises: tools that fail in a row, or the same call made again.
@@ -135,7 +140,11 @@ class Stall:
 
     def steps(self, stalled: int) -> int:
         """How often the requirement is raised."""
-        return stalled // self.after
+        return min(stalled // self.after, _MOST_STEPS)
+
+    def worth(self, value_usd: float, steps: int) -> float:
+        """V in USD once it was raised so often."""
+        return min(value_usd * self.value_factor**steps, _MOST_USD)
 
 
 class Period(StrEnum):

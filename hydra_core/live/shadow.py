@@ -7,7 +7,7 @@ Gates are those of the request; only decisions that the rule took afresh count.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final
@@ -17,7 +17,17 @@ import pandas as pd
 
 from hydra_core.base.errors import MismatchError, Problem, ProblemsError
 from hydra_core.base.intervals import Interval
-from hydra_core.base.types import BoolArray, Catalog, FloatArray, IntArray, ModelSpec, Pool, Rule
+from hydra_core.base.types import (
+    BoolArray,
+    Catalog,
+    FloatArray,
+    IntArray,
+    ModelSpec,
+    Policy,
+    Pool,
+    Rule,
+    Team,
+)
 from hydra_core.catalog.profiles import pool
 from hydra_core.live.traffic import CostAgainst, Traffic, against, share
 from hydra_core.outcome_model.heads import Messages, Predicted
@@ -212,42 +222,68 @@ def replayable(traffic: Traffic, catalog: Catalog) -> tuple[BoolArray, dict[str,
 
 
 def routes(traffic: Traffic, catalog: Catalog, today: date) -> IntArray:
-    """(n,) index of the catalog's route in its pool, -1 where no model can serve the request."""
+    """(n,) index of the catalog's route in its pool, -1 where no model can serve the request.
+
+    A team's own models and knob hold; what it has used of a budget is not known, and counts as 0.
+    """
     routable = pool(catalog, today=today)
     specs = [catalog.model(name) for name in routable.ids]
     choice = _choice(traffic, catalog, routable)
     open_ = _open(traffic, specs)
     found = np.full(len(traffic), -1, dtype=np.intp)
-    for pattern in np.unique(open_, axis=0):
-        rows, able = np.flatnonzero((open_ == pattern).all(axis=1)), np.flatnonzero(pattern)
-        if able.size:
-            found[rows] = able[choice(rows, able)]
+    for rows, team, knob in _parts(traffic, catalog.policy):
+        mine = open_[rows]
+        if team is not None and team.models is not None:
+            mine &= np.array([name in team.models for name in routable.ids])
+        for pattern in np.unique(mine, axis=0):
+            some, able = rows[(mine == pattern).all(axis=1)], np.flatnonzero(pattern)
+            if able.size:
+                found[some] = able[choice(some, able, knob)]
     return found
+
+
+def _parts(traffic: Traffic, policy: Policy) -> Iterator[tuple[IntArray, Team | None, float]]:
+    """Decisions of one team and as often raised by a stall, the team, and their tau or V in USD.
+
+    The logged requirements have been raised already; V has not.
+    """
+    nothing, n = pd.Series([None] * len(traffic)), len(traffic)
+    names = traffic.rows.get("team", nothing).fillna("").to_numpy(dtype=object)
+    steps = np.zeros(n, dtype=np.intp)
+    if policy.stall is not None and policy.rule is Rule.VALUE:
+        steps = traffic.rows.get("stalled", nothing).fillna(0).map(policy.stall.steps).to_numpy(int)
+    for name, raised in sorted(set(zip(names, steps.tolist(), strict=True))):
+        team = policy.teams.get(name)
+        knob = policy.knob if team is None else team.knob(policy)
+        if policy.stall is not None and raised:
+            knob = policy.stall.worth(knob, raised)
+        yield np.flatnonzero((names == name) & (steps == raised)), team, knob
 
 
 def _choice(
     traffic: Traffic, catalog: Catalog, routable: Pool
-) -> Callable[[IntArray, IntArray], IntArray]:
-    """The catalog's rule: some decisions, and the models open to them, to places among these."""
+) -> Callable[[IntArray, IntArray, float], IntArray]:
+    """The catalog's rule: some decisions, the models open to them, and tau or V, to places among
+    these models.
+    """
     policy = catalog.policy
-    if policy.rule is Rule.VALUE and policy.value_usd is not None:
+    if policy.rule is Rule.VALUE:
         success, cost_usd = predictions(traffic)
         if policy.second_usd:
             seconds = [catalog.model(name).latency_s or 0.0 for name in routable.ids]
             cost_usd = cost_usd + policy.second_usd * np.asarray(seconds)
-        worth = policy.value_usd
 
-        def by_value(rows: IntArray, able: IntArray) -> IntArray:
+        def by_value(rows: IntArray, able: IntArray, value_usd: float) -> IntArray:
             part = np.ix_(rows, able)
-            behind = value_shortfall(success[part], cost_usd[part], worth)
+            behind = value_shortfall(success[part], cost_usd[part], value_usd)
             return choose(behind, cost_usd[part], 0.0)
 
         return by_value
     need = routable.capped(traffic.requirements())
     lacking = shortfall(need, routable.capabilities, routable.weights)
 
-    def by_shortfall(rows: IntArray, able: IntArray) -> IntArray:
-        return choose(lacking[np.ix_(rows, able)], routable.cost[able], policy.tau)
+    def by_shortfall(rows: IntArray, able: IntArray, tau: float) -> IntArray:
+        return choose(lacking[np.ix_(rows, able)], routable.cost[able], tau)
 
     return by_shortfall
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -254,8 +254,7 @@ class Router:
         if stall is not None and raised:
             needs = np.minimum(needs + raised * stall.requirement_step, 1.0)
             if valued is not None:
-                value_usd = min(valued.value_usd * stall.value_factor**raised, _MOST_USD)
-                valued = replace(valued, value_usd=value_usd)
+                valued = replace(valued, value_usd=stall.worth(valued.value_usd, raised))
         return _decide(
             state, needs, gates, levels, valued, query=query, reading=reading, raised=raised
         )
@@ -359,14 +358,8 @@ def _origin(catalog: Catalog) -> Origin:
     )
 
 
-#: Beyond any price: V is not raised further.
-_MOST_USD: Final = 1e12
-#: A stall is not raised more often than this.
-_MOST_STEPS: Final = 20
-
-
 def _raised(policy: Policy, query: Query) -> int:
-    return 0 if policy.stall is None else min(policy.stall.steps(query.stalled), _MOST_STEPS)
+    return 0 if policy.stall is None else policy.stall.steps(query.stalled)
 
 
 def _gates(state: _State, query: Query) -> dict[str, str]:

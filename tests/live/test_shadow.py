@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hydra_core.base.errors import HydraError, RoutingError
+from hydra_core.base.types import Rule, Stall, Team
 from hydra_core.live.off_policy import NoOverlapError, logged_value
 from hydra_core.live.shadow import routes, shadow
 from hydra_core.routing.query import Query
@@ -97,3 +98,23 @@ def test_without_exploration_overlap_or_ratings_no_value_is_given(tmp_path):
     unrated = traffic(tmp_path / "unrated", [decision(0)])
     with pytest.raises(NoOverlapError, match="feedback"):
         logged_value(unrated, other_catalog(), DAY)
+
+
+def test_a_teams_own_models_and_knob_hold(tmp_path):
+    teams = {"few": Team(models=frozenset({"mid", "strong"})), "cheap": Team(tau=9.0)}
+    base = make_catalog(tau=0.0)
+    catalog = replace(base, policy=replace(base.policy, teams=teams))
+    rows = [decision(0, team="few"), decision(1, 0.9, team="cheap"), decision(2, 0.9, team="other")]
+    found = routes(traffic(tmp_path, rows), catalog, DAY)
+    assert [MODELS[at] for at in found] == ["mid", "cheap", "strong"]
+
+
+def test_a_stall_raises_v(tmp_path):
+    base = make_catalog()
+    worth = {"rule": Rule.VALUE, "value_usd": 0.02, "stall": Stall(3, value_factor=100.0)}
+    catalog = replace(base, policy=replace(base.policy, **worth))
+    some = traffic(tmp_path, [decision(i, stalled=n) for i, n in enumerate((0, 2, 3, 9999))])
+    said = {"replayed_success": [(0.5, 0.6, 0.7)] * 4,
+            "replayed_cost_usd": [(0.001, 0.01, 0.1)] * 4}  # fmt: skip
+    found = routes(replace(some, rows=some.rows.assign(**said)), catalog, DAY)
+    assert [MODELS[at] for at in found] == ["cheap", "cheap", "strong", "strong"]
