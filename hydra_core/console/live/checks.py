@@ -69,8 +69,8 @@ def shadowing(look: LogView) -> None:
     left_out = "; ".join(f"{reason}: {count:,}" for reason, count in found.left_out.items())
     missing = f"Not replayed, {left_out}. " if left_out else ""
     st.caption(
-        f":material/info: {literal(missing)}This has no effect on traffic. Health, budgets and kept "
-        "conversations are not replayed."
+        f":material/info: {literal(missing)}This has no effect on traffic. Health, budgets and "
+        "kept conversations are not replayed."
     )
 
 

@@ -63,7 +63,7 @@ def read_decision_log(
     until: datetime | None = None,
     arm: str | None = None,
 ) -> Draft:
-    """Decisions that were answered and have an outcome; each becomes a query.
+    """Decisions that were answered and have an outcome; each becomes a query, with its gates.
 
     Args:
         folder: As given to `serve --log`; text is in it only with `--log-text`.
@@ -82,7 +82,9 @@ def read_decision_log(
     for line, row in enumerate(decisions.to_dict("records"), 1):
         message = text(row["text"])
         problem = "" if message.strip() else f"{NO_MESSAGE} (serve with --log-text)"
-        asked = Asked(message, int(row["turn"]), text(row["context"]), problem=problem)
+        seen, before = row.get("has_image") is True, text(row["context"])
+        asked = Asked(message, int(row["turn"]), before, has_image=seen, problem=problem)
+        needs, require = (_words(row.get(name)) for name in ("needs", "require"))
         traffic.add(
             Served(
                 (folder.name, line),
@@ -97,11 +99,18 @@ def read_decision_log(
                 conversation_id=text(row["conversation_id"]),
                 cached_input_tokens=number(row["cached_tokens"]),
                 group=str(row.get("team") or ""),
+                needs=needs,
+                require=require,
             )
         )
     draft = traffic.draft("decision log")
     chances = _propensities(decisions, draft, names)
     return replace(draft, extras={**draft.extras, PROPENSITY: chances})
+
+
+def _words(cell: object) -> str:
+    """A list of words as an eval set has them; '' where the log has none."""
+    return ", ".join(map(str, cell)) if isinstance(cell, np.ndarray) else ""
 
 
 def _propensities(decisions: pd.DataFrame, draft: Draft, models: Mapping[str, str]) -> FloatArray:

@@ -198,6 +198,7 @@ class Served:
         asked: Its last user message, or why there is none.
         cached_input_tokens: Part of the input.
         group: What the query belongs to, such as a harness's task.
+        needs, require: Abilities and tags that a model must have, between commas.
     """
 
     place: tuple[str, int]
@@ -212,6 +213,8 @@ class Served:
     conversation_id: str = ""
     cached_input_tokens: float = math.nan
     group: str = ""
+    needs: str = ""
+    require: str = ""
 
     @property
     def problem(self) -> str:
@@ -223,7 +226,7 @@ class Served:
             return "no id"
         if not self.model:
             return "no model answered"
-        texts = (self.query_id, self.model, self.conversation_id, self.group)
+        texts = (self.query_id, self.model, self.conversation_id, self.group, self.require)
         if not _writable(*texts, self.asked.text, self.asked.context):
             return "holds half a character (lone surrogate)"
         if self.cost_usd < 0:
@@ -436,6 +439,8 @@ def _frames(rows: Sequence[Served]) -> Rows:
             "group": row.group,
             "context": row.asked.context,
             "has_image": "true" if row.asked.has_image else "",
+            "needs": row.needs,
+            "require": row.require,
         }
         for place, row in zip(same, rows, strict=True)
     ]
