@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from functools import partial
@@ -64,6 +65,9 @@ _RETIRED: Final = re.compile(
     re.IGNORECASE,
 )
 _PROVIDER: Final = re.compile(r"provider|vendor", re.IGNORECASE)
+#: Columns that say of each row what its prices are of, and in which money.
+_ROW_UNIT: Final = re.compile(r"(?:(?:price|pricing|billing|cost)[ _-]*)?units?|per", re.IGNORECASE)
+_ROW_MONEY: Final = re.compile(r"(?:(?:price|pricing|billing|cost)[ _-]*)?currency", re.IGNORECASE)
 _DAY: Final = re.compile(r"date|as of|price[ _-]?date", re.IGNORECASE)
 _POINTED: Final = re.compile(r"([0-9]{1,2})\.([0-9]{1,2})\.([0-9]{4})")
 _MONTH: Final = re.compile(r"(\d{4})-(\d{1,2})|(\d{1,2})[./](\d{4})")
@@ -157,6 +161,7 @@ def _facts(row: _Row, as_of: date, problems: list[Problem]) -> dict[str, Any]:
     """What the row says beside prices, as fields of a quote; cells that are not read are noted."""
     line, cells = row
     found: dict[str, Any] = {}
+    gone: list[date] = []  # of a day of deprecation and one of retirement the last counts
     for heading, text in cells.items():
         cell = text.strip()
         if cell.lower() in _UNKNOWN:
@@ -169,15 +174,15 @@ def _facts(row: _Row, as_of: date, problems: list[Problem]) -> dict[str, Any]:
                 place = f"line {line}, column {heading!r}"
                 problems.append(Problem(place, f"cannot be read: {cell[:60]!r}", remedy))
             found.setdefault(name, value)
-    retired = found.get("retired")
+            gone += [value] if name == "retired" and isinstance(value, date) else []
     provider = next((c for heading, c in cells.items() if _PROVIDER.fullmatch(heading)), "")
     return {
         "provider": word(provider.strip()),
         "context_window": found.get("window"),
         "vision": found.get("vision", found.get("modalities")),
         "tools": found.get("tools"),
-        "deprecated": retired is True,
-        "retired_on": retired if isinstance(retired, date) else None,
+        "deprecated": found.get("retired") is True,
+        "retired_on": max(gone, default=None),
         "as_of": found.get("day", as_of),
     }
 
@@ -309,15 +314,32 @@ def _prices(
 ) -> dict[str, Decimal | None]:
     """Column -> its price in this row; cells that hold none are noted."""
     line, cells = row
+    unit = _unit_of_row(row, problems)
     found: dict[str, Decimal | None] = {}
     for column in columns:
         cell = cells[column].strip()
-        found[column] = None if cell.lower() in _BLANK else price_per_mtok(cell, column)
+        stated = f"{column} {unit}".strip()
+        found[column] = None if cell.lower() in _BLANK else price_per_mtok(cell, stated)
         if found[column] is None and cell.lower() not in _BLANK:
             place = f"line {line}, column {column!r}"
             remedy = "write USD per million tokens, such as 2.5"
             problems.append(Problem(place, f"is no price in USD: {cell[:60]!r}", remedy))
     return found
+
+
+def _unit_of_row(row: _Row, problems: list[Problem]) -> str:
+    """What a row's own unit says, as the end of a heading; a unit that is not read is noted."""
+    line, cells = row
+    unit = ""
+    for heading, text in cells.items():
+        place, cell = f"line {line}, column {heading!r}", text.strip()
+        if _ROW_MONEY.fullmatch(heading) and cell.upper() not in ("", "USD", "US$", "$"):
+            problems.append(Problem(place, f"is not in USD: {cell[:60]!r}", "convert the prices"))
+        elif _ROW_UNIT.fullmatch(heading) and cell.lower() not in _BLANK:
+            unit = cell if _NUMBERED.search(cell) or _PER.search(cell) else f"per {cell}"
+            wrong = [replace(one, place=place) for one in _unit_problems(unit)]
+            problems += [replace(one, message=f"{one.message}: {cell[:60]!r}") for one in wrong]
+    return unit
 
 
 def _unit_problems(heading: str) -> list[Problem]:

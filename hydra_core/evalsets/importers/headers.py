@@ -8,7 +8,7 @@ cost or another model's quality that is named alike.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -174,6 +174,21 @@ def unit_of(column: str) -> Notation:
     words = [word.lower() for word in _BETWEEN_WORDS.split(column.strip())]
     ends = ("".join(words[-2:]), words[-1]) if len(words) > 1 else ()
     return next((_UNITS[end] for end in ends if end in _UNITS), Notation())
+
+
+def unit_columns(column: str, columns: Iterable[str], measure: Measure) -> list[str]:
+    """The columns that say of each row in which unit a cost or time stands: `latency_unit`,
+    `cost.currency`; `currency` alone unless the header of the cost names one.
+    """
+    if measure not in (Measure.COST, Measure.SECONDS):
+        return []
+    parent, dot, _ = column.rpartition(".")
+    beside = rf"|{re.escape(parent)}\." if dot else ""
+    own = rf"(?:{re.escape(column)}[\s_.-]*{beside})(?:units?|currency)"
+    named = {*_BETWEEN_WORDS.split(column.lower()), *column} & SIGNS.keys()
+    if measure is Measure.COST and not named:
+        own += r"|(?:(?:cost|price|spend)[\s_.-]*)?currency|währung|devise|moneda"
+    return [one for one in columns if re.fullmatch(own, one.strip(), re.IGNORECASE)]
 
 
 def _notation(unit: str) -> Notation:

@@ -18,6 +18,7 @@ from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.catalog.identifiers import look_alikes, plain_name
 from hydra_core.evalsets.importers.assemble import Rows, assemble
 from hydra_core.evalsets.importers.draft import Draft
+from hydra_core.evalsets.importers.headers import unit_columns
 from hydra_core.evalsets.importers.mapping import TableMapping, header_notations, suggest_mapping
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
 from hydra_core.evalsets.importers.reading.cells import FILE, LINE, PLAIN, Form, unlisted
@@ -98,13 +99,19 @@ def read_table(
     )
     draft = assemble(rows, source, need_text=need_text, issues=reader.issues)
     used = {name: column for name, column in full.all_columns().items() if column in union}
-    unread = _unread(union, used.values())
+    unread = _unread(union, [*used.values(), *_unit_columns(full, union)])
     worth = ", ".join(f"1 {one} = {reader.rates[one]:g} USD" for one in sorted(reader.converted))
     return replace(
         draft,
         report=replace(draft.report, columns=used, unread=unread),
         price_notes=f"Costs were converted at {worth}" if worth else "",
     )
+
+
+def _unit_columns(mapping: TableMapping, columns: Sequence[str]) -> list[str]:
+    """The columns that say in which unit another one stands."""
+    listed = (unit_columns(name, columns, measure) for name, measure in measures(mapping).items())
+    return list(dict.fromkeys(one for some in listed for one in some))
 
 
 def _unread(columns: Sequence[str], used: Iterable[str]) -> tuple[str, ...]:
@@ -187,6 +194,7 @@ def _read(
     have = {*columns, LINE}
     chosen = mapping.all_columns().values()
     wanted = [column for column in dict.fromkeys(chosen) if column in columns]
+    wanted += [one for one in _unit_columns(mapping, columns) if one not in wanted]
     raw, warnings = read_columns(file, wanted, budget)
     if raw.empty:
         raise EvalSetError.of(file.name, "has no rows", "give a table with rows")

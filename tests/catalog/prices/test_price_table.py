@@ -112,6 +112,15 @@ def test_a_day_before_its_month_is_read_where_points_part_them(cell):
     assert quote.retired_on == quote.as_of == date(2026, 10, 1)
 
 
+def test_the_last_day_of_deprecation_and_retirement_is_the_day_of_retirement():
+    text = "model,input,output,Deprecated,Shutdown date\na,1,2,no,2027-01-01\n"
+    text += "b,1,2,2026-05-01,2026-10-01\nc,1,2,yes,\n"
+    found = read_prices(text, "prices.csv", as_of=DAY).quotes
+    days = (date(2027, 1, 1), date(2026, 10, 1), None)
+    assert tuple(quote.retired_on for quote in found) == days
+    assert [quote.deprecated for quote in found] == [False, False, True]
+
+
 @pytest.mark.parametrize("cell", ["03/2026", "3.2026", "2026-03"])
 def test_a_price_of_a_month_is_of_its_first_day_as_in_a_price_file(cell):
     (quote,) = read_prices(f"model,input,output,As of\na,1,2,{cell}\n", "p.csv", as_of=DAY).quotes

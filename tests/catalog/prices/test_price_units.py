@@ -110,3 +110,34 @@ def test_a_model_with_two_cached_prices_is_refused() -> None:
     both = r"several prices \(gpt-4o .*1\.25.*; gpt-4o .*0\.25"
     with pytest.raises(CatalogError, match=both):
         _price("model,input,output,cached\ngpt-4o,2.5,10,1.25\ngpt-4o,2.5,10,0.25\n")
+
+
+@pytest.mark.parametrize(
+    ("unit", "read", "written"),
+    [
+        ("per 1K tokens", "0.0025", "0.01"),
+        ("1K tokens", "0.0025", "0.01"),
+        ("USD / 1M tokens", "2.5", "10"),
+        ("¢ per 1K", "0.25", "1"),
+        ("token", "2.5e-6", "1e-5"),
+        ("", "2.5", "10"),
+    ],
+)
+def test_a_column_of_units_counts_for_its_row(unit: str, read: str, written: str) -> None:
+    rows = f"other,per 1M tokens,1,2,usd\ngpt-4o,{unit},{read},{written},USD\n"
+    price = _price(f"model,Unit,input,output,Currency\n{rows}")
+    assert (price.input_usd_per_mtok, price.output_usd_per_mtok) == (2.5, 10)
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "found"),
+    [
+        ("currency", "EUR", "is not in USD: 'EUR'"),
+        ("Price unit", "EUR per 1M", "is not in USD: 'EUR per 1M'"),
+        ("unit", "1K characters", "states a unit that is not read: '1K characters'"),
+        ("unit", "per request", "states a unit that is not read: 'per request'"),
+    ],
+)
+def test_a_unit_of_a_row_that_is_not_read_is_refused(column: str, cell: str, found: str) -> None:
+    with pytest.raises(CatalogError, match=f"line 2, column '{column}': {found}"):
+        _price(f"model,{column},input,output\ngpt-4o,{cell},2.5,10\n")

@@ -80,6 +80,29 @@ def test_an_empty_id_of_a_wide_table_is_one_row(tmp_path):
     assert "1 row(s): query_id is empty: x.csv line 3 (give every row one)" in text
 
 
+def test_a_column_of_units_counts_for_its_row(tmp_path):
+    header = "query_id,text,model,quality,cost,currency,latency,latency_unit\n"
+    rows = "1,Fix it,a,1,0.5,EUR,250,ms\n2,Go on,a,1,0.5,USD,2,seconds\n3,Hold,a,1,$0.5,EUR,,\n"
+    path = write(tmp_path, "x.csv", header + rows)
+    assert "1 of 3 cells are in EUR, first in x.csv line 2 ('0.5 EUR')" in refusal([path])
+    draft = read_table([path], rates={"EUR": 2.0})
+    np.testing.assert_array_equal(draft.cost_usd[:, 0], [1, 0.5, 0.5])
+    np.testing.assert_array_equal(draft.extras["latency_s"][:, 0], [0.25, 2, np.nan])
+    assert draft.report.unread == ()
+
+
+def test_a_column_of_units_that_are_not_read_is_refused(tmp_path):
+    rows = "query_id,text,model,quality,cost,cost_unit\n1,Fix it,a,1,0.5,millicents\n"
+    assert "1 of 1 cells are not numbers, first in x.csv line 2 ('0.5 millicents')" in refusal(
+        [write(tmp_path, "x.csv", rows)]
+    )
+
+
+def test_a_cost_in_usd_stays_so_beside_the_currency_of_something_else(tmp_path):
+    rows = "query_id,text,model,quality,cost_usd,currency\n1,Fix it,a,1,0.5,EUR\n"
+    assert read_table([write(tmp_path, "x.csv", rows)]).cost_usd.tolist() == [[0.5]]
+
+
 def test_cached_input_beside_the_input_of_a_table_is_refused(tmp_path):
     header = "query_id,text,model,quality,cost_usd,input_tokens,cached_input_tokens,output_tokens\n"
     rows = "1,Fix it,a,1,0.02,2000,48000,300\n1,Fix it,b,0,0.01,2000,500,300\n"

@@ -12,7 +12,7 @@ import pandas as pd
 
 from hydra_core.base.currencies import CURRENCIES
 from hydra_core.base.errors import Problem
-from hydra_core.evalsets.importers.headers import read_header
+from hydra_core.evalsets.importers.headers import read_header, unit_columns
 from hydra_core.evalsets.importers.reading.cells import (
     BLANK,
     FILE,
@@ -86,6 +86,9 @@ class Columns:
             frame: The column beside FILE and LINE.
         """
         cells, notation = frame[column].astype(object), self._notation(column, measure)
+        for beside in unit_columns(column, frame.columns, measure):
+            cells = _with_unit(cells, frame[beside].astype(object).str.strip(), measure)
+            frame = frame.assign(**{column: cells})
         if measure is Measure.COST:
             self._require_of_one(column)
         if notation.unknown and measure in _ASSUMED:
@@ -324,6 +327,13 @@ _NOT_NUMBERS = {
     Measure.COUNT: "are not whole numbers",
     Measure.SECONDS: "are not numbers",
 }
+
+
+def _with_unit(cells: pd.Series, units: pd.Series, measure: Measure) -> pd.Series:
+    """The cells with the unit that stands in another column, where they have none of their own."""
+    taken = {cell: digits_of(cell, measure) for cell in cells.unique()}
+    bare = [cell for cell, digits in taken.items() if digits is not None and not digits.sign]
+    return cells.mask(cells.isin(bare) & ~among(units, BLANK), cells.str.strip() + " " + units)
 
 
 def _is_plain(texts: pd.Series, measure: Measure, notation: Notation) -> bool:

@@ -104,9 +104,10 @@ class Reader:
 
 #: Signs of time behind a number, and their seconds.
 _TIMES: Final[Mapping[str, Decimal]] = {
-    **dict.fromkeys(("s", "sec"), Decimal(1)),
-    **dict.fromkeys(("min", "mins"), Decimal(60)),
-    "ms": Decimal("0.001"),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), Decimal(1)),
+    **dict.fromkeys(("min", "mins", "minute", "minutes"), Decimal(60)),
+    **dict.fromkeys(("h", "hour", "hours"), Decimal(3600)),
+    **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), Decimal("0.001")),
 }
 #: Signs of money, and the currency of each; cents are of a USD.
 SIGNS: Final[Mapping[str, str]] = {
