@@ -59,6 +59,16 @@ def test_a_column_that_is_needed_and_not_found_is_asked_for_before_the_import(op
     assert not [button for button in app.button if button.key == "eval_sets.import"]
 
 
+def test_only_what_is_needed_is_asked_for(open_page):
+    app = uploaded(importing(open_page), "Frage,A\nFix it,1\n")
+    assert "Choose a column for: Model, Quality." in shown(app)
+    rows = next(one for one in app.segmented_control if one.label == "Each row is")
+    rows.set_value("A query, with columns for each model").run()
+    said = shown(app)
+    assert "Choose a column" not in said
+    assert "Add a row for each model" in said
+
+
 def test_decimal_commas_are_seen_shown_and_read(open_page):
     lines = "".join(f"q{i};Fix {i};small;0,5;0,01\n" for i in range(3))
     app = uploaded(importing(open_page), "query_id;text;model;quality;cost_usd\n" + lines)

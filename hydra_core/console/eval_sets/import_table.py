@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, cast
@@ -195,10 +195,14 @@ def table_source(uploads: Sequence[UploadedFile]) -> tuple[Runner, str] | None:
         "These files hold no message texts", key="eval_sets.no_texts",
         help="Without texts the set cannot be scored, because requirements are read from texts.",
     )  # fmt: skip
-    identified, note = mapping.identified() if len(files) == 1 else (mapping, "")
+    _, note = mapping.identified() if len(files) == 1 else (mapping, "")
     if note:
         st.caption(literal(f"{note[0].upper()}{note[1:]}."))
-    if not _complete(identified, rates, bare=bare):
+    wide = st.session_state[f"eval_sets.rows.{stamp}"] == _ROW_WIDE
+    needed = set() if bare else {"text"}
+    needed |= {"query_id"} if len(files) > 1 or (bare and not wide) else set()
+    needed |= set() if wide else {"model", "quality"}
+    if not _complete(mapping, needed, rates) or mapping.wide is not wide:
         return None
 
     def run(out: Path, about: About, force: bool) -> ImportReport:
@@ -214,14 +218,10 @@ def table_source(uploads: Sequence[UploadedFile]) -> tuple[Runner, str] | None:
     return run, str(uploads[0].name).split(".")[0].replace("_", " ")
 
 
-def _complete(mapping: TableMapping, rates: Mapping[str, float | None], *, bare: bool) -> bool:
-    """Whether the import can be run; what it lacks is said."""
-    labels = _QUERY if mapping.wide else {**_QUERY, **_LONG}
-    lacking = [
-        label
-        for field, label in labels.items()
-        if field in _REQUIRED and field not in mapping.fields and not (bare and field == "text")
-    ]
+def _complete(mapping: TableMapping, needed: Set[str], rates: Mapping[str, float | None]) -> bool:
+    """Whether every field that is needed has its column and every currency its rate; or say so."""
+    labels = {**_QUERY, **_LONG}.items()
+    lacking = [label for field, label in labels if field in needed - mapping.fields.keys()]
     unrated = [currency for currency, rate in rates.items() if not rate]
     if lacking:
         st.warning(f"Choose a column for: {', '.join(lacking)}.", icon=":material/view_column:")
