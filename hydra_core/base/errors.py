@@ -54,6 +54,12 @@ class ProblemsError(HydraError):
         """The error for one problem."""
         return cls(source, [Problem(place, message, remedy)])
 
+    @classmethod
+    def raise_any(cls, source: str, problems: Sequence[Problem]) -> None:
+        """Raise it where there are problems."""
+        if problems:
+            raise cls(source, problems)
+
     def __str__(self) -> str:
         if len(self.problems) == 1:
             return f"{self.source}: {self.problems[0]}"

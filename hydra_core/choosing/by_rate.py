@@ -92,8 +92,7 @@ def need_rates(evalset: EvalSet, rates: Mapping[str, float]) -> dict[str, float]
         for name, rate in rates.items()
         if not 0.0 < rate < 1.0
     ]
-    if problems:
-        raise OutcomeModelError(evalset.name, problems)
+    OutcomeModelError.raise_any(evalset.name, problems)
     counts = np.isfinite(evalset.quality).sum(axis=0)
     counted = dict(zip(evalset.models, counts.tolist(), strict=True))
     least = max(LEAST_OUTCOMES, TOGETHER * counts.max(initial=0))

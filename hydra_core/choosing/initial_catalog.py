@@ -452,8 +452,7 @@ def _chosen(evalset: EvalSet, models: Sequence[str]) -> tuple[str, ...]:
     ]
     if len(set(models)) < len(models):
         problems.append(Problem("models", "one is named twice", "name each once"))
-    if problems:
-        raise EvalSetError(evalset.name, problems)
+    EvalSetError.raise_any(evalset.name, problems)
     return tuple(models) or known
 
 
@@ -461,10 +460,10 @@ def _require_prices(
     models: Sequence[str], prices: Mapping[str, GivenPrice], evalset: EvalSet
 ) -> None:
     remedy = "add '{}: {{input: ..., output: ...}}' in USD per Mtok"
-    missing = [model for model in models if model not in prices]
-    if missing:
-        problems = [Problem(one, "has no price", remedy.format(one)) for one in missing]
-        raise CatalogError(f"prices for {evalset.name}", problems)
+    missing = [
+        Problem(one, "has no price", remedy.format(one)) for one in models if one not in prices
+    ]
+    CatalogError.raise_any(f"prices for {evalset.name}", missing)
 
 
 def _aligned(evalset: EvalSet, requirements: FloatArray, models: Sequence[str]) -> ReplayData:

@@ -112,9 +112,7 @@ def gather(
     """
     columns = _columns(evalset, models)
     quality = evalset.quality[:, columns]
-    problems = _outcome_problems(models, quality)
-    if problems:
-        raise OutcomeModelError(evalset.name, problems)
+    OutcomeModelError.raise_any(evalset.name, _outcome_problems(models, quality))
     known = np.isfinite(quality)
     counts = (known & (known.sum(axis=1, keepdims=True) > 1)).sum(axis=0)
     often = counts >= TOGETHER * counts.max()
@@ -133,9 +131,7 @@ def gather(
     apart = known[rows].sum(axis=0) < LEAST_OUTCOMES
     at = [columns[i] for i in order if not apart[i]]
     made = _material(evalset, messages, at, rows, every, together)
-    problems = _outcome_problems(made.models, made.quality)
-    if problems:
-        raise OutcomeModelError(evalset.name, problems)
+    OutcomeModelError.raise_any(evalset.name, _outcome_problems(made.models, made.quality))
     named = [columns[i] for i in np.flatnonzero(apart)]
     later = [*named, *(evalset.models.index(one) for one in by_rate if one in evalset.models)]
     wanted = [*at[:together], *later]
@@ -228,8 +224,7 @@ def _columns(evalset: EvalSet, models: Sequence[str]) -> list[int]:
     if len(models) < 2:
         remedy = "choose at least two: routing is a choice between models"
         problems.append(Problem("models", f"are {len(models)}", remedy))
-    if problems:
-        raise OutcomeModelError(evalset.name, problems)
+    OutcomeModelError.raise_any(evalset.name, problems)
     return [evalset.models.index(name) for name in models]
 
 

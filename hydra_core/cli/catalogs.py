@@ -181,8 +181,7 @@ def _require_agreement(
         for gap in cost_gaps(evalset, known)
         if gap.must_be_confirmed and gap.model not in confirmed
     ]
-    if problems:
-        raise CatalogError(f"prices for {evalset.name}", problems)
+    CatalogError.raise_any(f"prices for {evalset.name}", problems)
 
 
 def _summary(made: InitialCatalog, out: Path) -> dict[str, Any]:

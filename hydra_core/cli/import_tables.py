@@ -155,8 +155,7 @@ def _read_table(options: argparse.Namespace, files: list[Path], mapping: TableMa
     known = model_names(files, mapping) if ids or options.accept_ids else ()
     there = f"models: {', '.join(known[:20])}"
     unknown = [Problem(repr(name), "is no model here", there) for name in ids if name not in known]
-    if unknown:
-        raise EvalSetError("--rename", unknown)
+    EvalSetError.raise_any("--rename", unknown)
     if options.accept_ids:
         ids = proposed_ids([n for n in known if n not in ids]) | ids
         for name, model in ids.items():
@@ -215,8 +214,7 @@ def pairs(texts: list[str], form: str = "ID=NAME", *, place: str = "--model") ->
         elif model in names:
             problems.append(Problem(repr(text), f"names {model} twice"))
         names[model] = name
-    if problems:
-        raise EvalSetError(place, problems)
+    EvalSetError.raise_any(place, problems)
     return names
 
 

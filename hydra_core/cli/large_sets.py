@@ -146,5 +146,4 @@ def _check(options: argparse.Namespace, bounds: dict[str, tuple[int, int]]) -> N
         for name, (low, high) in {**bounds, "workers": (1, 256)}.items()
         if not low <= getattr(options, name) <= high
     ]
-    if wrong:
-        raise ProblemsError("sweep", wrong)
+    ProblemsError.raise_any("sweep", wrong)

@@ -195,8 +195,7 @@ def _check_numbers(options: argparse.Namespace) -> None:
         )
         if not fine
     ]
-    if wrong:
-        raise ProblemsError("serve", wrong)
+    ProblemsError.raise_any("serve", wrong)
 
 
 def _token(options: argparse.Namespace) -> None:

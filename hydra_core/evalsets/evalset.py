@@ -252,8 +252,7 @@ def load_evalset(path: Path) -> EvalSet:
     problems = check_queries(queries)
     known = pd.Index(queries.get("query_id", default=[]))
     problems += check_outcomes(outcomes, known, manifest.models)
-    if problems:
-        raise EvalSetError(str(path), problems)
+    EvalSetError.raise_any(str(path), problems)
     matrices = outcome_matrices(outcomes, known, manifest.models)
     return EvalSet(
         **{one.name: getattr(manifest, one.name) for one in fields(manifest)},
@@ -283,8 +282,7 @@ def _verify_parts(path: Path, manifest: Manifest) -> None:
                     "the file was changed or cut off; import it again",
                 )
             )
-    if problems:
-        raise EvalSetError(str(path), problems)
+    EvalSetError.raise_any(str(path), problems)
 
 
 def save_evalset(
@@ -320,8 +318,7 @@ def save_evalset(
     """
     matrices = {"quality": quality, "cost_usd": cost_usd, **(extras or {})}
     problems = check_queries(queries) + matrix_problems(len(queries), tuple(models), matrices)
-    if problems:
-        raise EvalSetError(name, problems)
+    EvalSetError.raise_any(name, problems)
     require_free(path, force=force)
 
     written: list[EvalSet] = []

@@ -164,8 +164,7 @@ def parse_manifest(raw: bytes, source: str) -> Manifest:
     """
     content = _yaml(raw, source)
     problems, given = _manifest_problems(content), content.get("dependence")
-    if problems:
-        raise EvalSetError(source, problems)
+    EvalSetError.raise_any(source, problems)
     return Manifest(
         **{key: content.get(key, kind()) for key, kind in _FACTS.items()},
         models=tuple(content["models"]),

@@ -248,5 +248,4 @@ def require_order(order: CanaryOrder) -> None:
         problems.append(Problem("share", f"must be in (0, 1), got {order.share:g}"))
     if order.limit != 0 and not 1 <= order.limit < 1e6:
         problems.append(Problem("limit", f"must be 0 or at least 1, got {order.limit:g}"))
-    if problems:
-        raise ProblemsError("canary", problems)
+    ProblemsError.raise_any("canary", problems)

@@ -135,8 +135,7 @@ def manifest(raw: bytes, source: str) -> Yaml:
     except UnicodeDecodeError as error:
         raise _refused(source, "", f"is not text: {error}") from error
     problems = [trick] if trick else _problems(found)
-    if problems:
-        raise OutcomeModelError(source, problems)
+    OutcomeModelError.raise_any(source, problems)
     checked: Any = found
     return dict(checked)
 
@@ -158,8 +157,7 @@ def figures(raw: bytes, source: str) -> Yaml:
         for key, kind in _FIGURES.items()
         if key not in found or not isinstance(found[key], kind)
     ]
-    if problems:
-        raise OutcomeModelError(source, problems)
+    OutcomeModelError.raise_any(source, problems)
     return found
 
 

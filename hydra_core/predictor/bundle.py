@@ -342,8 +342,7 @@ def parse_manifest(text: str, source: str = MANIFEST) -> Manifest:
         training=mapping(data, "training", problems),
         quality=mapping(data, "quality", problems),
     )
-    if problems:
-        raise BundleError(source, problems)
+    BundleError.raise_any(source, problems)
     return manifest
 
 
@@ -455,8 +454,7 @@ def load_bundle(path: Path | None = None) -> Bundle:
     if manifest.fingerprint != expected:
         message = f"is {manifest.fingerprint[:12]}..., the contents give {expected[:12]}..."
         problems.append(Problem("fingerprint", message, "write the manifest again"))
-    if problems:
-        raise BundleError(str(folder), problems)
+    BundleError.raise_any(str(folder), problems)
     return Bundle(
         path=folder, **{one.name: getattr(manifest, one.name) for one in fields(manifest)}
     )

@@ -130,8 +130,7 @@ def portability(
         for event in events
         if event.model not in known
     ]
-    if problems:
-        raise CatalogError(catalog.source or catalog.name, problems)
+    CatalogError.raise_any(catalog.source or catalog.name, problems)
     used = catalog.policy.tau if tau is None else tau
     return tuple(_report(catalog, evalset, requirements, event, today, used) for event in events)
 

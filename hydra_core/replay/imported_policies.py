@@ -177,8 +177,7 @@ def read_policy(file: TableFile, evalset: EvalSet) -> pd.Series:
         for name in ("query_id", "model")
         if fields.get(name) not in found
     ]
-    if problems:
-        raise EvalSetError(file.name, problems)
+    EvalSetError.raise_any(file.name, problems)
     wanted = [fields["query_id"], fields["model"]]
     frame = read_columns(file, wanted, Budget())[0]
     rows = pd.DataFrame(
@@ -204,8 +203,7 @@ def _check(rows: pd.DataFrame, evalset: EvalSet, source: str) -> None:
     if len(absent):
         message = f"{len(absent)} of {evalset.n} queries have no row: {_listed(absent)}"
         problems.append(Problem("query_id", message, "give every query of the set a model"))
-    if problems:
-        raise EvalSetError(source, problems)
+    EvalSetError.raise_any(source, problems)
 
 
 def _listed(ids: pd.Series) -> str:

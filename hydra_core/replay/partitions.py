@@ -110,9 +110,8 @@ def batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordB
     try:
         with pq.ParquetFile(path) as file:
             missing = [name for name in columns or [] if name not in file.schema_arrow.names]
-            if missing:
-                problems = [Problem(name, "the column is missing") for name in missing]
-                raise EvalSetError(path.name, problems)
+            problems = [Problem(name, "the column is missing") for name in missing]
+            EvalSetError.raise_any(path.name, problems)
             yield from file.iter_batches(batch_size=BATCH_ROWS, columns=columns)
     except (OSError, pa.ArrowException) as error:
         message = f"cannot be read: {str(error).splitlines()[0]}"

@@ -121,8 +121,7 @@ def parse_listed(
             found[model] = GivenPrice(quote.price, quote.as_of, note, quote)
         elif wanted != model:
             problems.append(Problem(model, f"the list has no entry {wanted!r}", "look at its ids"))
-    if problems:
-        raise CatalogError(source, problems)
+    CatalogError.raise_any(source, problems)
     return found
 
 

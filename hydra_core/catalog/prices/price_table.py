@@ -151,8 +151,7 @@ def price_table(
         facts = _facts(row, as_of, problems)
         facts["tiers"] = _tier_prices(_tiers(headings), found, prices)
         read.append((row[1][model].strip(), prices, facts))
-    if problems:
-        raise CatalogError(filename, problems)
+    CatalogError.raise_any(filename, problems)
     for name, prices, facts in read:
         yield name, partial(_quote, name, prices, facts)
 
@@ -248,9 +247,9 @@ def _rows(text: str, filename: str) -> tuple[list[str], list[_Row]]:
         remedy = "end each text in quotes where its cell ends"
         raise CatalogError.of(filename, str(error), remedy, place=f"line {error.line}") from error
     headings = [cell.strip() for cell in table[0][1]] if table else []
-    if twice := sorted({one for one in headings if one and headings.count(one) > 1}):
-        problems = [Problem(f"column {name!r}", "occurs twice", "rename one") for name in twice]
-        raise CatalogError(filename, problems)
+    twice = sorted({one for one in headings if one and headings.count(one) > 1})
+    again = [Problem(f"column {name!r}", "occurs twice", "rename one") for name in twice]
+    CatalogError.raise_any(filename, again)
     rows = []
     for line, cells in table[1:]:
         if len(cells) != len(headings):

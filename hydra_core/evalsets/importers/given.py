@@ -59,8 +59,7 @@ class PriceCard:
         there = f"models: {', '.join(models[:20])}"
         strange = [model for model in self.prices if model not in models]
         unused = [Problem(model, "is no model of these files", there) for model in strange]
-        if unused:
-            raise EvalSetError("--price", unused)
+        EvalSetError.raise_any("--price", unused)
 
     def notes(self, models: Sequence[str], tokens: str) -> str:
         """How the costs were made, for the eval set's manifest."""
@@ -100,8 +99,7 @@ def parse_prices(texts: Sequence[str]) -> PriceCard:
         else:
             tokens = values[2] if len(values) == 3 else None
             prices[model] = ModelPrice(ListPrice(values[0], values[1], cached_price), tokens)
-    if problems:
-        raise EvalSetError("--price", problems)
+    EvalSetError.raise_any("--price", problems)
     return PriceCard(prices)
 
 

@@ -351,7 +351,6 @@ def parse_map(pairs: Sequence[str]) -> TableMapping:
             problems.append(Problem(repr(pair), f"says {name} twice", "say it once"))
         else:
             target[key] = column
-    if problems:
-        raise EvalSetError("--map", problems)
+    EvalSetError.raise_any("--map", problems)
     fields, sides["cost_usd"] = sides.pop(""), sides.pop("cost")
     return TableMapping(fields, {name: side for name, side in sides.items() if side})

@@ -121,8 +121,7 @@ def read_livecodebench(files: Sequence[TableFile], given: Given) -> Draft:
     names, wrong = given.chosen_models(sorted({str(entry.get("model")) for entry in outcomes}))
     if given.more:
         wrong += given.prices.problems(sorted(names.values()), need_answers=True)
-    if wrong:
-        raise EvalSetError(performances.name, wrong)
+    EvalSetError.raise_any(performances.name, wrong)
     records = _Records(given.prices)
     lengths = _problem_texts(given.more[0], records) if given.more else {}
     for number, entry in enumerate(outcomes, 1):
@@ -255,8 +254,7 @@ def _results(file: TableFile, budget: Budget) -> dict[str, Any]:
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise EvalSetError.of(file.name, 'has no "records" list')
     missing = [name for name in ("model_name", "dataset_name") if not content.get(name)]
-    if missing:
-        raise EvalSetError(file.name, [Problem(name, "is missing") for name in missing])
+    EvalSetError.raise_any(file.name, [Problem(name, "is missing") for name in missing])
     return dict(content)
 
 

@@ -126,8 +126,7 @@ def _texts(problems: TableFile) -> tuple[pd.DataFrame, tuple[str, ...]]:
         for name in needed
         if name not in columns
     ]
-    if missing:
-        raise EvalSetError(problems.name, missing)
+    EvalSetError.raise_any(problems.name, missing)
     wanted = needed + (["repo"] if "repo" in columns else [])
     rows, warnings = read_columns(problems, wanted, Budget())
     issues = Issues()
@@ -158,8 +157,7 @@ def _chosen(
             remedy = f"choose another run; {fine} runs of this file can be imported"
             problems.append(Problem(f"{model}={folder}", found[0].problem, remedy))
         chosen += found[:1]
-    if problems:
-        raise EvalSetError(source, problems)
+    EvalSetError.raise_any(source, problems)
     return chosen
 
 

@@ -82,8 +82,7 @@ def read_table(
     problems = full.problems(union, need_cost=need_cost, need_text=need_text)
     for i, file in enumerate(files):
         problems += [] if problems else _file_problems(file.name, columns[i], full, need_cost)
-    if problems:
-        raise EvalSetError(source, problems)
+    EvalSetError.raise_any(source, problems)
     reader = column_reader(union, full, form, notations, rates)
     parts = [_read(file, columns[i], full, budget, reader) for i, file in enumerate(files)]
     outcomes = _joined([part.outcomes for part in parts])
@@ -279,11 +278,8 @@ def column_reader(
         EvalSetError: A notation is said of a column that is not there.
     """
     unknown = [name for name in notations or {} if name not in union]
-    if unknown:
-        remedy = f"columns: {', '.join(union[:20])}"
-        raise EvalSetError(
-            "--read", [Problem(repr(name), "is not a column", remedy) for name in unknown]
-        )
+    remedy = f"columns: {', '.join(union[:20])}"
+    EvalSetError.raise_any("--read", [Problem(repr(n), "is not a column", remedy) for n in unknown])
     return Columns(
         form,
         notations or {},

@@ -118,9 +118,7 @@ def from_csv(
     there = columns_of(file)
     needed = ["query_id", *([] if rater and "rater" not in there else ["rater"]), *dimensions]
     missing = [name for name in needed if name not in there]
-    if missing:
-        problems = [Problem(f"column {name!r}", "is missing") for name in missing]
-        raise EvalSetError(file.name, problems)
+    EvalSetError.raise_any(file.name, [Problem(f"column {n!r}", "is missing") for n in missing])
     wanted = [*needed, *(["note"] if "note" in there else [])]
     frame, _ = read_columns(file, wanted, Budget())
     known, issues, rows = frozenset(query_ids), Issues(), list[RatingRow]()

@@ -82,8 +82,7 @@ def _bounded(families: Families, source: str) -> Families:
     if len(families) > _MOST_FAMILIES:
         remedy = f"give at most {_MOST_FAMILIES} at a time"
         problems.append(Problem("", f"{len(families)} families of suffixes", remedy))
-    if problems:
-        raise EvalSetError(source, problems)
+    EvalSetError.raise_any(source, problems)
     return families
 
 

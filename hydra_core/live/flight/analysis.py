@@ -136,8 +136,7 @@ def analyse(
     whole = by_unit(rows, flight)
     counts = np.bincount(whole.arm, minlength=len(flight.arms))
     problems = too_few(whole, flight, rows.strata)
-    if problems:
-        raise FlightError(flight.name, problems)
+    FlightError.raise_any(flight.name, problems)
     metrics = all_metrics(flight)
     results = [one for metric in metrics for one in _now(whole, flight, metric, reading, adjust,
                                                          len(rows.strata), level)]  # fmt: skip

@@ -261,12 +261,10 @@ def read_rows(file: TableFile, flight: Flight) -> Rows:
         there = columns_of(file)
         texts, numbers = _wanted(flight)
         missing = [name for name in dict.fromkeys([*texts, *numbers]) if name not in there]
-        if missing:
-            listed = ", ".join(there[:20])
-            raise FlightError(
-                file.name, [Problem(f"column {n!r}", "is missing", f"there are: {listed}")
-                            for n in missing],
-            )  # fmt: skip
+        remedy = f"there are: {', '.join(there[:20])}"
+        FlightError.raise_any(
+            file.name, [Problem(f"column {name!r}", "is missing", remedy) for name in missing]
+        )
         frame, _ = read_columns(file, list(dict.fromkeys([*texts, *numbers])), Budget())
     except EvalSetError as error:
         raise FlightError(error.source, error.problems) from error
@@ -305,8 +303,7 @@ def _rows(frame: pd.DataFrame, flight: Flight, numbers: Sequence[str], source: s
         _one_each(problems, unit, stratum, "stratum")
         if flight.level is Level.UNITS and len(np.unique(unit)) != len(unit):
             problems.append(Problem(flight.unit, "occurs in several rows", "write level: requests"))
-    if problems:
-        raise FlightError(source, problems)
+    FlightError.raise_any(source, problems)
     return Rows(unit, arm, day, days, stratum, strata, *_labels(frame, flight.team), values)
 
 

@@ -127,8 +127,7 @@ class Upstreams:
             elif not (key := environ.get(upstream.key_env, "")).isascii() or not key.isprintable():
                 message = f"the key in {upstream.key_env} holds a line break or another sign"
                 problems.append(Problem(model, message, "export the key alone"))
-        if problems:
-            raise UpstreamsError(self.source, problems)
+        UpstreamsError.raise_any(self.source, problems)
 
 
 def load_upstreams(path: Path) -> Upstreams:

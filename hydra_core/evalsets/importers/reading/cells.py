@@ -71,9 +71,7 @@ class Issues:
         Raises:
             EvalSetError: With every problem.
         """
-        found = self.problems()
-        if found:
-            raise EvalSetError(source, found)
+        EvalSetError.raise_any(source, self.problems())
 
     def problems(self) -> list[Problem]:
         """All that was found."""

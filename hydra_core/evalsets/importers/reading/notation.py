@@ -215,8 +215,7 @@ def parse_notations(pairs: Sequence[str]) -> dict[str, Notation]:
             problems.append(Problem(repr(pair), f"names {column} twice", "say it once"))
         else:
             notations[column] = notation
-    if problems:
-        raise EvalSetError("--read", problems)
+    EvalSetError.raise_any("--read", problems)
     return notations
 
 
@@ -253,6 +252,5 @@ def parse_rates(pairs: Sequence[str]) -> dict[str, float]:
             problems.append(Problem(repr(pair), "must be 1", "leave it out"))
         elif rates.setdefault(currency, float(rate)) != float(rate):
             problems.append(Problem(repr(pair), f"names {currency} twice", "say it once"))
-    if problems:
-        raise EvalSetError("--rate", problems)
+    EvalSetError.raise_any("--rate", problems)
     return rates

@@ -149,10 +149,9 @@ def _checked(columns: list[str], source: str) -> list[str]:
         message = f"has {len(columns)} columns, the limit is {_MAX_COLUMNS}"
         raise EvalSetError.of(source, message, "use the long form")
     twice = sorted({name for name in columns if name and columns.count(name) > 1})
-    if twice:
-        raise EvalSetError(
-            source, [Problem(f"column {n!r}", "occurs twice", "rename one") for n in twice]
-        )
+    EvalSetError.raise_any(
+        source, [Problem(f"column {n!r}", "occurs twice", "rename one") for n in twice]
+    )
     return columns
 
 

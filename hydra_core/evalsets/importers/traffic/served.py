@@ -177,8 +177,7 @@ def parse_labels(pairs: Sequence[str]) -> dict[str, float]:
             problems.append(Problem(repr(pair), f"names {label} twice"))
         else:
             known[label] = quality
-    if problems:
-        raise EvalSetError("--label", problems)
+    EvalSetError.raise_any("--label", problems)
     return known
 
 
@@ -377,8 +376,7 @@ class Traffic:
             reasons = "; ".join(map(str, dropped)) or "there are no rows"
             raise EvalSetError.of(source, f"no outcome is left: {reasons}", self.labels.remedy())
         names, problems = given.chosen_models(sorted({row.model for row in self.rows}))
-        if problems:
-            raise EvalSetError(source, problems)
+        EvalSetError.raise_any(source, problems)
         given.prices.require_used(sorted(set(names.values())))
         kept = [replace(row, model=names[row.model]) for row in self.rows if row.model in names]
         if len(self.rows) > len(kept):
