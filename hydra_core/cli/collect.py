@@ -103,6 +103,7 @@ def _collect(options: argparse.Namespace) -> int:
     from hydra_core.lab.collect.outcomes import collected
     from hydra_core.lab.collect.people import keep_filled, read_grades
     from hydra_core.lab.collect.plan import LEDGER, SUFFIX, keep_setup, plan_of, read_asked
+    from hydra_core.lab.labeling.calls import estimate
     from hydra_core.lab.labeling.ledger import Ledger
     from hydra_core.lab.labeling.run import check_texts, reopen
 
@@ -124,7 +125,7 @@ def _collect(options: argparse.Namespace) -> int:
         check_texts(cells, ledger)
         if options.again:
             say(f"{reopen(plan, cells, ledger)} answers that were set aside are asked again")
-        say_cost(plan.estimate(cells, ledger.record), ledger.record, plan.budget_usd)
+        say_cost(estimate(plan, cells, ledger.record), ledger.record, plan.budget_usd)
         if options.dry_run:
             return 0
         keep_filled(folder, [existing(path) for path in options.grades])
@@ -189,10 +190,11 @@ def _logged(options: argparse.Namespace, folder: Path) -> Path:
 
 def _write_batch(folder: Path, plan: CollectPlan, cells: Sequence[Cell], ledger: Ledger) -> None:
     """Write the calls that can be made now as files for a provider's batch API."""
+    from hydra_core.lab.labeling.calls import estimate
     from hydra_core.lab.labeling.run import write_batches
 
     left = plan.budget_usd - ledger.record.committed_usd
-    most = plan.estimate(cells, ledger.record).most_usd
+    most = estimate(plan, cells, ledger.record).most_usd
     if most > left:
         raise CannotRunError(
             f"these calls may cost up to ${most:.2f} and ${left:.2f} of the budget is left; raise "

@@ -105,7 +105,7 @@ def _with_ledger(
     if options.again:
         say(f"{reopen(plan, messages, ledger)} messages that were set aside are asked again")
     if not options.write_batch and not options.read_batch:
-        say_cost(estimate(config, messages, ledger.record), ledger.record, config.budget_usd)
+        say_cost(estimate(plan, messages, ledger.record), ledger.record, config.budget_usd)
     if options.dry_run:
         return 0
     stopped = ""

@@ -37,9 +37,7 @@ from hydra_core.lab.collect.graders import (
 from hydra_core.lab.labeling.calls import (
     Body,
     Due,
-    Estimate,
     MalformedError,
-    estimate_of,
     read_answer,
     sampled,
 )
@@ -247,10 +245,6 @@ class CollectPlan:
             inward += most_text_tokens(str(item.message.own.get("reference", "")))
             inward += most_text_tokens(self.settings.graders[item.message.grader].rubric)
         return server.cost_usd(inward, server.max_tokens)
-
-    def estimate(self, cells: Sequence[Cell], record: Record) -> Estimate:
-        """What is still to be asked and what it can cost."""
-        return estimate_of(self, cells, record, self.most_usd)
 
 
 def answer_call(cell: Cell) -> Call:

@@ -139,19 +139,8 @@ class Estimate:
     about_usd: float | None
 
 
-def estimate(config: LabelConfig, messages: Sequence[Message], record: Record) -> Estimate:
+def estimate(plan: Plan[ItemT], items: Sequence[ItemT], record: Record) -> Estimate:
     """The calls a run would still make and what they can cost."""
-    return estimate_of(LabelPlan(config), messages, record, partial(_most_usd_of_all, config))
-
-
-def estimate_of(
-    plan: Plan[ItemT], items: Sequence[ItemT], record: Record, most: Callable[[ItemT, Call], float]
-) -> Estimate:
-    """The calls that are not answered yet, and their cost.
-
-    Args:
-        most: The most that a call about an item may cost, USD.
-    """
     left: Counter[str] = Counter()
     most_usd = 0.0
     for item in items:
@@ -159,23 +148,11 @@ def estimate_of(
             for call in plan.planned(item):
                 if call not in record.answered:
                     left[call.stage] += 1
-                    most_usd += most(item, call)
+                    most_usd += plan.most_usd(item, call)
     made = Counter(call.stage for call in record.answered)
     means = {s: record.spent_usd[s] / made[s] for s in left if made[s] >= _ENOUGH}
     about = sum(left[s] * means[s] for s in left) if len(means) == len(left) else None
     return Estimate(dict(left), most_usd, about)
-
-
-def _most_usd_of_all(config: LabelConfig, message: Message, call: Call) -> float:
-    stage = call.stage
-    server = config.servers[stage]
-    inward = most_text_tokens(message.text) + sum(
-        most_text_tokens(text) for _, text in message.history
-    )
-    if stage not in ("cheap", "strong"):
-        inward += most_text_tokens(config.rubric) + most_text_tokens(str(config.verdict_schema))
-        inward += sum(config.servers[arm].max_tokens for arm in ("cheap", "strong"))
-    return server.cost_usd(inward, server.max_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +201,9 @@ class Plan(Protocol[ItemT]):
     def due(self, item: ItemT, record: Record, /) -> list[Due]:
         """The calls of an item that can be made now; empty when it is done."""
 
+    def most_usd(self, item: ItemT, call: Call, /) -> float:
+        """The most that a call about an item can cost: every answer as long as it may be."""
+
 
 @dataclass(frozen=True, slots=True)
 class LabelPlan:
@@ -271,6 +251,16 @@ class LabelPlan:
         answers = {call.stage: str(record.answered[call]) for call in arms}
         judged = [call for call in planned if call.order and call not in record.answered]
         return [self._verdict(item, answers, call) for call in judged]
+
+    def most_usd(self, item: Message, call: Call) -> float:
+        """The most that a call can cost, whatever the arms answer."""
+        config, server = self.config, self.servers[call.stage]
+        texts = (item.text, *(text for _, text in item.history))
+        inward = sum(map(most_text_tokens, texts))
+        if call.order:
+            inward += most_text_tokens(config.rubric) + most_text_tokens(str(config.verdict_schema))
+            inward += sum(config.servers[arm].max_tokens for arm in ("cheap", "strong"))
+        return server.cost_usd(inward, server.max_tokens)
 
     def _answer(self, item: Message, call: Call) -> Due:
         server = self.servers[call.stage]

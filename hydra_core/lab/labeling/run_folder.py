@@ -186,7 +186,7 @@ class TrackedRun:
             judged = [one for one in setup.messages if one.tier in config.label_tiers]
             waiting = _left(config, judged, record)
             aside = sum(one.id in record.aside for one in judged)
-            ahead = estimate(config, judged, record)
+            ahead = estimate(LabelPlan(config), judged, record)
             running = self._tail.is_written()
             done = len(setup.messages) - waiting - setup.done_before
             passed = (self._clock() - setup.began).total_seconds()

@@ -255,18 +255,19 @@ class RoutedAttacks:
     def _rows(
         self, clean: IntArray, cheap: BoolArray, routed: Sequence[IntArray], *, localised: bool
     ) -> Iterator[AttackRow]:
-        attacks = self.attacked.attacks
-        chosen = [i for i, attack in enumerate(attacks) if attack.localised is localised]
-        names = [attacks[i].family for i in chosen]
-        for i in chosen:
+        chosen = {
+            attack.family: choice
+            for attack, choice in zip(self.attacked.attacks, routed, strict=True)
+            if attack.localised is localised
+        }
+        for name, choice in chosen.items():
             for group in GROUPS:
                 part = cheap & (self._groups == group)
                 if part.any():
-                    yield self._row((attacks[i].family, group, localised), clean, [routed[i]], part)
-        for name, i in zip(names, chosen, strict=True):
-            yield self._row((name, EVERYONE, localised), clean, [routed[i]], cheap)
-        every = [routed[i] for i in chosen]
-        yield self._row((EVERYONE, EVERYONE, localised), clean, every, cheap)
+                    yield self._row((name, group, localised), clean, [choice], part)
+        for name, choice in chosen.items():
+            yield self._row((name, EVERYONE, localised), clean, [choice], cheap)
+        yield self._row((EVERYONE, EVERYONE, localised), clean, list(chosen.values()), cheap)
 
     def _flips(self, change: str, before: IntArray, after: IntArray) -> FlipRow:
         """Over all messages; of other wordings, over the messages that have one."""

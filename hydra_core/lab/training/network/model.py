@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -217,20 +217,12 @@ def predict(
     rows = token_ids(tokenizer, texts, max_tokens)
     out = np.zeros((len(rows), len(model.config.dimensions)), np.float32)
     model.eval()
-    for block, part in _forward(model, rows, batch, precision):
-        out[block] = part
-    return out
-
-
-def _forward(
-    model: Predictor, rows: Sequence[list[int]], batch: int, precision: str
-) -> Iterator[tuple[list[int], Float32Array]]:
     device, half = next(model.parameters()).device, precision == "bf16"
     with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16, enabled=half):
         for block in buckets([len(r) for r in rows], batch):
             data = collate([rows[i] for i in block]).to(device)
-            scores = model(data.input_ids, data.attention_mask).float()
-            yield block, np.asarray(scores.cpu().numpy(), np.float32)
+            out[block] = model(data.input_ids, data.attention_mask).float().cpu().numpy()
+    return out
 
 
 def save_weights(model: Predictor, path: Path) -> None:

@@ -169,7 +169,8 @@ def _length(text: str) -> str:
     return f"{low} to {high - 1}" if high < 10**8 else f"{low} and more"
 
 
-def _truth(messages: Sequence[Message]) -> Float32Array:
+def labels_of(messages: Sequence[Message]) -> Float32Array:
+    """(n, K) labels of labelled messages."""
     return np.array([m.labels for m in messages], np.float32)
 
 
@@ -180,7 +181,7 @@ def _r(a: Float32Array, b: Float32Array) -> str:
 
 
 def _by_dimension(found: Findings) -> str:
-    truth, tasks = _truth(found.messages), _truth(found.tasks)
+    truth, tasks = labels_of(found.messages), labels_of(found.tasks)
     lines = ["| dimension | Pearson | MAE | bias | Pearson on tasks |", "|---|---:|---:|---:|---:|"]
     for k, name in enumerate(found.dimensions):
         gap = found.scores[:, k] - truth[:, k]
@@ -193,7 +194,7 @@ def _by_dimension(found: Findings) -> str:
 
 def _cut(found: Findings, keys: Sequence[str]) -> str:
     """Mean Pearson, MAE and bias per dimension of every value of `keys`."""
-    truth, names = _truth(found.messages), np.array(keys)
+    truth, names = labels_of(found.messages), np.array(keys)
     head = " | ".join(f"bias {d}" for d in found.dimensions)
     lines = [f"| | n | Pearson | MAE | {head} |", "|---|---:|---:|---:|" + "---:|" * truth.shape[1]]
     for name in sorted(set(keys), key=lambda key: (len(key) > 9, key)):
@@ -243,7 +244,7 @@ def attack_quality(attacks: RoutedAttacks) -> dict[str, float]:
 
 
 def _reliability(found: Findings) -> str:
-    truth = _truth(found.messages)
+    truth = labels_of(found.messages)
     lines = []
     for k, name in enumerate(found.dimensions):
         points = reliability(found.scores[:, k], truth[:, k])

