@@ -7,7 +7,6 @@ every query: `Pool.capped` appends it to what a predictor scores. Success profil
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable
 from dataclasses import fields
@@ -15,11 +14,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from ruamel.yaml import YAML
 
 from hydra_core.base.digests import file_sha256
-from hydra_core.base.errors import OutcomeModelError, Problem
+from hydra_core.base.errors import OutcomeModelError
 from hydra_core.base.intervals import Interval
+from hydra_core.base.reading.plain_yaml import plain_text
 from hydra_core.base.types import (
     LEVEL_DIMENSION,
     Band,
@@ -67,11 +66,11 @@ def require_free_folder(path: Path, *, force: bool) -> None:
     if not path.exists() or (path.is_dir() and not any(path.iterdir())):
         return
     if not (path / MANIFEST).is_file():
-        problem = Problem("", "exists and is not an outcome model", "choose another folder")
-        raise OutcomeModelError(str(path), [problem])
+        message = "exists and is not an outcome model"
+        raise OutcomeModelError.of(str(path), message, "choose another folder")
     if not force:
         remedy = "choose another folder, or replace it with --force"
-        raise OutcomeModelError(str(path), [Problem("", "exists already", remedy)])
+        raise OutcomeModelError.of(str(path), "exists already", remedy)
 
 
 def audit_recorder(actor: Actor, store: Store | None, path: Path) -> Callable[[str], None]:
@@ -129,8 +128,8 @@ def write_outcome_model(
     try:
         replace_folder(path, fill, replace=force)
     except OSError as error:
-        problem = Problem("", f"cannot be written: {error}", "nothing was changed")
-        raise OutcomeModelError(str(path), [problem]) from error
+        message = f"cannot be written: {error}"
+        raise OutcomeModelError.of(str(path), message, "nothing was changed") from error
     return load_outcome_model(path)
 
 
@@ -232,13 +231,7 @@ def _manifest(folder: Path, learning: Learning, fingerprint: str) -> str:
         ],
         "files": {name: file_sha256(folder / name) for name in (HEADS, LEARNED, FIGURES)},
     }
-    yaml = YAML(typ="safe", pure=True)
-    yaml.default_flow_style = None
-    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
-    yaml.width = 100
-    out = io.StringIO()
-    yaml.dump(content, out)
-    return out.getvalue()
+    return plain_text(content)
 
 
 def _heads_arrays(learning: Learning) -> dict[str, Any]:

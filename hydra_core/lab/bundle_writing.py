@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from io import StringIO
 from pathlib import Path
 
-from ruamel.yaml import YAML
-
 from hydra_core.base.digests import file_sha256
+from hydra_core.base.reading.plain_yaml import plain_text
 from hydra_core.base.whole_file import whole_file
 from hydra_core.predictor.bundle import (
     MANIFEST,
@@ -84,18 +82,8 @@ def write_manifest(folder: Path, manifest: Manifest, *, other_files: Sequence[st
         data["vectors"] = manifest.vectors
     if manifest.reference:
         data["reference"] = manifest.reference
-    draft = parse_manifest(_dump(data), str(folder / MANIFEST))
-    text = _dump({**data, "fingerprint": fingerprint_of(draft)})
+    draft = parse_manifest(plain_text(_plain(data)), str(folder / MANIFEST))
+    text = plain_text(_plain({**data, "fingerprint": fingerprint_of(draft)}))
     with whole_file(folder / MANIFEST) as fresh:
         fresh.write_text(text, encoding="utf-8")
     return load_bundle(folder)
-
-
-def _dump(data: Mapping[str, object]) -> str:
-    yaml = YAML(typ="safe", pure=True)
-    yaml.default_flow_style = None
-    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
-    yaml.width = 100
-    out = StringIO()
-    yaml.dump(_plain(data), out)
-    return out.getvalue()

@@ -87,7 +87,7 @@ def save_policy(evalset: EvalSet, name: str, models: pd.Series, *, force: bool =
         with whole_file(path) as fresh:
             pq.write_table(pa.table(rows), fresh)
     except OSError as error:
-        raise EvalSetError(str(path), [Problem("", f"cannot be written: {error}")]) from error
+        raise EvalSetError.of(str(path), f"cannot be written: {error}") from error
     return path
 
 
@@ -101,11 +101,10 @@ def load_policy(evalset: EvalSet, name: str) -> tuple[str, ...]:
     try:
         table = pq.read_table(path, columns=["query_id", "model"]).to_pydict()
     except (OSError, ValueError, pa.ArrowException) as error:
-        problem = Problem("", f"cannot be read: {error}", _REMEDY)
-        raise EvalSetError(str(path), [problem]) from error
+        raise EvalSetError.of(str(path), f"cannot be read: {error}", _REMEDY) from error
     same = table["query_id"] == evalset.queries["query_id"].tolist()
     if not same or not set(table["model"]) <= set(evalset.models):
-        raise EvalSetError(str(path), [Problem("", "belongs to other queries or models", _REMEDY)])
+        raise EvalSetError.of(str(path), "belongs to other queries or models", _REMEDY)
     return tuple(table["model"])
 
 

@@ -64,7 +64,7 @@ def parts_of(folder: Path) -> list[Path]:
     found = sorted(path for path in folder.glob("*.parquet") if not path.name.startswith("."))
     if not found:
         remedy = "give a folder of .parquet parts"
-        raise EvalSetError(str(folder), [Problem("", "holds no Parquet files", remedy)])
+        raise EvalSetError.of(str(folder), "holds no Parquet files", remedy)
     return found
 
 
@@ -77,7 +77,7 @@ def tasks(parts: list[Path], out: Path, suffix: str) -> list[Task]:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise EvalSetError(str(out), [Problem("", f"cannot be made: {error.strerror}")]) from error
+        raise EvalSetError.of(str(out), f"cannot be made: {error.strerror}") from error
     return [Task(path, out / f"{path.stem}{suffix}", number) for number, path in enumerate(parts)]
 
 
@@ -115,7 +115,7 @@ def batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordB
             yield from file.iter_batches(batch_size=BATCH_ROWS, columns=columns)
     except (OSError, pa.ArrowException) as error:
         message = f"cannot be read: {str(error).splitlines()[0]}"
-        raise EvalSetError(path.name, [Problem("", message)]) from error
+        raise EvalSetError.of(path.name, message) from error
 
 
 class Engine(StrEnum):
@@ -344,7 +344,7 @@ def pool_of(pool: Pool, part: Path) -> Pool:
     kept = [i for i, model in enumerate(pool.ids) if f"{_QUALITY}{model}" in names]
     if not kept:
         remedy = "name columns quality:MODEL and cost_usd:MODEL by the catalog's model ids"
-        raise EvalSetError(part.name, [Problem("", "has outcomes of no model", remedy)])
+        raise EvalSetError.of(part.name, "has outcomes of no model", remedy)
     ids = tuple(pool.ids[i] for i in kept)
     capabilities, cost = pool.capabilities[kept], pool.cost[kept]
     return Pool(ids, capabilities, cost, pool.weights, pool.caps, pool.level)
@@ -390,7 +390,7 @@ def merged(all_tasks: Sequence[Task], taus: FloatArray) -> Swept:
             sums, weighted = sums + found["sums"], weighted + found["weighted"]
             counts = counts + found["counts"]
     if not n:
-        raise EvalSetError("sweep", [Problem("", "the parts hold no queries")])
+        raise EvalSetError.of("sweep", "the parts hold no queries")
     means = np.asarray(sums) / n
     columns = {"tau": taus, "quality": means[0], "mean_cost_usd": means[1], "misroute": means[2]}
     if np.size(counts):

@@ -17,7 +17,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from hydra_core.base.digests import text_sha256
-from hydra_core.base.errors import CatalogError, Problem, StoreError
+from hydra_core.base.errors import CatalogError, StoreError
 from hydra_core.base.reading.yaml_reader import MAX_BYTES
 from hydra_core.catalog.identifiers import id_problem, skeleton
 from hydra_core.store import tables
@@ -87,10 +87,10 @@ def checked_unfinished(text: str, source: str) -> None:
     try:
         size = len(text.encode())
     except UnicodeEncodeError as error:
-        raise CatalogError(source, [Problem("", f"is not text: {error.reason}")]) from error
+        raise CatalogError.of(source, f"is not text: {error.reason}") from error
     if size > MAX_BYTES or "\x00" in text:
         message = f"has {size:,} bytes, at most {MAX_BYTES:,}, none of them 0"
-        raise CatalogError(source, [Problem("", message, "a catalog is a few kB")])
+        raise CatalogError.of(source, message, "a catalog is a few kB")
 
 
 def checked_metrics(metrics: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -92,8 +92,7 @@ def _replaced(data: Data, path: Sequence[str], value: Data) -> Data:
 
 
 def _refused(message: str) -> CatalogError:
-    remedy = "move the entries by hand in the YAML text"
-    return CatalogError("the order", [Problem("", message, remedy)])
+    return CatalogError.of("the order", message, "move the entries by hand in the YAML text")
 
 
 def spelled(text: str, path: Sequence[str]) -> Value:

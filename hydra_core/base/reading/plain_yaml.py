@@ -7,10 +7,12 @@ means is YAML 1.2, as ruamel says it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from io import StringIO
 from math import isfinite
 from typing import Any, ClassVar, Final
 
 import yaml
+from ruamel.yaml import YAML
 from ruamel.yaml.resolver import implicit_resolvers
 from yaml.constructor import ConstructorError
 from yaml.events import AliasEvent, CollectionStartEvent, NodeEvent, ScalarEvent
@@ -125,3 +127,14 @@ def _trick(text: str, most: int) -> Problem | None:
         if depth > _MAX_DEPTH:
             return Problem(place, f"nested deeper than {_MAX_DEPTH} levels")
     return None
+
+
+def plain_text(content: object) -> str:
+    """The text of such a file: keys in their order, what is flat on one line."""
+    writer = YAML(typ="safe", pure=True)
+    writer.default_flow_style = None
+    writer.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
+    writer.width = 100
+    out = StringIO()
+    writer.dump(content, out)
+    return out.getvalue()

@@ -23,11 +23,7 @@ from hydra_core.evalsets.importers.given import NOTHING, Given, PriceCard
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
 from hydra_core.evalsets.importers.reading.cells import FILE, LINE, Issues
 from hydra_core.evalsets.importers.reading.json_document import mapping, number_in, read_json
-from hydra_core.evalsets.importers.reading.tables import (
-    columns_of,
-    json_objects,
-    read_columns,
-)
+from hydra_core.evalsets.importers.reading.tables import columns_of, json_objects, read_columns
 
 _Place = tuple[str, int]
 _Tokens = tuple[float, float]

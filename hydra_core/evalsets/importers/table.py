@@ -25,10 +25,7 @@ from hydra_core.evalsets.importers.reading.cells import FILE, LINE, PLAIN, Form,
 from hydra_core.evalsets.importers.reading.columns import Columns
 from hydra_core.evalsets.importers.reading.json_document import EACH
 from hydra_core.evalsets.importers.reading.notation import Measure, Notation
-from hydra_core.evalsets.importers.reading.tables import (
-    columns_of,
-    read_columns,
-)
+from hydra_core.evalsets.importers.reading.tables import columns_of, read_columns
 from hydra_core.evalsets.importers.traffic.messages import asked_in_cells
 
 _MEASURES = {

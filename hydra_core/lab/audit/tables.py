@@ -16,10 +16,7 @@ from hydra_core.base.intervals import LEVEL, Interval, tails
 from hydra_core.base.types import FloatArray, IntArray
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
 from hydra_core.evalsets.importers.reading.cells import LINE, Issues
-from hydra_core.evalsets.importers.reading.tables import (
-    columns_of,
-    read_columns,
-)
+from hydra_core.evalsets.importers.reading.tables import columns_of, read_columns
 from hydra_core.replay.significance import mean_interval
 
 

@@ -34,13 +34,7 @@ from hydra_core.lab.collect.graders import (
     needs_reference,
     score_of,
 )
-from hydra_core.lab.labeling.calls import (
-    Body,
-    Due,
-    MalformedError,
-    read_answer,
-    sampled,
-)
+from hydra_core.lab.labeling.calls import Body, Due, MalformedError, read_answer, sampled
 from hydra_core.lab.labeling.config import JsonMode, Server
 from hydra_core.lab.labeling.ledger import Call, Record, Tail
 from hydra_core.lab.labeling.messages import is_whole, read_each

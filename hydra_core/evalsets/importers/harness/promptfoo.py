@@ -6,12 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from hydra_core.evalsets.importers.harness.scored import (
-    Adapter,
-    Reading,
-    Scored,
-    as_feedback,
-)
+from hydra_core.evalsets.importers.harness.scored import Adapter, Reading, Scored, as_feedback
 from hydra_core.evalsets.importers.reading.bounded import TableFile, suffix_of
 from hydra_core.evalsets.importers.reading.json_document import (
     mapping,

@@ -12,11 +12,7 @@ from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile, suf
 from hydra_core.evalsets.importers.reading.cells import LINE, Issues
 from hydra_core.evalsets.importers.reading.json_document import read_json, records_of
 from hydra_core.evalsets.importers.reading.notation import with_decimal_points
-from hydra_core.evalsets.importers.reading.tables import (
-    columns_of,
-    json_objects,
-    read_columns,
-)
+from hydra_core.evalsets.importers.reading.tables import columns_of, json_objects, read_columns
 
 _NUMBER_CHARS = 40
 #: Where a row stands, and what it holds.
