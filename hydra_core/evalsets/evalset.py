@@ -207,6 +207,14 @@ class EvalSet(Manifest):
             )
         return self.texts.astype(str)
 
+    def labels(self, dimensions: Sequence[str]) -> FloatArray | None:
+        """(n, K) labels in [0, 1]; None where one is missing."""
+        columns = [f"label_{name}" for name in dimensions]
+        if not set(columns) <= set(self.queries.columns):
+            return None
+        found = self.queries[columns].to_numpy(np.float64)
+        return found if np.isfinite(found).all() else None
+
     @property
     def resolved(self) -> Mapping[str, int]:
         """Queries resolved per model (quality >= `RESOLVED_AT`)."""

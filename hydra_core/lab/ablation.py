@@ -160,15 +160,6 @@ def readings(bundle: Bundle, others: Sequence[Bundle] = ()) -> tuple[Reading, ..
     )
 
 
-def _label_matrix(evalset: EvalSet, dimensions: Sequence[str]) -> FloatArray | None:
-    """(n, K) labels in [0, 1]; None where the set has none."""
-    columns = [f"label_{name}" for name in dimensions]
-    if not set(columns) <= set(evalset.queries.columns):
-        return None
-    found = evalset.queries[columns].to_numpy(np.float64)
-    return None if np.isnan(found).any() else found
-
-
 def reading_ablation(
     evalset: EvalSet,
     catalog: Catalog,
@@ -240,7 +231,7 @@ def _moved(catalog: Catalog, bundle: Bundle) -> Catalog:
 def _intrinsic(
     evalset: EvalSet, scores: FloatArray, dimensions: Sequence[str]
 ) -> tuple[float | None, float | None]:
-    labels = _label_matrix(evalset, dimensions)
+    labels = evalset.labels(dimensions)
     if labels is None:
         return None, None
     report = evaluate(scores, labels, dimensions, resamples=0)

@@ -229,7 +229,7 @@ _COUNT = st.column_config.NumberColumn
 def draw_form(entry: SetEntry, evalset: EvalSet, scores: FloatArray) -> None:
     """Name, size and seed of a new sample."""
     dimensions = cache.bundle().dimensions
-    labels = _labels(evalset, dimensions)
+    labels = evalset.labels(dimensions)
     with st.form("audit.draw", border=True):
         st.markdown("#### Draw a sample to rate")
         st.caption(
@@ -256,14 +256,6 @@ def draw_form(entry: SetEntry, evalset: EvalSet, scores: FloatArray) -> None:
         st.rerun()
 
 
-def _labels(evalset: EvalSet, dimensions: tuple[str, ...]) -> FloatArray | None:
-    columns = [f"label_{name}" for name in dimensions]
-    if not set(columns) <= set(evalset.queries.columns):
-        return None
-    found = evalset.queries[columns].to_numpy(dtype=float)
-    return found if np.isfinite(found).all() else None
-
-
 def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
     """The paper's two tables and the figure, then error by language and length."""
     found = _rated(
@@ -271,7 +263,7 @@ def agreement(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
     )
     if found is None:
         return
-    labels = _labels(evalset, sample.dimensions)
+    labels = evalset.labels(sample.dimensions)
     label = None if labels is None else labels[found.places]
     predictor = scores[found.places]
     result = audit(

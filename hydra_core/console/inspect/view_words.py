@@ -58,10 +58,10 @@ def highlighted(
     return block(f"{''.join(pieces)}{more}", line_height=1.9)
 
 
-def strongest(text: str, found: Occlusion, dimension: int, most: int = 3) -> list[str]:
-    """The words that raised the requirement most, the strongest first."""
+def strongest(text: str, found: Occlusion, dimension: int) -> list[str]:
+    """The three words that raised the requirement most, the strongest first."""
     effects = found.effect[:, dimension] if len(found.effect) else np.zeros(0)
-    order = np.argsort(-effects, kind="stable")[:most]
+    order = np.argsort(-effects, kind="stable")[:3]
     return [text[slice(*found.spans[i])] for i in order if effects[i] >= TOLD_FROM]
 
 
