@@ -133,7 +133,7 @@ def add_verbs(sources: Verbs) -> None:
         ("routerarena", _ROUTERARENA, "FILE.jsonl"),
         ("routellm", _ROUTELLM, "FILE.csv"),
     ):
-        parser = verb(sources, name, partial(_records, name), text, "IMPORT")
+        parser = verb(sources, name, partial(_files, name), text, "IMPORT")
         parser.option("files", files, type=Path, nargs="+")
         _options(parser)
     parser = verb(sources, "harness", _harness, _HARNESS, "IMPORT")
@@ -184,20 +184,19 @@ def _problems(options: argparse.Namespace) -> list[Path]:
     return [] if options.problems is None else [options.problems]
 
 
-def _records(name: str, options: argparse.Namespace) -> None:
-    from hydra_core.evalsets.importers import records
+def _files(kind: str, options: argparse.Namespace) -> None:
+    """Import files of a format, and those beside them that hold scores."""
+    from hydra_core.evalsets.importers.formats import FORMATS, Kind, read
+    from hydra_core.evalsets.importers.records import result_files
 
-    files = [existing(path) for path in options.files]
-    if name == "llmrouterbench":
-        files = [file for path in files for file in records.result_files(path)]
-    given = _given(options)
+    given = _given(options, getattr(options, "scores", ()))
     need_out(options)
-    read, origin = {
-        "llmrouterbench": (records.read_llmrouterbench, "LLMRouterBench results"),
-        "routerarena": (records.read_routerarena, "RouterArena cached results"),
-        "routellm": (records.read_routellm, "RouteLLM evaluation responses"),
-    }[name]
-    write(read(files, given), options, origin)
+    files = [existing(path) for path in options.files]
+    if kind == "llmrouterbench":
+        files = [file for path in files for file in result_files(path)]
+    with reading(files):
+        draft = read(Kind(kind), files, given)
+    write(draft, options, FORMATS[Kind(kind)].name)
 
 
 def _harness(options: argparse.Namespace) -> None:
@@ -224,13 +223,13 @@ def _add_logs(sources: Verbs) -> None:
     parser.option("files", "FILE|URL", nargs="+")
     parser.option("--feedback", "FILE", type=Path, action="append", default=[])
     _log_options(parser, scaled=True)
-    parser = verb(sources, "langfuse", partial(_scored, "LANGFUSE"), _LANGFUSE, "IMPORT")
+    parser = verb(sources, "langfuse", partial(_files, "langfuse"), _LANGFUSE, "IMPORT")
     parser.option("files", "OBSERVATIONS", type=Path, nargs="+")
     parser.option("--scores", "FILE", type=Path, action="append", default=[])
     parser.option("--score", "NAME", "which score is the quality", default="")
     _log_options(parser, scaled=True)
     for name, text in (("helicone", _HELICONE), ("spans", _SPANS)):
-        parser = verb(sources, name, partial(_scored, name.upper()), text, "IMPORT")
+        parser = verb(sources, name, partial(_files, name), text, "IMPORT")
         parser.option("files", "FILE.jsonl", type=Path, nargs="+")
         parser.option("--score", "NAME", "which one is the quality", default="")
         parser.each("--price", "ID=IN,OUT[,cached=PRICE]")
@@ -268,16 +267,3 @@ def _spend(options: argparse.Namespace) -> None:
     with reading(files):
         draft = read_spend_logs(files, given, rows)
     write(draft, options, "LiteLLM spend logs")
-
-
-def _scored(kind: str, options: argparse.Namespace) -> None:
-    """Import files whose rows hold their scores, or have them in files beside them."""
-    from hydra_core.evalsets.importers.formats import Kind, read
-
-    given = _given(options, getattr(options, "scores", ()))
-    need_out(options)
-    files = [existing(path) for path in options.files]
-    with reading(files):
-        draft = read(Kind[kind], files, given)
-    source = {"LANGFUSE": "Langfuse export", "HELICONE": "Helicone export", "SPANS": "spans"}
-    write(draft, options, source[kind])
