@@ -15,7 +15,7 @@ from shlex import quote
 import pandas as pd
 
 from hydra_core.base.errors import EvalSetError, Problem
-from hydra_core.catalog.identifiers import look_alikes, plain_name
+from hydra_core.catalog.identifiers import look_alikes, plain_name, proposed_ids
 from hydra_core.evalsets.importers.assemble import Rows, assemble
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.headers import unit_columns
@@ -86,8 +86,14 @@ def read_table(
     notes = [*(note for part in parts for note in part.warnings), *reader.notes]
     notes += [identified] if identified else []
     if not full.wide:
-        outcomes["model"] = _with_ids(outcomes["model"], ids or {})
-        notes += [_joining(names, form) for names in look_alikes(outcomes["model"].unique())]
+        named = outcomes["model"].str.strip()
+        notes += _spaces_left_out(outcomes["model"], named)
+        outcomes["model"] = _with_ids(named, ids or {})
+        notes += [
+            _joining(names, form)
+            for names in look_alikes(named.unique())
+            if len({(ids or {}).get(name, name) for name in names}) > 1
+        ]
     rows = Rows(
         _joined([part.queries for part in parts]),
         outcomes,
@@ -133,14 +139,22 @@ def model_names(files: Sequence[TableFile], mapping: TableMapping | None = None)
     for file in files:
         if column is not None and column in columns_of(file):
             cells = read_columns(file, [column], budget)[0][column]
-            found |= dict.fromkeys(cells[cells != ""].unique())
+            found |= dict.fromkeys(filter(None, cells.str.strip().unique()))
     return tuple(found)
+
+
+def _spaces_left_out(written: pd.Series, read: pd.Series) -> list[str]:
+    """The note on names of models with spaces around them, if there are any."""
+    count = written[written != read].nunique()
+    return [f"spaces around {count:,} names of models were left out"] if count else []
 
 
 def _joining(names: Sequence[str], form: Form) -> str:
     """How to make one model of names that are spelled alike."""
+    proposed = proposed_ids(names)
+    model = next((name for name in names if proposed[name] == name), proposed[names[0]])
     options = " ".join(
-        form.to_join.replace("PAIR", quote(f"{names[0]}={name}")) for name in names[1:]
+        form.to_join.replace("PAIR", quote(f"{model}={name}")) for name in names if name != model
     )
     return f"to read {' and '.join(names)} as one model: {options}"
 

@@ -39,6 +39,23 @@ def test_names_spelled_alike_are_named_and_the_remedy_makes_them_one(tmp_path, c
     assert load_evalset(tmp_path / "set").models == ("gpt-4o",)
 
 
+def test_spaces_around_a_models_name_make_no_other_model(tmp_path, capsys):
+    path = table(tmp_path, ["p,Hi,gpt-4o ,1,0.1", "q,Ho,gpt-4o,0,0.1", "r,He,\u00a0gpt-4o,0,0.1"])
+    command = ["import", "table", str(path), "--out", str(tmp_path / "set")]
+    assert main([*command, "--accept-ids"]) == 0
+    assert "spaces around 2 names of models were left out" in capsys.readouterr().out
+    assert load_evalset(tmp_path / "set").models == ("gpt-4o",)
+
+
+def test_names_spelled_alike_are_named_also_where_one_is_given_an_id(tmp_path, capsys):
+    path = table(tmp_path, ["p,Hi,GPT 4o,1,0.1", "q,Ho,gpt-4o,0,0.1"])
+    command = ["import", "table", str(path), "--out", str(tmp_path / "set"), "--accept-ids"]
+    assert main([*command, "--dry-run"]) == 0
+    option = re.search(r"as one model: (--rename .*)", capsys.readouterr().out)[1]
+    assert main([*command, *shlex.split(option)]) == 0
+    assert load_evalset(tmp_path / "set").models == ("gpt-4o",)
+
+
 def test_another_id_for_a_model_that_is_not_there_is_refused(tmp_path, capsys):
     path = table(tmp_path, ["q,Hi,gpt-4o,1,0.1"])
     assert main(["import", "table", str(path), "--rename", "a=gpt4o", "--dry-run"]) == 2
