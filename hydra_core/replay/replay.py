@@ -119,15 +119,25 @@ class ReplayData:
 
         Highest quality first, then the pool's static cost order as in Algorithm 3 (so the oracle's
         misroute is 0), then catalog order. A query nobody resolves goes to the cheapest. Models
-        without outcomes take no part.
+        without outcomes take no part, and a model that a gate keeps out none in that query.
         """
-        best = self.measured & (self.quality >= self.quality.max(axis=1, keepdims=True))
+        able = np.broadcast_to(self.measured, self.quality.shape)
+        if self.closed is not None:  # where only models without outcomes are left, one of these
+            open_ = able & ~self.closed
+            able = np.where(open_.any(axis=1, keepdims=True), open_, ~self.closed)
+        possible = np.where(able, self.quality, -1.0)
+        best = possible >= possible.max(axis=1, keepdims=True)
         return read_only(np.where(best, self.pool.cost[None, :], np.inf).argmin(axis=1))
+
+    @property
+    def servable(self) -> FloatArray:
+        """(n, m) quality, 0 where a gate keeps the model from the query."""
+        return self.quality if self.closed is None else np.where(self.closed, 0.0, self.quality)
 
     @cached_property
     def cheapest_resolving(self) -> FloatArray:
-        """(n,) the lowest static cost of the models that resolve each query, infinite if none."""
-        resolved = self.quality >= RESOLVED_AT
+        """(n,) the lowest static cost of the models that may resolve each query, else infinite."""
+        resolved = self.servable >= RESOLVED_AT
         return read_only(np.where(resolved, self.pool.cost, np.inf).min(axis=1))
 
     @cached_property
@@ -386,7 +396,7 @@ def data_frontier(
 def curve_of(data: ReplayData, rule: Rule, shortfalls: FloatArray, cost: FloatArray) -> StepCurve:
     """As `data_frontier`, by terms that are known."""
     by = cost if rule is Rule.VALUE else None
-    return frontier(shortfalls, data.pool.cost, data.quality, data.cost_usd, ranked_by=by)
+    return frontier(shortfalls, data.pool.cost, data.servable, data.cost_usd, ranked_by=by)
 
 
 def replay(

@@ -13,6 +13,7 @@ from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.cli.main import main
 from hydra_core.evalsets.evalset import load_evalset, save_evalset
 from hydra_core.evalsets.scores import save_scores
+from hydra_core.replay.metrics import misrouted
 from hydra_core.replay.replay import align_catalog, catalog_scores, data_frontier, replay
 
 SET = Path("sample_data/mixed_2024")
@@ -50,6 +51,25 @@ def test_the_exact_curve_is_the_routes_with_gates_as_well():
     for i in (0, len(curve.knob) // 2, len(curve.knob) - 1):
         route = replay(data, float(curve.knob[i]))
         assert np.isclose(curve.mean_cost_usd[i], data.cost_usd[rows, route].mean())
+
+
+def test_oracle_and_overpaid_queries_know_the_gates_too():
+    needs = ["pdf" if i % 2 else None for i in range(len(load_evalset(SET).queries))]
+    data, lacking = aligned(["pdf"], needs=needs)
+    plain, _ = aligned(["pdf"])
+    asks = data.closed[:, lacking]
+    assert (plain.oracle[asks] == lacking).any()
+    assert not (data.oracle[asks] == lacking).any()
+    assert np.array_equal(data.oracle[~asks], plain.oracle[~asks])
+    route, curve = replay(data, 0.05), data_frontier(data)
+    wrong = misrouted(data, route)
+    cheaper = data.pool.cost[None, :] < data.pool.cost[route][:, None]
+    resolved = (data.quality >= 0.5) & ~data.closed
+    assert np.array_equal(wrong, (cheaper & resolved).any(axis=1))
+    assert wrong.sum() < misrouted(plain, route).sum()
+    assert curve.at(0.05).misroute == pytest.approx(wrong.mean())
+    only = replace(data, unmeasured=data.pool.ids[1:], quality=0.0 * data.quality)
+    assert not (only.oracle[asks] == lacking).any()
 
 
 def test_required_tags_of_a_query_leave_only_models_that_have_them():
