@@ -118,6 +118,11 @@ class Router:
         self.problem = ""
         self._state = self._build(self._source(), today())
 
+    @property
+    def models(self) -> tuple[ModelSpec, ...]:
+        """The models that are routable today."""
+        return self._current().models
+
     def route(
         self,
         query: Query,

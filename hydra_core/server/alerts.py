@@ -25,7 +25,7 @@ from hydra_core.live.drift import COLUMNS, promise_status
 from hydra_core.live.traffic import traffic_of
 from hydra_core.server.deciding import Decider
 from hydra_core.server.live import LiveCatalog, Watch
-from hydra_core.server.teams import period_of
+from hydra_core.server.teams import percent_used, period_of
 from hydra_core.server.telemetry import Metrics
 
 _LOG = logging.getLogger(__name__)
@@ -121,7 +121,7 @@ class Alerts(Watch):
             period, _ = period_of(budget.per, now)
             refuses = budget.when_spent is WhenSpent.REFUSE
             then = "requests are refused" if refuses else "the cheapest model goes on"
-            text = f"team {name} has used {100 * used:.0f} % of ${budget.usd:g} for {period}"
+            text = f"team {name} has used {percent_used(used)} % of ${budget.usd:g} for {period}"
             text += f": {then}" if share >= 1.0 else ""
             yield f"budget {name} {period} {share:g}", text
 

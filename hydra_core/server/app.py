@@ -216,10 +216,10 @@ class _Routes:
             return {"valid": False, "problems": [str(error)]}
 
     async def models(self, request: Request) -> Response:
-        """`auto`, and every model by name."""
+        """`auto`, and every model that may be asked for by name."""
         self._callers.admit(request, Action.READ)
-        catalog = self._service.decider.live.now.catalog
-        listed = [(AUTO, "hydra"), *((spec.id, spec.provider) for spec in catalog.models)]
+        served = self._service.decider.live.now.router.models
+        listed = [(AUTO, "hydra"), *((spec.id, spec.provider) for spec in served)]
         data = [
             {"id": name, "object": "model", "created": self._since, "owned_by": owner}
             for name, owner in listed
@@ -260,8 +260,7 @@ class _Routes:
             metrics.seed_arms()
             if not stopped:
                 metrics.serving(CANARY, then.catalog.name, then.label)
-        for team, used in decider.budgets_used().items():
-            metrics.budget_used.labels(team).set(used)
+        metrics.budgets(decider.budgets_used())
         text = metrics.text(
             problem=bool(decider.live.problem),
             given_up=service.log.given_up if service.log else 0,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
 from hydra_core.base.errors import RoutingError
-from hydra_core.base.types import Catalog
+from hydra_core.base.types import Catalog, ModelStatus
 from hydra_core.live.canary import CANARY, MAIN
 from hydra_core.routing.decision import Decision, fallbacks
 from hydra_core.routing.matcher import choose_one, value_shortfall_of_one
@@ -198,13 +199,9 @@ class Decider:
             request = replace(request, query=replace(request.query, unspoken=unspoken))
         query = _keyed(request)
         if request.model != AUTO:
-            known = [spec.id for spec in serving.catalog.models]
+            known = [spec.id for spec in serving.router.models]
             if request.model not in known:
-                raise UnknownModelError(
-                    f"there is no model {request.model[:100]!r}: ask for '{AUTO}' to be routed, or "
-                    f"for one of {', '.join(known)}",
-                    http_status=404,
-                )
+                raise UnknownModelError(_unknown(request.model, known, serving), http_status=404)
             query = _named_query(query, request.model)
         query = self._timed(query, serving)
         health = {**self.health.now(), **request.health}
@@ -285,6 +282,18 @@ def _keyed(request: ChatRequest) -> Query:
     if key is None or not caller:
         return request.query
     return replace(request.query, conversation_id=f"{len(caller)}:{caller}:{key}")
+
+
+def _unknown(model: str, known: Sequence[str], serving: Serving) -> str:
+    """Why a model cannot be asked for by name, and which can."""
+    why = f"there is no model {model[:100]!r}"
+    spec = next((one for one in serving.catalog.models if one.id == model), None)
+    if spec is not None:
+        lacking = sorted(serving.catalog.policy.require - spec.tags)
+        off = "is disabled" if spec.status is ModelStatus.DISABLED else "is retired"
+        gone = f"lacks the tags {', '.join(lacking)}" if lacking else off
+        why = f"the model {model!r} is not served: it {gone}"
+    return f"{why}; ask for '{AUTO}' to be routed, or for one of {', '.join(known)}"
 
 
 def _named_query(query: Query, model: str) -> Query:

@@ -177,7 +177,7 @@ class Service:
         except NotAnsweredError as error:
             status = "rejected" if error.kind == "too_long" else "failed"
             self._ended(decided, tried, status)
-            return _nobody(decided, error, tried)
+            return _nobody(decided, error, tried, self._soonest_s(decided))
         except ClientGoneError:
             self._ended(decided, tried, "cancelled")
             return Response(status_code=_GONE)
@@ -226,6 +226,12 @@ class Service:
         if model != decided.model:  # moved beside the event loop: sessions may be in Redis
             self.admission.pool.submit(self.decider.moved, decided, model)
         return answer
+
+    def _soonest_s(self, decided: Decided) -> float:
+        """Seconds until a model that may serve the request can be asked; 0 where none waits."""
+        gates, ids = decided.decision.gates, decided.decision.pool.ids
+        waits = (self.decider.health.wait_s(name) for name in ids if name not in gates)
+        return min((wait_s for wait_s in waits if wait_s > 0), default=0.0)
 
     def _note(self, model: str, error: NotAnsweredError, tried: _Attempts) -> None:
         """Take a failure down: for the log, the metrics and the model's health."""
@@ -331,19 +337,26 @@ class Service:
 
 def _gates(serving: Serving, query: Query) -> list[tuple[str, Gate]]:
     """The models that a gate takes out, and which."""
-    found = ((spec.id, gate_of(spec, query)) for spec in serving.catalog.models)
+    found = ((spec.id, gate_of(spec, query)) for spec in serving.router.models)
     return [(model, gate) for model, gate in found if gate is not None]
 
 
-def _nobody(decided: Decided, error: NotAnsweredError, tried: _Attempts) -> Response:
-    """No model answered: the last upstream's own words where the client can act on them."""
+def _nobody(
+    decided: Decided, error: NotAnsweredError, tried: _Attempts, soonest_s: float
+) -> Response:
+    """No model answered: the last upstream's own words where the client can act on them.
+
+    Args:
+        soonest_s: When to ask again, where models are to be left alone.
+    """
     headers = our_headers(decided, decided.model)
+    if error.kind == "retry_later" or (soonest_s and "retry-after" in error.headers):
+        headers["retry-after"] = str(max(1, math.ceil(soonest_s)))
     if error.kind in _SHOWN and error.body and 400 <= (error.status or 0) < 600:
         return Response(error.body, int(error.status or 0), {**error.headers, **headers})
     failed = ", ".join(tried.failed)
     status = 504 if error.kind == "timeout" else 502
-    if error.kind == "retry_later":
-        status, headers["retry-after"] = 429, str(math.ceil(error.wait_s))
+    status = 429 if error.kind == "retry_later" else status
     message, form = f"no model answered: {failed}", decided.request.form
     return JsonAnswer(form.error(status, message, "no_model_answered"), status, headers)
 

@@ -8,6 +8,7 @@ with every request: after a loss of Redis it is back with the next.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import secrets
 import sqlite3
@@ -76,6 +77,11 @@ def period_of(per: Period, now: datetime) -> tuple[str, float]:
     begins = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     ends = (begins + timedelta(days=32)).replace(day=1)
     return begins.strftime("%Y-%m"), (ends - now).total_seconds()
+
+
+def percent_used(used: float) -> int:
+    """A share of a budget in percent; 100 only where nothing is left."""
+    return math.floor(100 * used + 1e-6)
 
 
 class TeamBudgets:
@@ -297,13 +303,13 @@ def _share_at(policy: Policy, team: Team, budget: TeamBudget, name: str, used: f
         if policy.rule is Rule.VALUE
         else (f"tau is {knob:.4g}", f"{own:.4g}")
     )
-    note = f"Team {name} has used {100 * used:.0f} % of its budget: {now} instead of {before}."
+    note = f"Team {name} has used {percent_used(used)} % of its budget: {now} instead of {before}."
     return Share(knob, used, note)
 
 
 def _cheapest_left(name: str, budget: TeamBudget, used: float) -> str:
     return (
-        f"Team {name} has used {100 * used:.0f} % of its budget of ${budget.usd:g} a "
+        f"Team {name} has used {percent_used(used)} % of its budget of ${budget.usd:g} a "
         f"{budget.per.value}: only the cheapest model is left."
     )
 

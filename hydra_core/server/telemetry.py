@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -108,7 +108,7 @@ class Metrics:
             "revision_info", "1 for the revisions in use", "arm", "catalog", "revision"
         )
         self._alerts = counter("alerts", "Alerts to the webhook", "end")
-        self.budget_used = gauge(
+        self._budgets = gauge(
             "team_budget_used", "Share of its budget that a team has used", "team"
         )
         self._arms = counter(
@@ -119,6 +119,7 @@ class Metrics:
         )
         self.kinds, self._unknown = RecentKinds(), set[str]()
         self._revisions: dict[str, tuple[str, str]] = {}
+        self._teams: set[str] = set()
         for reason in _DROPPED:
             self.drops.labels(reason)
         for window in WINDOWS:
@@ -167,6 +168,14 @@ class Metrics:
             self._first_failures.labels(arm)
             for status in _STATUSES:
                 self._arms.labels(arm, status)
+
+    def budgets(self, used: Mapping[str, float]) -> None:
+        """Tell which share of its budget each team has used; a team without one has none."""
+        for team in self._teams - set(used):
+            self._budgets.labels(team).set(float("nan"))
+        for team, share in used.items():
+            self._budgets.labels(team).set(share)
+        self._teams |= set(used)
 
     def armed(self, arm: str, status: str, *, first_failed: bool) -> None:
         """Count a request that was decided while a canary runs."""

@@ -83,6 +83,24 @@ def test_when_every_model_is_to_be_left_alone_nobody_is_asked(client, upstream):
     assert len(upstream.seen) == len(MODELS)
 
 
+def test_a_client_is_told_the_shortest_of_the_waits(client, upstream):
+    upstream.scripts["*"] = [http(429, WAIT, "retry-after: 600")]
+    upstream.scripts[f"up-{MODELS[2]}"] = [http(429, WAIT, "retry-after: 30")]
+    for _ in range(2):
+        answer = chat(client)
+        assert answer.status_code == 429
+        assert 1 <= int(answer.headers["retry-after"]) <= 30
+
+
+def test_the_tokens_of_an_image_are_believed(client, upstream, tmp_path):
+    usage = {"prompt_tokens": 48_169, "completion_tokens": 5}  # of one image, with some models
+    upstream.scripts["*"] = [http(200, whole(usage=usage))]
+    image = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
+    assert chat(client, messages=[{"role": "user", "content": [image]}]).status_code == 200
+    wait_for(lambda: len(read_log(tmp_path / "log").decisions))
+    assert read_log(tmp_path / "log").decisions["input_tokens"].tolist() == [48_169]
+
+
 @pytest.mark.parametrize("status", [400, 422, 429, 500])
 def test_our_key_in_an_error_is_masked(client, upstream, status):
     error = {"error": {"message": f"bad header 'Bearer {KEY}'", "param": KEY}}

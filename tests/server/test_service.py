@@ -6,6 +6,7 @@ import time
 
 import httpx
 import pytest
+import yaml
 
 from tests.server.conftest import CATALOG, EASY, HARD, MODELS, asked, wait_for
 from tests.server.fake_upstream import PIECES
@@ -143,6 +144,27 @@ def test_a_model_may_be_asked_for_by_name(make, upstream):
 def test_models_are_listed_with_auto_first(make):
     listed = make().get("/v1/models").json()["data"]
     assert [one["id"] for one in listed] == ["auto", *MODELS]
+
+
+def test_a_model_that_is_not_routable_is_not_offered_and_says_why(make, tmp_path):
+    found = yaml.safe_load(CATALOG.read_text())
+    for model in found["models"]:
+        model["tags"] = ["eu"]
+    found["models"][0]["status"], found["models"][1]["tags"] = "retired", ["us"]
+    found["policy"]["require"] = ["eu"]
+    (tmp_path / "pool.yaml").write_text(yaml.safe_dump(found, sort_keys=False))
+    client = make(catalog=tmp_path / "pool.yaml")
+    listed = client.get("/v1/models").json()["data"]
+    assert [one["id"] for one in listed] == ["auto", *MODELS[2:]]
+    for model, why in ((MODELS[0], "is retired"), (MODELS[1], "lacks the tags eu")):
+        answer = client.post("/v1/chat/completions", json=asked(model=model))
+        assert answer.status_code == 404
+        assert f"the model '{model}' is not served: it {why}" in answer.json()["error"]["message"]
+    client.post("/v1/decision", json=asked(hydra={"deny": list(MODELS)}))
+    lines = client.get("/metrics").text.splitlines()
+    vetoes = [line for line in lines if line.startswith("hydra_vetoes_total{")]
+    denied = {f'hydra_vetoes_total{{model="{name}",reason="denied"}} 1.0' for name in MODELS[2:]}
+    assert {line for line in vetoes if not line.endswith(" 0.0")} == denied
 
 
 def test_a_decision_spends_nothing_and_gives_order_and_reason(make, upstream):

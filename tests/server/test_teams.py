@@ -13,6 +13,7 @@ import yaml
 from hydra_core.base.types import Rule, TeamBudget
 from hydra_core.decision_log.reading import read_log
 from hydra_core.server.callers import new_token
+from hydra_core.server.teams import percent_used
 from hydra_core.store.roles import Role
 from tests.server.conftest import CATALOG, EASY, HARD, asked, upstreams_text, wait_for
 from tests.server.fake_upstream import USAGE
@@ -237,3 +238,8 @@ def _kill_redis(url):
 
     client = Redis.from_url(url)
     os.kill(client.info()["process_id"], signal.SIGKILL)
+
+
+@pytest.mark.parametrize(("used", "said"), [(0.58, 58), (0.9999, 99), (1.0, 100), (1.017, 101)])
+def test_a_budget_of_which_something_is_left_is_not_used_up(used, said):
+    assert percent_used(used) == said

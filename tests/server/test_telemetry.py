@@ -5,6 +5,7 @@ import logging
 
 from hydra_core.base.shipped import VERSION, commit
 from hydra_core.server.run import EXTRA, JsonFormatter
+from hydra_core.server.telemetry import Metrics
 from tests.server.conftest import CATALOG, asked, wait_for
 
 FIELDS = {"at", "level", "event", "message", "pid", *EXTRA}
@@ -65,3 +66,12 @@ def test_the_version_and_the_revision_in_use_are_series(make, tmp_path):
     found = client.get("/metrics").text
     assert line.format(now, "1.0") in found
     assert line.format(before, "0.0") in found
+
+
+def test_a_team_without_a_budget_any_more_has_no_share_of_it():
+    metrics = Metrics()
+    states = dict.fromkeys(("problem", "stopped", "promise_ended", "waiting", "given_up"), 0)
+    metrics.budgets({"a": 0.9, "b": 0.5})
+    metrics.budgets({"b": 0.6})
+    found = [line for line in metrics.text(**states).decode().splitlines() if "{team=" in line]
+    assert found == ['hydra_team_budget_used{team="a"} NaN', 'hydra_team_budget_used{team="b"} 0.6']

@@ -313,12 +313,12 @@ def _most_input(chat: ChatRequest, spec: ModelSpec) -> int:
 
 
 def _reads_more(chat: ChatRequest) -> bool:
-    """Whether the upstream reads what the request only names: stored turns, files, its tools."""
+    """Whether the upstream reads what the request only names: stored turns, media, its tools."""
     tools = chat.body.get("tools")
     listed = [one for one in tools if isinstance(one, Mapping)] if isinstance(tools, list) else []
     hosted = any(one.get("type") not in (None, "function", "custom") for one in listed)
-    files = chat.query.needs & {Ability.PDF, Ability.AUDIO}
-    return hosted or bool(files) or any(chat.body.get(name) for name in STATE)
+    media = chat.query.has_image or chat.query.needs & {Ability.PDF, Ability.AUDIO}
+    return hosted or bool(media) or any(chat.body.get(name) for name in STATE)
 
 
 def _most_output(chat: ChatRequest, spec: ModelSpec) -> int:
