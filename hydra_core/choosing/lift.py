@@ -157,12 +157,20 @@ def recommendation(lift: Lift | None, *, widened: float = 1.0) -> tuple[bool, st
     interval = lift.mean.scaled(100.0).text("pp")
     if not all(lift.counted(percent) for percent in POINTS):
         return False, (
-            f"Keep the fixed mix: fewer than {MIN_MOVED} queries would go to another model, too "
-            "few for a result."
+            f"Keep the fixed mix: fewer than {MIN_MOVED} independent queries would go to another "
+            "model, too few for a result."
         )
-    lowest = min(lift.at(percent).value for percent in POINTS)
-    if lift.mean.widened(widened).lo <= 0 or lowest <= 0 or (lift.band.hi < 0).any():
-        return False, f"Keep the fixed mix: no measurable gain here ({interval} at the same cost)."
+    why = ""
+    if lift.mean.lo <= 0:
+        why = "no measurable gain here"
+    elif lift.mean.widened(widened).lo <= 0:
+        why = "the gain is too small for the best of several sources"
+    elif min(lift.at(percent).value for percent in POINTS) <= 0:
+        why = "the gain is not there at every cost"
+    elif (lift.band.hi < 0).any():
+        why = "at some costs it is measurably worse"
+    if why:
+        return False, f"Keep the fixed mix: {why} ({interval} at the same cost)."
     return True, f"Use it: {interval} more quality than the best fixed mix at the same cost."
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from benchmarks.quality.sources import cross_fit_heads, ladder
-from hydra_core.choosing.sources.ladder import Kind, fit_of, fit_rung
+from hydra_core.choosing.lift import recommendation
+from hydra_core.choosing.sources.ladder import Kind, _ladder, fit_of, fit_rung
 from hydra_core.choosing.sources.promise import promise, walk
 from tests.choosing.learning_sets import learnable, material_of
 from tests.choosing.sets import outcomes
@@ -78,6 +79,30 @@ def test_profiles_are_not_fitted_to_few_queries():
     rung = fit_rung(Kind.PROFILES, outcomes(400))
     assert not rung.recommend
     assert "400 queries" in rung.reason
+    assert rung.lift.mean.lo > 0
+    told = _ladder((rung,), ()).reason  # the table shows its interval: no gain is not the reason
+    assert told.endswith(
+        "shows a gain that counts. Fitted profiles: do not fit profiles to 400 queries: below 500 "
+        "they follow chance."
+    )
+
+
+def test_a_gain_that_is_not_recommended_says_why():
+    """Keeping the fixed mix despite an interval above 0 is not for want of a gain."""
+    lift = fit_rung(Kind.SUCCESS, outcomes()).lift
+    told = [
+        recommendation(one, widened=widened)[1].partition(" (")[0]
+        for one, widened in (
+            (lift, 1e6),
+            (replace(lift, band=replace(lift.band, estimate=lift.band.estimate - 1.0)), 1.0),
+            (replace(lift, mean=replace(lift.mean, lo=-0.01)), 1.0),
+        )
+    ]
+    assert told == [
+        "Keep the fixed mix: the gain is too small for the best of several sources",
+        "Keep the fixed mix: the gain is not there at every cost",
+        "Keep the fixed mix: no measurable gain here",
+    ]
 
 
 def test_heads_are_learned_not_fitted():

@@ -65,7 +65,9 @@ def test_shuffled_outcomes_are_not_recommended(material, seed):
     shuffled = replace(material, quality=material.quality[order], cost_usd=material.cost_usd[order])
     found = learn(shuffled, None, folds=2, seed=seed, curve=False)
     assert not found.recommend
-    told = r"Keep the fixed mix: (no measurable gain here \(|fewer than \d+ queries would go to)"
+    told = (
+        r"Keep the fixed mix: (no measurable gain here \(|fewer than \d+ independent queries would)"
+    )
     assert re.match(told, found.reason)
 
 

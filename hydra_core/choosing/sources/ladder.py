@@ -364,12 +364,15 @@ def _recommended(
     blocked = [one for one in rungs if one.check is not None and not one.check.may_recommend]
     if blocked:
         return None, blocked[-1].reason
+    keep, none = "Keep the fixed mix: ", "shows a gain beyond chance on these queries."
+    above = next((one for one in rungs if one.lift is not None and one.lift.mean.lo > 0), None)
+    if above is not None:
+        why = _inside(above.reason.removeprefix(keep))
+        none = f"shows a gain that counts. {NAMES[above.kind]}: {why}"
     if heads is None:
-        return None, (
-            "Learn success heads: no source in the catalog shows a gain beyond chance on these "
-            "queries. Heads read more of a message."
-        )
-    return None, "Keep the fixed mix: no source shows a gain beyond chance on these queries."
+        more = "" if above is not None else " Heads read more of a message."
+        return None, f"Learn success heads: no source in the catalog {none}{more}"
+    return None, f"{keep}no source {none}"
 
 
 def _points(gain: Interval | None) -> str:
