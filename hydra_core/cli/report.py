@@ -30,7 +30,8 @@ example:
 """
 _PORTABILITY = """what adding, removing or repricing a model does
 Replays changes to a catalog one by one; nothing is retrained. Each is compared with the catalog as
-it is (for add: with the catalog without that model), on the same queries and at the same tau.
+it is (for add: with the catalog without that model), on the same queries and at the same tau. The
+result is that of the catalog after the change, against the best fixed mix of its pool.
 
 examples:
   hydra-router report portability mine --catalog mine
@@ -118,6 +119,7 @@ def _known(share: float, sign: str = "") -> str:
 
 
 def _portability(options: argparse.Namespace) -> None:
+    from hydra_core.base.types import Selection
     from hydra_core.replay.catalog_changes import default_events, parse_event, portability
     from hydra_core.replay.replay import catalog_scores
 
@@ -125,7 +127,12 @@ def _portability(options: argparse.Namespace) -> None:
     catalog, evalset = sweep.catalog, sweep.evalset
     scores = catalog_scores(evalset, catalog)
     events = tuple(parse_event(text) for text in options.event) or default_events(sweep.data)
-    replays = portability(catalog, evalset, scores, events, today=date.today(), tau=tau)
+    chosen = sweep.selection(tau)
+    critical = sweep.band().critical if chosen is Selection.LOOKED else None
+    replays = portability(
+        catalog, evalset, scores, events,
+        today=date.today(), tau=tau, selection=chosen, critical=critical,
+    )  # fmt: skip
     document = [
         {
             "event": str(one.event),
@@ -150,11 +157,20 @@ def _portability(options: argparse.Namespace) -> None:
         ]
         for one in replays
     ]
-    head = ["event", "QR before", "after", "quality, pp", "cost saved, %", "moved, %", "result"]
+    head = [
+        "event",
+        "QR before",
+        "after",
+        "quality, pp",
+        "cost saved, %",
+        "moved, %",
+        "after: result",
+    ]
     lines = [
         f"{evalset.name}: catalog {catalog.name}, tau {tau:g}, nothing retrained",
         table(head, rows),
         "QR, before and after, is against one oracle: the best of either pool",
+        "the result is that after the change, against the best fixed mix of that pool",
         *dict.fromkeys(f"note: {note}" for one in replays for note in one.notes),
     ]
     show(options, document, "\n".join(lines))

@@ -9,10 +9,11 @@ change their model are counted, and the models that no query can reach are named
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from enum import StrEnum
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -23,6 +24,7 @@ from hydra_core.base.types import (
     BoolArray,
     Catalog,
     FloatArray,
+    IntArray,
     ModelStatus,
     Selection,
 )
@@ -65,6 +67,7 @@ class EventReport:
 
     Attributes:
         before, after: Each on its own pool's queries.
+        verdict: Of the policy after the event, against the best fixed mix of its pool.
         comparison: After minus before, paired by query, with the QR of both.
         moved: Fraction of the queries that change model.
     """
@@ -112,6 +115,8 @@ def portability(
     *,
     today: date,
     tau: float | None = None,
+    selection: Selection = Selection.FIXED,
+    critical: float | None = None,
 ) -> tuple[EventReport, ...]:
     """Replay every event on its own; nothing is learned or tuned anew.
 
@@ -119,6 +124,8 @@ def portability(
         catalog: The catalog as it is; an added model must be in it (it is taken out for "before").
         requirements: (rows of the eval set, K) predicted requirements.
         tau: Default the catalog's.
+        selection, critical: How tau was chosen, and the band of the curve that it was picked from
+            on these queries; as in `verdict`.
 
     Raises:
         CatalogError: An event names a model the catalog does not have: all of them.
@@ -132,7 +139,10 @@ def portability(
     ]
     CatalogError.raise_any(catalog.source or catalog.name, problems)
     used = catalog.policy.tau if tau is None else tau
-    return tuple(_report(catalog, evalset, requirements, event, today, used) for event in events)
+    judged = partial(verdict, selection=selection, critical=critical)
+    return tuple(
+        _report(catalog, evalset, requirements, event, today, used, judged) for event in events
+    )
 
 
 def _report(
@@ -142,6 +152,7 @@ def _report(
     event: Event,
     today: date,
     tau: float,
+    judged: Callable[[ReplayData, IntArray], Verdict],
 ) -> EventReport:
     first, second = event_catalogs(catalog, event)
     notes = []
@@ -165,7 +176,7 @@ def _report(
         before=evaluate_choice(before, choices[0]),
         after=evaluate_choice(after, choices[1]),
         comparison=found,
-        verdict=verdict(after, choices[1], Selection.FIXED),
+        verdict=judged(after, choices[1]),
         notes=(*notes, *after.notes),
     )
 

@@ -9,7 +9,15 @@ import pandas as pd
 import pytest
 
 from hydra_core.base.errors import CatalogError, MismatchError
-from hydra_core.base.types import Band, Benchmark, Catalog, ModelSpec, ModelStatus, Policy
+from hydra_core.base.types import (
+    Band,
+    Benchmark,
+    Catalog,
+    ModelSpec,
+    ModelStatus,
+    Policy,
+    Selection,
+)
 from hydra_core.catalog import load_catalog, pool
 from hydra_core.evalsets.evalset import save_evalset
 from hydra_core.lab.ablation import ablation
@@ -26,6 +34,7 @@ from hydra_core.replay.catalog_changes import (
     sensitivity,
 )
 from hydra_core.replay.replay import ReplayData, replay
+from hydra_core.replay.verdict import VerdictLabel
 from tests.replay.conftest import make_data
 
 TODAY = date(2026, 1, 1)
@@ -85,6 +94,18 @@ def test_a_removed_model_gets_no_traffic_and_the_rest_is_compared(world):
     assert found.comparison.quality.value == pytest.approx(
         found.after.quality.value - found.before.quality.value
     )
+
+
+def test_a_tau_picked_on_these_queries_is_judged_by_its_band(world):
+    """As `evaluate` judges it: an interval for one point is too narrow."""
+    catalog, evalset, data = world
+    settings = {"today": TODAY, "tau": 0.4, "selection": Selection.LOOKED, "critical": 1e6}
+    (found,) = portability(
+        catalog, evalset, data.requirements, [Event(EventKind.REMOVE, "m1")], **settings
+    )
+    assert found.verdict.selection is Selection.LOOKED
+    assert found.verdict.label is VerdictLabel.SAME
+    assert found.verdict.simultaneous is not None
 
 
 def test_adding_is_removing_the_other_way_round(world):
