@@ -64,6 +64,7 @@ by the catalog's prices, and against what was billed then.
 Its quality is estimated (doubly robust, SNIPS, IPS, with the effective sample size) only where the
 log has feedback and true probabilities (serve --explore); otherwise it says what is missing. Where
 part of the traffic has no support in the log, quality is bounded instead.
+The models and the knob of a team hold for its requests; what its budget had used does not count.
 A catalog that routes by value is replayed from the logged predictions where only V differs,
 otherwise from the messages where the log holds them (serve --log-text).
 
@@ -144,7 +145,8 @@ def _canary(options: argparse.Namespace) -> None:
         print_json({"order": ordered, "canaries": [asdict(one) for one in records]})
         return
     if order is not None:
-        say(f"ordered: {order.catalog or 'no canary'}, share {order.share:g}")
+        said = f"{order.catalog}, share {order.share:g}, limit {order.limit:g}"
+        say(f"ordered: {said if order.catalog else 'no canary'}")
     if order is not None and (why := kept.refused_order(options.log, order)):
         say(f"not followed: {why}")
     ended = order is not None and not order.catalog

@@ -25,6 +25,7 @@ from hydra_core.decision_log.canaries_and_alerts import (
     CanaryRecord,
     canaries,
     order_canary,
+    ordered_canary,
     resume_canary,
     stop_canary,
 )
@@ -209,7 +210,7 @@ class CanaryChanges:
 
     def stop(self, why: str) -> None:
         """Take the newest canary's traffic away; it can be resumed."""
-        newest = self._newest()
+        newest, why = self._newest(), why.strip() or "stopped by hand"
         self._record(f"stop {newest.catalog}", why)
         stop_canary(self.folder, newest, why, self.clock())
 
@@ -220,7 +221,11 @@ class CanaryChanges:
         resume_canary(self.folder, newest, self.clock())
 
     def _newest(self) -> CanaryRecord:
-        found = canaries(self.folder)
+        found, order = canaries(self.folder), ordered_canary(self.folder)
+        if order is not None and not order.catalog:
+            raise HydraError(f"{self.folder}: the canary has ended; begin one first")
+        if not found and order is not None:
+            raise HydraError(f"{self.folder}: no service has begun the canary yet; `end` ends it")
         if not found:
             raise HydraError(f"{self.folder}: no canary has begun here; begin one first")
         return found[0]

@@ -215,9 +215,8 @@ def replayable(traffic: Traffic, catalog: Catalog) -> tuple[BoolArray, dict[str,
             Problem(f"{count:,} decisions", reason, remedies.get(reason, ""))
             for reason, count in counted.items()
         ]
-        raise ProblemsError(
-            f"{catalog.name} on this log", problems or [Problem("log", "holds no decisions yet")]
-        )
+        none = Problem("log", "holds no such decisions", "wait for traffic, or choose other times")
+        raise ProblemsError(f"{catalog.name} on this log", problems or [none])
     return usable, counted
 
 

@@ -148,7 +148,7 @@ def require(actor: Actor, action: Action) -> None:
     order = list(Role)
     if order.index(actor.role) < order.index(action.least):
         raise AccessError(
-            f"{actor.name} is a {actor.role.value} and may not {action.value}: that takes the role "
+            f"{actor.name} has the role {actor.role.value} and may not {action.value}: that takes "
             f"{action.least.value}; ask whoever keeps the roles file to grant it"
         )
 

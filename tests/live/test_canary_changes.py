@@ -93,3 +93,21 @@ def test_another_share_for_the_canary_that_runs_keeps_what_it_has_seen(tmp_path)
 def test_without_a_canary_there_is_nothing_to_stop(tmp_path):
     with pytest.raises(HydraError, match="begin one first"):
         changes(tmp_path, None).stop("no")
+
+
+def test_a_stop_without_a_reason_stops(tmp_path):
+    begin_canary(tmp_path, record())
+    changes(tmp_path, None).stop(" ")
+    assert [one.stopped for one in canaries(tmp_path)] == ["stopped by hand"]
+
+
+def test_what_has_ended_or_not_begun_is_neither_stopped_nor_resumed(tmp_path):
+    mine = changes(tmp_path, None)
+    mine.begin(ORDER, "a" * 64)
+    with pytest.raises(HydraError, match="no service has begun the canary yet"):
+        mine.stop("no")
+    begin_canary(tmp_path, record())
+    mine.end()
+    with pytest.raises(HydraError, match="has ended"):
+        mine.resume()
+    assert canaries(tmp_path) == (record(),)

@@ -166,7 +166,7 @@ def test_no_verb_writes_for_a_viewer(filled, tmp_path, monkeypatch, capsys, word
     code = main([word.format(workspace=filled) for word in words])
     told = capsys.readouterr().err
     assert code == 1, told
-    assert "is a viewer and may not" in told
+    assert "has the role viewer and may not" in told
     assert state(filled) == before
     assert (tmp_path / "pool.yaml").read_text() == FILE
     assert not (tmp_path / "elsewhere").exists()
