@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 import numpy as np
 
@@ -328,6 +328,9 @@ class Source(Protocol):
         ...
 
 
+_Source = TypeVar("_Source", bound=Source)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranked:
     """Queries with the shortfalls and the order of their models.
@@ -424,16 +427,18 @@ def settings_of(shortfalls: FloatArray, order: IntArray, count: int) -> FloatArr
 
 def cross_fit(
     outcomes: Outcomes,
-    fit: Callable[[Outcomes], Source],
+    fit: Callable[[Outcomes], _Source],
     *,
     folds: int = 5,
     seed: int = 0,
     progress: Progress | None = None,
+    rank: Callable[[_Source, IntArray], tuple[FloatArray, IntArray]] | None = None,
 ) -> CrossFitted:
     """Rank the models of every query by a source that was fitted without it and its cluster.
 
     Args:
         folds: Parts, at least two.
+        rank: How a source ranks some rows of the outcomes; default by their requirements alone.
         progress: Called with (done, total) folds.
 
     Raises:
@@ -453,7 +458,9 @@ def cross_fit(
         rows = np.flatnonzero(part == number)
         source = fit(train)
         absolute = source.absolute
-        shortfalls[rows], order[rows] = source.rank(outcomes.requirements[rows])
+        shortfalls[rows], order[rows] = (
+            source.rank(outcomes.requirements[rows]) if rank is None else rank(source, rows)
+        )
         if not absolute:
             training.append(Ranked(train, *source.rank(train.requirements)))
         if progress is not None:

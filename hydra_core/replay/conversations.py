@@ -251,6 +251,7 @@ def _routed(router: Router, sweep: Sweep, read: FloatArray, rows: IntArray) -> I
     """(t,) pool index that each turn of one conversation is routed to."""
     ids = sweep.data.pool.ids
     place = {model: at for at, model in enumerate(ids)}
+    closed = sweep.data.closed
     name = str(rows[0])
     choice: list[int] = []
     for at, row in enumerate(rows.tolist()):
@@ -262,6 +263,7 @@ def _routed(router: Router, sweep: Sweep, read: FloatArray, rows: IntArray) -> I
             tuple(str(before) for before in rows[:at]),
             compacted=rewritten,
             current=ids[choice[-1]] if choice else None,
+            deny=frozenset(() if closed is None else (ids[i] for i in np.flatnonzero(closed[row]))),
         )
         choice.append(place[router.route(query).model])
     return np.asarray(choice, dtype=np.intp)

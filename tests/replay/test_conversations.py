@@ -92,6 +92,19 @@ def test_conversations_of_one_cluster_count_as_one(talks):
         assert wide.lo == pytest.approx(narrow.lo)
 
 
+def test_the_gates_of_a_set_hold_turn_by_turn(talks):
+    sweep = sweep_of(*talks)
+    often = int(np.bincount(sweep.route(TAU)).argmax())
+    closed = np.zeros(sweep.data.quality.shape, dtype=bool)
+    closed[::3, often] = True
+    gated = replace(sweep, data=replace(sweep.data, closed=closed))
+    route = gated.route(TAU)
+    assert (route != sweep.route(TAU)).any()
+    found = replay_conversations(gated, TAU, sweep.data.pool.ids[-1])
+    mode = next(one for one in found.modes if one.mode is StickyMode.PER_REQUEST)
+    assert mode.usd_per_turn.value == pytest.approx(recount(gated, route).mean())
+
+
 def test_every_mode_costs_what_its_turns_cost(talks):
     sweep = sweep_of(*talks)
     strong = sweep.data.pool.ids[-1]

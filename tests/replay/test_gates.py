@@ -8,13 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hydra_core.base.types import Rule
 from hydra_core.catalog import load_catalog
 from hydra_core.catalog.editing.document import CatalogDocument
+from hydra_core.choosing.sources.promise import _ranks, walk
 from hydra_core.cli.main import main
 from hydra_core.evalsets.evalset import load_evalset, save_evalset
 from hydra_core.evalsets.scores import save_scores
 from hydra_core.replay.metrics import misrouted
 from hydra_core.replay.replay import align_catalog, catalog_scores, data_frontier, replay
+from hydra_core.replay.sweep import sweep_catalog, sweep_own_value
 
 SET = Path("sample_data/mixed_2024")
 CATALOG = Path("catalog/mixed_2024.yaml")
@@ -70,6 +73,33 @@ def test_oracle_and_overpaid_queries_know_the_gates_too():
     assert curve.at(0.05).misroute == pytest.approx(wrong.mean())
     only = replace(data, unmeasured=data.pool.ids[1:], quality=0.0 * data.quality)
     assert not (only.oracle[asks] == lacking).any()
+
+
+@pytest.mark.parametrize("rule", list(Rule))
+def test_no_setting_of_a_promise_sends_a_query_past_a_gate(rule):
+    catalog, evalset = load_catalog(CATALOG), load_evalset(SET)
+    needs = ["pdf" if i % 2 else None for i in range(len(evalset.queries))]
+    models = tuple(
+        replace(one, lacks=frozenset({"pdf"} if i < 2 else ()), latency_s=9.0 if i == 2 else 1.0)
+        for i, one in enumerate(catalog.models)
+    )
+    policy = replace(catalog.policy, second_usd=100.0, chosen_on=())
+    catalog = replace(catalog, models=models, policy=policy)
+    evalset = replace(evalset, queries=evalset.queries.assign(needs=needs))
+    if rule is Rule.VALUE:
+        sweep = sweep_own_value(evalset, catalog, cross_fitted=True, today=date(2026, 1, 1))
+    else:
+        scores = catalog_scores(evalset, catalog)
+        sweep = sweep_catalog(evalset, catalog, scores, today=date(2026, 1, 1))
+    shortfalls, order, calibrated_on = _ranks(sweep)
+    assert ("cross-fitted" in calibrated_on) is (rule is Rule.VALUE)
+    taus, choice = walk(shortfalls, order)
+    data = sweep.data
+    assert taus.size > 5
+    assert not data.closed[np.arange(len(data.rows))[:, None], choice].any()
+    if rule is Rule.VALUE:  # a second is dear: the slow one is the dearest of those that may serve
+        free = ~data.closed.any(axis=1)
+        assert (order[free, -1] == 2).all()
 
 
 def test_required_tags_of_a_query_leave_only_models_that_have_them():

@@ -25,10 +25,11 @@ from hydra_core.base.fitted_blocks import Promised
 from hydra_core.base.types import ChoiceArray, FloatArray, IntArray, Rule, SuccessSource
 from hydra_core.choosing.lift import cross_fit, settings_of
 from hydra_core.choosing.material import clusters_of, outcomes_of_replay
-from hydra_core.choosing.sources.profiles import fit_success_profiles
+from hydra_core.choosing.sources.profiles import FittedSuccess, fit_success_profiles
 from hydra_core.replay.metrics import picked
+from hydra_core.replay.predictions import weighed
 from hydra_core.replay.sweep import Sweep
-from hydra_core.routing.matcher import choices_in_order, cost_order
+from hydra_core.routing.matcher import choices_in_order, cost_order, returns_on_upgrading
 
 #: Variance of a difference where the query moves, for stakes alone.
 _VARIANCE_OF_MOVED: Final = 0.2
@@ -355,15 +356,38 @@ def _ranks(sweep: Sweep) -> tuple[FloatArray, IntArray, str]:
                 f"no outcomes of {', '.join(data.unmeasured)} here: success profiles that were "
                 "fitted to these queries cannot be cross-fitted; promise on other queries"
             )
-        ranked = cross_fit(outcomes_of_replay(data, sweep.evalset), fit_success_profiles).ranked
-        return ranked.shortfalls, ranked.order, _CROSS_FITTED
+        shortfalls, order = _cross_fitted(sweep)
+        return shortfalls, order, _CROSS_FITTED
     elif any(not one.knob_alone for one in sweep.chosen_here):
         raise MismatchError(
             f"the profiles or weights of catalog '{sweep.catalog.name}' were chosen on these "
             "queries: promise on others, or with an outcome model or success profiles (their "
             "predictions are cross-fitted)"
         )
-    return sweep.terms[0], cost_order(*sweep.terms), on
+    shortfalls, cost = sweep.terms
+    order = cost_order(shortfalls, cost)
+    if data.closed is not None and sweep.rule is Rule.SHORTFALL:  # no tau reaches these
+        shortfalls = np.where(data.closed, np.inf, shortfalls)
+    return shortfalls, order, on
+
+
+def _cross_fitted(sweep: Sweep) -> tuple[FloatArray, IntArray]:
+    """Returns on upgrading and order by success profiles that have not seen the query.
+
+    They weigh what the router weighs: the price of a second, and the gates of the set.
+    """
+    data = sweep.data
+    outcomes = outcomes_of_replay(data, sweep.evalset)
+
+    def rank(source: FittedSuccess, rows: IntArray) -> tuple[FloatArray, IntArray]:
+        closed = None if data.closed is None else data.closed[rows]
+        said = source.predict(outcomes.requirements[rows])
+        said = weighed(data.pool.ids, closed, sweep.catalog, said)
+        returns = returns_on_upgrading(said.success, said.cost_usd)
+        return returns, cost_order(returns, said.cost_usd)
+
+    ranked = cross_fit(outcomes, fit_success_profiles, rank=rank).ranked
+    return ranked.shortfalls, ranked.order
 
 
 def _unit_means(values: FloatArray, clusters: IntArray | None) -> FloatArray:
