@@ -112,6 +112,8 @@ def _head(columns: Float32Array, values: FloatArray, penalty: float, least: floa
         if rows.any():
             said = np.exp(columns[rows] @ weights[:, j] + offset[j]).mean()
             offset[j] += np.log(max(float(values[rows, j].mean()), least) / said)
+    some = known.any(axis=0)
+    offset[~some] = offset[some].mean()  # one that says nothing costs as the others
     return Linear(weights.astype(np.float32), offset.astype(np.float32))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,10 +12,12 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from hydra_core.base.errors import OutcomeModelError, Problem
+from hydra_core.base.list_price import ListPrice
 from hydra_core.base.types import FloatArray, IntArray
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.outcome_model.heads import Messages
 from hydra_core.outcome_model.model import LEAST_OUTCOMES
+from hydra_core.replay.pricing import costs_at
 from hydra_core.replay.replay import ReplayData
 
 #: A model with outcomes on this share of the queries that the best known model has is learned
@@ -97,7 +99,11 @@ class Material:
 
 
 def gather(
-    evalset: EvalSet, messages: Messages, models: Sequence[str], by_rate: Collection[str] = ()
+    evalset: EvalSet,
+    messages: Messages,
+    models: Sequence[str],
+    by_rate: Collection[str] = (),
+    prices: Mapping[str, ListPrice] | None = None,
 ) -> Material:
     """The part of an eval set that the named models can be learned from.
 
@@ -105,12 +111,19 @@ def gather(
         messages: Of every query of the set.
         models: At least two, in the order in which they are to be shown.
         by_rate: Further models that join later; queries with outcomes of theirs are kept.
+        prices: Model -> its price, at which recorded tokens are the cost of models of which no
+            cost was recorded.
 
     Raises:
-        OutcomeModelError: One model only, unknown models, too few or constant outcomes; every
-            problem found is listed.
+        OutcomeModelError: One model only, unknown models, too few or constant outcomes, no costs;
+            every problem found is listed.
     """
     columns = _columns(evalset, models)
+    evalset = _with_costs(evalset, prices or {})
+    if not np.isfinite(evalset.cost_usd[:, columns]).any():
+        message = "there are none of these models, and no tokens of all outcomes with their prices"
+        remedy = "import the set with costs, or with tokens and name a catalog with the prices"
+        raise OutcomeModelError(evalset.name, [Problem("costs", message, remedy)])
     quality = evalset.quality[:, columns]
     OutcomeModelError.raise_any(evalset.name, _outcome_problems(models, quality))
     known = np.isfinite(quality)
@@ -138,6 +151,14 @@ def gather(
     some = np.flatnonzero(np.isfinite(evalset.quality[:, wanted]).any(axis=1) & ~complete)
     logged = _material(evalset, messages, at, some, every, together) if some.size else None
     return replace(made, logged=logged, logged_only=tuple(evalset.models[i] for i in named))
+
+
+def _with_costs(evalset: EvalSet, prices: Mapping[str, ListPrice]) -> EvalSet:
+    """The set with the costs by tokens of the models of which none was recorded."""
+    known = np.isfinite(evalset.cost_usd)
+    bare = {m: prices[m] for column, m in enumerate(evalset.models)
+            if m in prices and not known[:, column].any()}  # fmt: skip
+    return replace(evalset, cost_usd=costs_at(evalset, bare, 1.0).usd) if bare else evalset
 
 
 def known_means(values: FloatArray) -> FloatArray:

@@ -149,7 +149,8 @@ def _compare(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) ->
     data = align_catalog(evalset, catalog, scores, today=date.today())
     width = open_predictor(options.bundle).bundle.vectors
     messages = messages_of(evalset, catalog.predictor_fingerprint, width)
-    material = gather(evalset, messages, data.pool.ids)
+    known = {model.id: model.price for model in catalog.models}
+    material = gather(evalset, messages, data.pool.ids, prices=known)
     if material.logged_only:
         message = "has too few outcomes on queries that the other models answered"
         remedy = "have it answer some of these (hydra-router collect), or use hydra-router learn"
@@ -165,9 +166,9 @@ def _compare(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) ->
             curve=False,
             progress=step,
         )
-    known = data.with_outcomes
-    columns = np.array([material.models.index(name) for name in known.pool.ids])
-    cells = np.ix_(np.searchsorted(material.rows, known.rows), columns)
+    replayed = data.with_outcomes
+    columns = np.array([material.models.index(name) for name in replayed.pool.ids])
+    cells = np.ix_(np.searchsorted(material.rows, replayed.rows), columns)
     found = learned.predicted
     with progress_bar(f"{evalset.name}: sources", unit=" sources") as step:
         return ladder_of_replay(
@@ -276,7 +277,8 @@ def _learn(options: argparse.Namespace) -> None:
     with progress_bar(f"{evalset.name}: vectors") as step:
         changes(evalset.path).score(evalset, predictor, step)
     messages = messages_of(evalset, bundle.fingerprint, bundle.vectors)
-    material = gather(evalset, messages, models, rates)
+    known = {} if catalog is None else {model.id: model.price for model in catalog.models}
+    material = gather(evalset, messages, models, rates, known)
     prices = None if catalog is None else prices_of(catalog, material.models)
     with progress_bar(f"{evalset.name}: folds", unit=" steps") as step:
         learned = learn(

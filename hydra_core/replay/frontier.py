@@ -73,7 +73,7 @@ class StepCurve:
         low = float(self.knob[row])
         for digits in range(2, 15):
             scale = 10.0**digits
-            first = float(np.ceil(low * scale - 1e-9))
+            first = float(np.ceil(low * scale - 1e-9)) + 0.0  # -0.0 is written as -0
             for candidate in (first / scale, (first + 1.0) / scale):
                 if self.row(candidate) == row and (candidate > 0.0 or knob == 0.0):
                     return candidate

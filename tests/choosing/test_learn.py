@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from hydra_core.base.errors import EvalSetError, OutcomeModelError
-from hydra_core.choosing.heads import PENALTIES, grouped_parts, grow, ridge_path
+from hydra_core.base.list_price import ListPrice
+from hydra_core.choosing.heads import PENALTIES, fit_costs, grouped_parts, grow, ridge_path
 from hydra_core.choosing.learn import learn
 from hydra_core.choosing.lift import POINTS
+from hydra_core.choosing.material import gather
 from hydra_core.choosing.sources.few_outcomes import FEW, RECIPE
 from hydra_core.choosing.write import figures_of
 from hydra_core.evalsets.scores import messages_of
@@ -103,6 +105,40 @@ def test_a_model_without_outcomes_stands_between_its_neighbours(learned):
     success = pool.predict(learned.material.messages).success.mean(axis=0)
     assert pool.placed == ("new",)
     assert success[0] < success[1] < success[2]
+
+
+def without_costs(folder, models=MODELS, **options):
+    evalset = learnable(folder, 60, **options)
+    cost_usd = np.array(evalset.cost_usd)
+    cost_usd[:, [MODELS.index(model) for model in models]] = np.nan
+    return replace(evalset, cost_usd=cost_usd)
+
+
+@pytest.mark.parametrize("models", [MODELS, ("middle",)])
+def test_tokens_at_the_prices_are_the_cost_of_a_model_without_one(tmp_path, models):
+    prices = {m: ListPrice(*one) for m, one in zip(MODELS, PRICES.tolist(), strict=True)}
+    evalset = without_costs(tmp_path / "set", models)
+    messages = messages_of(evalset, FINGERPRINT, WIDTH)
+    found = gather(evalset, messages, MODELS, prices=prices)
+    read, written = found.input_tokens, found.output_tokens
+    np.testing.assert_allclose(
+        found.cost_usd, 1e-6 * (read * PRICES[:, 0] + written * PRICES[:, 1])
+    )
+    assert learn(found, PRICES, folds=3, curve=False).lift is not None
+
+
+@pytest.mark.parametrize("tokens", [True, False])
+def test_outcomes_without_costs_are_refused_where_none_can_be_computed(tmp_path, tokens):
+    evalset = without_costs(tmp_path / "set", tokens=tokens)
+    with pytest.raises(OutcomeModelError, match="costs: there are none of these models"):
+        material_of(evalset)
+
+
+def test_a_model_of_which_no_cost_is_known_costs_as_the_others(tmp_path):
+    found = material_of(without_costs(tmp_path / "set", ("middle",), tokens=False))
+    columns = found.messages.vectors.astype(np.float32)
+    usd = np.exp(fit_costs(found, columns, 1.0).cost_usd(columns)).mean(axis=0)
+    assert usd[0] < usd[1] < usd[2]
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ def test_a_tidy_setting_is_short():
     curve = curve_of(np.array([[0.1234567, 0.0], [0.3456789, 0.0]]))
     assert curve.tidy(0.2) == 0.13
     assert curve.tidy(0.1234567) == 0.13
+    assert f"{curve.tidy(0.0):g}" == "0"
     assert curve.tidy(0.0) == 0.0
 
 

@@ -79,7 +79,8 @@ def start(
         task.stage = "Reading the messages"
         EvalSetChanges(me, store).score(evalset, predictor, task.step)
         messages = messages_of(evalset, bundle.fingerprint, bundle.vectors)
-        material = gather(evalset, messages, models, rates)
+        known = {model.id: model.price for model in specs}
+        material = gather(evalset, messages, models, rates, known)
         task.stage, task.done, task.total = "Learning, cross-fitted", 0, 0
         per_mtok = np.array([prices[name] for name in material.models])
         found = learn(material, per_mtok, groups_are_traffic=groups_are_traffic, progress=task.step)
@@ -101,7 +102,8 @@ def find_rivals(key: Hashable, sweeps: tuple[Sweep, ...], model: OutcomeModel) -
         messages = messages_of(evalset, model.fingerprint, model.vectors)
         by_rate = {one["name"] for one in found} if isinstance(found, list) else set()
         known = [name for name in model.models if name not in by_rate]
-        material = gather(evalset, messages, known)
+        prices = {one.id: one.price for one in sweeps[0].catalog.models}
+        material = gather(evalset, messages, known, prices=prices)
         return rivals(sweeps, material, folds=folds, seed=seed, progress=task.step)
 
     tasks = replays.tasks()
