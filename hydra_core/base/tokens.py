@@ -1,4 +1,4 @@
-"""Tokens of a text where nobody counted them: the one way from bytes to tokens."""
+"""Tokens of a text where nobody counted them, and of an answer where not all were counted."""
 
 from __future__ import annotations
 
@@ -18,3 +18,14 @@ def text_tokens(text: str) -> float:
 def most_text_tokens(text: str) -> int:
     """Estimate a text's tokens on the high side, at least 1."""
     return len(text.encode("utf-8", "replace")) // _FEWEST_BYTES_PER_TOKEN + 1
+
+
+def output_with_thinking(read: int, written: int, total: object, cached: object = 0) -> int:
+    """Output tokens with those of thinking: Gemini and xAI count these in the total alone.
+
+    Args:
+        total: What a provider says, if it does.
+        cached: What of the input came from the cache; some count it beside `read`.
+    """
+    beside = total - read - written if isinstance(total, int) else 0
+    return written + beside if beside > 0 and beside != cached else written

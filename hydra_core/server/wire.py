@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from hydra_core.base.tokens import output_with_thinking
 from hydra_core.routing.query import is_count
 
 _TYPES: Final = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error"}
@@ -131,15 +132,13 @@ def counts_of(said: Mapping[str, Any], form: Form) -> tuple[object, object, obje
         read = sum(counted) if len(counted) == len(parts) else None
         return read, cached, said.get("output_tokens")
     names = ("prompt", "completion") if form is Form.CHAT else ("input", "output")
-    details, made = (said.get(f"{name}_tokens_details") for name in names)
+    details = said.get(f"{names[0]}_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
     if cached is None:
         cached = next((said[name] for name in _CACHED if said.get(name) is not None), 0)
     read, written = (said.get(f"{name}_tokens") for name in names)
-    thought = made.get("reasoning_tokens") if isinstance(made, Mapping) else None
-    if is_count(read) and is_count(written) and is_count(thought):
-        beside = read + written + thought == said.get("total_tokens")  # so counts xAI
-        return read, cached, written + thought if beside else written
+    if is_count(read) and is_count(written):
+        written = output_with_thinking(read, written, said.get("total_tokens"), cached)
     return read, cached, written
 
 

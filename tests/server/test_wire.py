@@ -13,6 +13,7 @@ from hydra_core.base.tokens import BYTES_PER_TOKEN
 from hydra_core.decision_log.reading import read_log
 from hydra_core.server.callers import new_token
 from hydra_core.server.upstream.file import UpstreamsError, parse_upstreams
+from hydra_core.server.upstream.reading import Event, Seen
 from hydra_core.server.wire import Form, counts_of
 from hydra_core.store.roles import Role
 from tests.server.conftest import EASY, HARD, MODELS, asked, upstreams_text, wait_for
@@ -316,11 +317,33 @@ THOUGHT = {"completion_tokens_details": {"reasoning_tokens": 15}}
         (OPENAI | {"prompt_tokens_details": None, "cached_tokens": 40}, (100, 40, 20)),
         (OPENAI | THOUGHT, (100, 0, 20)),
         (OPENAI | THOUGHT | {"total_tokens": 135}, (100, 0, 35)),
+        (OPENAI | {"total_tokens": 223}, (100, 0, 123)),
+        (
+            OPENAI | {"prompt_tokens_details": {"cached_tokens": 40}, "total_tokens": 160},
+            (100, 40, 20),
+        ),
     ],
-    ids=["plain", "OpenAI", "DeepSeek", "Moonshot", "reasoning within", "reasoning beside"],
+    ids=[
+        "plain",
+        "OpenAI",
+        "DeepSeek",
+        "Moonshot",
+        "reasoning within",
+        "xAI",
+        "Gemini",
+        "cached beside",
+    ],
 )
 def test_cached_and_reasoning_tokens_are_read_where_providers_say_them(said, counts):
     assert counts_of(said, Form.CHAT) == counts
+
+
+def test_a_count_that_is_null_later_stays_as_it_was():
+    seen = Seen()
+    start = {"input_tokens": 100, "cache_read_input_tokens": 700, "output_tokens": 1}
+    seen.note(Event(b"", usage=start))
+    seen.note(Event(b"", usage=dict.fromkeys(start, None) | {"output_tokens": 33}))
+    assert counts_of(seen.usage, Form.MESSAGES) == (800, 700, 33)
 
 
 def test_a_coding_agents_session_is_its_conversation(speaking):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from hydra_core.base.errors import HydraError, LabelError
+from hydra_core.base.tokens import output_with_thinking
 from hydra_core.lab.labeling.config import Server
 
 if TYPE_CHECKING:
@@ -215,7 +216,10 @@ def reply_of(found: object) -> Reply:
         return Reply(text, None)
     details = usage.get("prompt_tokens_details")
     cached: Any = details.get("cached_tokens") if isinstance(details, dict) else 0
-    return Reply(text, tokens, cached if _is_count(cached) and cached <= tokens[0] else 0)
+    cached = cached if _is_count(cached) and cached <= tokens[0] else 0
+    total = usage.get("total_tokens")
+    written = output_with_thinking(*tokens, total if _is_count(total) else None, cached)
+    return Reply(text, (tokens[0], written), cached)
 
 
 def _is_count(value: object) -> bool:

@@ -182,8 +182,9 @@ class Seen:
         self.written += event.written
         self.finished |= event.finished
         self.done |= event.done
-        if event.usage:  # the Messages form says it in parts
-            self.usage = {**(self.usage or {}), **event.usage}
+        if event.usage:  # the Messages form says it in parts, what did not change as null
+            said = {name: count for name, count in event.usage.items() if count is not None}
+            self.usage = {**(self.usage or {}), **said}
 
 
 @dataclass(slots=True)

@@ -166,3 +166,12 @@ def test_a_ledger_without_digests_is_refused_with_what_to_do(tmp_path):
     path.write_text('{"schema":"hydra.ledger/v1","recipe":"r"}\n')
     with pytest.raises(LabelError, match="earlier version.*another --out"):
         Ledger(path, "r")
+
+
+def test_thinking_that_stands_in_the_total_alone_is_billed():
+    said = {"prompt_tokens": 20, "completion_tokens": 198, "total_tokens": 623}  # Gemini's
+    choices = [{"message": {"content": "36"}}]
+    assert client.reply_of({"choices": choices, "usage": said}).tokens == (20, 603)
+    for total in (None, 218, "623", 10**400):
+        found = client.reply_of({"choices": choices, "usage": said | {"total_tokens": total}})
+        assert found.tokens == (20, 198)
