@@ -12,17 +12,19 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from sklearn.base import BaseEstimator
+
+# Test processes and matrix libraries share the cores: more threads than cores only wait in turn.
+# The libraries read this as they are loaded.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+from sklearn.base import BaseEstimator  # noqa: E402
 
 # A busy machine is slow at making examples, too: that is no fault of what is tested.
 settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("any machine")
-
-# Test processes and matrix libraries share the cores: more threads than cores only wait in turn.
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
 
 #: CPU time that a test of the fast run may use: ten times what the slowest uses on a calm machine.
 MOST_CPU_S = 10
