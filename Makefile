@@ -35,7 +35,7 @@ run: $(VENV)/.run  ## open the console on port 8501 (PORT=... for another)
 
 test: test-fast  ## all tests, the fast ones first
 	$(PYTEST) $(PARALLEL) $(SLOW) || $(PYTEST) $(SLOW) $(AGAIN)
-	$(PYTEST) $(BROWSER) || $(PYTEST) $(BROWSER) $(AGAIN)
+	$(PYTEST) $(PARALLEL) $(BROWSER) || $(PYTEST) $(BROWSER) $(AGAIN)
 
 test-fast: $(VENV)/.dev  ## all but the slow, the browser's and the wheel's tests
 	$(PYTEST) $(PARALLEL) $(FAST) || $(PYTEST) $(FAST) $(AGAIN)
