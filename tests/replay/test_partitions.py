@@ -121,28 +121,18 @@ def test_caps_and_a_level_count_as_in_the_router(tmp_path, models):
     assert key_of(job, found) != key_of(bare, found)
 
 
-def test_batches_of_a_part_add_up(tmp_path, models, monkeypatch):
-    written(tmp_path / "parts", models, [1_000])
+@pytest.mark.parametrize(("clusters", "resamples"), [(False, 0), (True, 50)])
+def test_batches_add_up_and_a_cluster_in_two_of_them_counts_once(
+    tmp_path, models, monkeypatch, clusters, resamples
+):
+    written(tmp_path / "parts", models, [1_000], clusters=clusters)
     found = parts_of(tmp_path / "parts")
     taus = grid_of(found, models, DIMENSIONS, 100)
     tables = []
     for rows in (1_000, 130):
         monkeypatch.setattr(parts_module, "BATCH_ROWS", rows)
         task = tasks(found, tmp_path / str(rows), ".npz")[0]
-        SweepParts(models, DIMENSIONS, taus, 0)(task)
-        tables.append(merged([task], taus).table)
-    np.testing.assert_allclose(tables[0], tables[1], atol=1e-12)
-
-
-def test_a_cluster_that_lies_in_two_batches_counts_once(tmp_path, models, monkeypatch):
-    written(tmp_path / "parts", models, [1_000], clusters=True)
-    found = parts_of(tmp_path / "parts")
-    taus = grid_of(found, models, DIMENSIONS, 20)
-    tables = []
-    for rows in (1_000, 130):
-        monkeypatch.setattr(parts_module, "BATCH_ROWS", rows)
-        task = tasks(found, tmp_path / str(rows), ".npz")[0]
-        SweepParts(models, DIMENSIONS, taus, 50)(task)
+        SweepParts(models, DIMENSIONS, taus, resamples)(task)
         tables.append(merged([task], taus).table)
     np.testing.assert_allclose(tables[0], tables[1], atol=1e-12)
 

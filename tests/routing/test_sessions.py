@@ -13,6 +13,7 @@ from hydra_core.routing.decision import Cause, redecide
 from hydra_core.routing.query import Query
 from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions, RedisSessions, missing_prefix
+from tests.console.consoles import free_port
 from tests.routing.conftest import Scores, make_catalog, spec
 
 REDIS_SERVER = shutil.which("redis-server")
@@ -143,9 +144,7 @@ def redis_server(tmp_path):
     """A real redis-server on a free loopback port: (port, start, stop)."""
     if REDIS_SERVER is None:
         pytest.skip("needs redis-server (Debian package redis-server)")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     running = []
 
     def start():

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import socket
 import threading
 import time
 from pathlib import Path
@@ -13,6 +12,7 @@ import uvicorn
 import yaml
 
 from hydra_core.server.run import GuardedProtocol
+from tests.console.consoles import free_port
 from tests.server.fake_upstream import FakeUpstream
 
 CATALOG = Path("catalog/paper_five.yaml")
@@ -46,9 +46,7 @@ def running(app, *, wait=True, http=GuardedProtocol):
         wait: For its end: what it writes then is asked for.
         http: Reads the connections.
     """
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     config = uvicorn.Config(
         app,
         port=port,

@@ -13,8 +13,9 @@ import pytest
 from hydra_core.server.admission import Admission, OverloadedError
 from hydra_core.server.answers import ClientGoneError
 from hydra_core.server.telemetry import Metrics
+from tests.console.consoles import free_port
 from tests.server.conftest import CATALOG, asked, wait_for
-from tests.server.test_workers import free_port, wait_for_server
+from tests.server.test_workers import wait_for_server
 
 
 async def stays():

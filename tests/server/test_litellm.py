@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import os
 import re
-import socket
 import subprocess
 import time
 from pathlib import Path
@@ -22,6 +21,7 @@ from hydra_core.routing.query import Query
 from hydra_core.routing.router import Router
 from hydra_core.server import litellm_plugins
 from hydra_core.server.live import FileSource, LiveCatalog
+from tests.console.consoles import free_port
 from tests.server.conftest import CATALOG, EASY, HARD, MODELS, asked
 
 LITELLM = Path(os.environ.get("HYDRA_LITELLM", ".venv-litellm")) / "bin" / "litellm"
@@ -98,9 +98,7 @@ def proxy(tmp_path, content, **variables):
     """The address of a LiteLLM proxy with this configuration, given as values or as text."""
     path = tmp_path / "config.yaml"
     path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     environ = {
         **os.environ,
         "HYDRA_CATALOG": str(CATALOG.resolve()),

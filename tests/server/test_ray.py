@@ -7,8 +7,9 @@ import httpx
 import pytest
 
 from hydra_core.server.settings import VARIABLE, Settings, to_text
+from tests.console.consoles import free_port
 from tests.server.conftest import CATALOG, HARD, asked, upstreams_text
-from tests.server.test_workers import free_port, redis_url  # noqa: F401 (a fixture)
+from tests.server.test_workers import redis_url  # noqa: F401 (a fixture)
 
 pytestmark = [
     pytest.mark.skipif(

@@ -15,9 +15,10 @@ from hydra_core.decision_log.reading import read_log
 from hydra_core.server.callers import new_token
 from hydra_core.server.teams import percent_used
 from hydra_core.store.roles import Role
+from tests.console.consoles import free_port
 from tests.server.conftest import CATALOG, EASY, HARD, asked, upstreams_text, wait_for
 from tests.server.fake_upstream import USAGE
-from tests.server.test_workers import free_port, redis_url, wait_for_server  # noqa: F401
+from tests.server.test_workers import redis_url, wait_for_server  # noqa: F401
 
 CHEAP = "gpt-5.4-mini"
 

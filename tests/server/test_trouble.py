@@ -19,8 +19,9 @@ from hydra_core.server.answers import ClientGoneError, StreamedAnswer, WholeAnsw
 from hydra_core.server.live import FileSource, LiveCatalog
 from hydra_core.server.upstream.calls import Caller
 from hydra_core.server.upstream.file import UpstreamsError, parse_upstreams
+from tests.console.consoles import free_port
 from tests.server.conftest import CATALOG, EASY, asked, upstreams_text, wait_for
-from tests.server.test_workers import free_port, wait_for_server
+from tests.server.test_workers import wait_for_server
 
 
 def sent(answer, send, receive=None):

@@ -13,13 +13,8 @@ import httpx
 import pytest
 
 from hydra_core.decision_log.reading import read_log
+from tests.console.consoles import free_port
 from tests.server.conftest import CATALOG, HARD, asked, upstreams_text, wait_for
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -15,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
+
+from tests.console.consoles import free_port
 
 
 def postgres_bin() -> Path | None:
@@ -24,13 +25,6 @@ def postgres_bin() -> Path | None:
             return folder
     found = shutil.which("initdb")
     return Path(found).parent if found and shutil.which("postgres") else None
-
-
-def free_port() -> int:
-    """A port on the loopback interface that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _unprivileged() -> dict[str, int]:

@@ -149,7 +149,11 @@ def inspect_samples():
     ]  # fmt: skip
 
 
-def zipped_log(path, log):
+def written_log(path, log):
+    """A log in the form that its name says."""
+    if path.suffix == ".json":
+        path.write_text(json.dumps(log))
+        return path
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("_journal/start.json", json.dumps({**log, "samples": []}))
         for one in log["samples"]:
@@ -161,10 +165,7 @@ def zipped_log(path, log):
 @pytest.mark.parametrize("kind", ["eval", "json"])
 def test_inspect_logs_are_read_in_both_forms(tmp_path, kind):
     log, path = inspect_log(inspect_samples()), tmp_path / f"log.{kind}"
-    if kind == "eval":
-        zipped_log(path, log)
-    else:
-        path.write_text(json.dumps(log))
+    written_log(path, log)
     draft = read_harness([path], Given(prices=parse_prices(["openai/gpt-5=1,2,cached=0.1"])))
     model = "openai/gpt-5"
     assert outcomes(draft) == {("arith:1", model): 0.5, ("arith:b", model): 1.0}
@@ -184,10 +185,7 @@ def test_an_inspect_run_that_did_not_finish_is_named_and_its_scores_are_kept(
     tmp_path, kind, status
 ):
     log, path = {**inspect_log(inspect_samples()[:3]), "status": status}, tmp_path / f"log.{kind}"
-    if kind == "eval":
-        zipped_log(path, log)
-    else:
-        path.write_text(json.dumps(log))
+    written_log(path, log)
     draft = read_harness([path])
     assert outcomes(draft) == {
         ("arith:1", "openai/gpt-5"): 0.5,
@@ -227,7 +225,7 @@ def test_an_inspect_run_that_finished_is_not_named(tmp_path):
 
 
 def test_a_damaged_inspect_log_is_refused(tmp_path):
-    whole = zipped_log(tmp_path / "log.eval", inspect_log(inspect_samples()))
+    whole = written_log(tmp_path / "log.eval", inspect_log(inspect_samples()))
     (tmp_path / "cut.eval").write_bytes(whole.read_bytes()[:300])
     with pytest.raises(EvalSetError, match=r"cut.eval: is damaged or cut off"):
         read_harness([tmp_path / "cut.eval"])
