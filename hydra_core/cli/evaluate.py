@@ -413,9 +413,10 @@ def _evaluate_log(
     closed = closed_models(evalset.queries, [catalog.model(name) for name in routable.ids])
     if by_value:
         given = catalog.policy.value_usd if options.value is None else options.value
+        value = _checked_value(given)  # before anything is read or scored
         said = _predicted(options, catalog, routable, evalset, scores)
         said = weighed(routable.ids, closed, catalog, said)
-        behind = value_shortfall(said.success, said.cost_usd, _checked_value(given))
+        behind = value_shortfall(said.success, said.cost_usd, value)
         choice = choose(behind, said.cost_usd, 0.0)
     else:
         tau = checked_tau(options.tau, catalog)
