@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 
 _FIT = """fit a catalog's profiles to outcomes
 Fits a catalog's profiles to the outcomes of an eval set and says whether they beat the best fixed
-mix of models at the same cost. Every figure is cross-fitted. The result is YAML alone: a model is
-added, removed or repriced by an edit.
+mix of models at the same cost. Every figure is cross-fitted, at the price of tokens alone, as if
+every model could serve every query: promise and evaluate obey gates. The result is YAML alone: a
+model is added, removed or repriced by an edit.
 
   profiles  Eq. 6 with a dimension 'level' that every query requires in full
   success   success as a sum of curves of the requirements; the value rule routes by it
@@ -208,8 +209,9 @@ def _ladder_text(found: Ladder) -> str:
 _LEARN = """learn an outcome model from an eval set
 Learns from an eval set what your models achieve and cost, and says whether routing by these
 predictions does better than the best fixed mix of models at the same cost. Every figure is
-cross-fitted: no query is predicted by heads that were fitted on it. Missing text vectors are made
-first.
+cross-fitted: no query is predicted by heads that were fitted on it. Lifts are at the price of
+tokens alone, as if every model could serve every query: promise and evaluate obey gates. Missing
+text vectors are made first.
 
 Below 1,000 queries a fixed recipe is fitted; from then on inner folds choose the learner. A model
 with 25 outcomes or more takes part; one with few borrows from the others' outcomes. Queries with

@@ -4,6 +4,7 @@ import pytest
 
 from hydra_core.base.types import Rule, SuccessSource
 from hydra_core.base.workspace import workspace_folder
+from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.schema import parse_catalog
 from hydra_core.choosing.sources import ladder as ladders
 from hydra_core.console import cache, replays
@@ -55,6 +56,19 @@ def test_each_source_is_one_click_from_the_draft(app):
     assert taken["benchmarks"].policy.rule is Rule.SHORTFALL
     assert "level" not in taken["benchmarks"].dimensions
     assert taken["heads"].success_source is SuccessSource.OUTCOME_MODEL
+
+
+def test_heads_are_compared_at_the_price_of_their_tokens_as_the_others_are(open_page):
+    valued(workspace_folder())
+    path = workspace_folder() / "catalogs" / "valued.yaml"
+    document = CatalogDocument.parse(path.read_text(encoding="utf-8"))
+    for model in parse_catalog(document.text(), "valued").models:
+        document.set("models", model.id, "latency_s", 2.0)
+    document.set("policy", "second_usd", 5.0)
+    path.write_text(document.text(), encoding="utf-8")
+    app = finished(open_page(PAGE, **LINK))
+    assert not app.exception
+    assert ladder().rung(ladders.Kind.HEADS).cross_fitted.predicted.cost_usd.max() < 5.0
 
 
 def test_one_box_says_that_groups_are_traffic_for_the_ladder_and_for_learning(app):

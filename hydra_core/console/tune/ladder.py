@@ -31,6 +31,7 @@ from hydra_core.console.tune import view_learned
 from hydra_core.console.widgets import colors, figure, literal
 from hydra_core.outcome_model.heads import Predicted
 from hydra_core.outcome_model.model import OutcomeModel
+from hydra_core.replay.predictions import pool_heads, predict_evalset
 
 _FINDINGS = 5
 _WIDTHS = (2.3, 1.9, 3.2, 2.3, 1.7)
@@ -83,7 +84,8 @@ def show(
         _table(entry, found, take_heads)
         st.caption(
             "Mean over 25, 50 and 75 % of the cost range with its 95 % interval, cross-fitted: no "
-            "query is routed by what has seen it."
+            "query is routed by what has seen it. Sources are compared as if every model could "
+            "serve every query, at the price of its tokens alone."
         )
     if found.findings:
         with st.expander("Outcomes that look wrong", icon=":material/fact_check:"):
@@ -99,7 +101,9 @@ def _compared(entry: SetEntry, catalog: Catalog, model: OutcomeModel | None, tra
     predicted: Predicted | None = None
     learned = "" if model is None else model.digest
     if model is not None:
-        predicted = replays.value_sweep(entry, bare, model).data.with_outcomes.predicted
+        known = data.with_outcomes  # gates and the price of a second: as `learn`, without them
+        heads = pool_heads(model, bare, known.pool)
+        predicted = predict_evalset(evalset, model, heads, cross_fitted=True).take(known.rows)
     key = ("ladder", cache.sweep_key(sweep), learned, traffic)
 
     def work(task: Task) -> Ladder:
