@@ -212,6 +212,7 @@ def _write(
         document.set("models", row, key, new)
         if key == "id":
             _move_cost(document, before.get("id"), str(new))
+            _rename_for_teams(document, before.get("id"), str(new))
             for place, other in enumerate(_models(document)):
                 if other.get("variant_of") == before.get("id"):
                     document.set("models", place, "variant_of", new)
@@ -226,6 +227,15 @@ def _move_cost(document: CatalogDocument, model: Data, renamed: str | None) -> N
         if renamed is not None:
             document.set(*place, renamed, facts[model])
         document.remove(*place, model)
+
+
+def _rename_for_teams(document: CatalogDocument, model: Data, renamed: str) -> None:
+    """Teams that may use a model may use it under its new id."""
+    teams = mapping(mapping(mapping(document.data()).get("policy")).get("teams"))
+    for name, team in teams.items():
+        for place, one in enumerate(entries(mapping(team).get("models"))):
+            if one == model:
+                document.set("policy", "teams", name, "models", place, renamed)
 
 
 def _plain(value: Value) -> Data:
