@@ -69,9 +69,7 @@ def test_a_change_of_a_measured_cost_is_a_difference():
 def test_a_model_takes_its_cost_along():
     renamed = parse_catalog(edit_cells(TEXT, {1: {"id": "best"}}))
     assert renamed.realised_costs.usd_per_query == {"cheap": 0.02, "best": 0.01}
-    teams = (
-        REALISED[1] + "\n  teams: {eu.search: {models: [strong, gone]}, all: {tau: 1}}"
-    )
+    teams = REALISED[1] + "\n  teams: {eu.search: {models: [strong, gone]}, all: {tau: 1}}"
     renamed = parse_catalog(edit_cells(TEXT.replace(REALISED[1], teams), {1: {"id": "best"}}))
     assert renamed.policy.teams["eu.search"].models == {"best", "gone"}
     alone = parse_catalog(remove_models(TEXT, [0]))

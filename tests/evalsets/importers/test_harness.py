@@ -323,6 +323,21 @@ def test_a_helm_run_is_read_from_its_folder(tmp_path):
         read_harness(run_files(tmp_path))
 
 
+def test_questions_of_one_id_in_files_of_several_tasks_are_not_averaged(tmp_path):
+    """Two subjects by one model, of which another has the first: each counts from 1."""
+    for name, model, text, letter in (
+        ("a", "m1", "Algebra?", "C"), ("b", "m1", "Law?", "I"), ("c", "m2", "Algebra?", "I")
+    ):  # fmt: skip
+        one = {"id": 1, "input": text, "scores": {"match": {"value": letter}}}
+        (tmp_path / f"{name}.json").write_text(json.dumps(inspect_log([one], model)))
+    draft = read_harness(sorted(tmp_path.glob("*.json")))
+    quality = dict(zip(draft.queries["text"], draft.quality.tolist(), strict=True))
+    assert quality["Algebra?"] == [1, 0]
+    assert quality["Law?"][0] == 0
+    assert draft.queries["query_id"].str.startswith("arith:1-").all()
+    assert "1 ids name several questions each (e.g. arith:1)" in " ".join(draft.report.warnings)
+
+
 def test_llmrouters_rows_are_joined_by_their_query(tmp_path):
     rows = [
         {"task_name": "t", "query": "Why?", "model_name": m, "performance": p, "response_time": 2}

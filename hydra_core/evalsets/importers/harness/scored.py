@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
@@ -76,7 +77,7 @@ def scored_draft(answers: Sequence[Scored], traffic: Traffic) -> Draft:
         EvalSetError: Several scores and none chosen, nothing left, or rows that are not valid.
     """
     pairs: dict[tuple[str, str], list[Served]] = {}
-    for row in _chosen(answers, traffic):
+    for row in _told_apart(list(_chosen(answers, traffic)), traffic):
         if (rated := traffic.rated(row)) is not None:
             pairs.setdefault((row.query_id, row.model), []).append(traffic.priced(rated))
     repeated = [len(group) for group in pairs.values() if len(group) > 1]
@@ -103,6 +104,25 @@ def _chosen(answers: Sequence[Scored], traffic: Traffic) -> Iterator[Served]:
             traffic.skip(reason, answer.served.query_id)
         else:
             yield answer.served
+
+
+def _told_apart(rows: Sequence[Served], traffic: Traffic) -> Iterator[Served]:
+    """The rows, with ids of their own for the questions that one id names: files of several tasks,
+    such as the subjects of one benchmark, may each count their questions from 0.
+    """
+    asked: dict[tuple[str, str], set[str]] = {}
+    for row in rows:
+        asked.setdefault((row.query_id, row.model), set()).add(row.asked.text)
+    several = {query for (query, _), texts in asked.items() if len(texts - {""}) > 1}
+    if several:
+        traffic.warnings.append(
+            f"{len(several):,} ids name several questions each (e.g. {min(several)}): each "
+            "question has an id of its own"
+        )
+    for row in rows:
+        mark = sha256(row.asked.text.encode("utf-8", "replace")).hexdigest()[:8]
+        own = f"{row.query_id}-{mark}" if row.query_id in several else row.query_id
+        yield replace(row, query_id=own)
 
 
 def _mean(group: Sequence[Served]) -> Served:
