@@ -28,7 +28,7 @@ def require_bundle(catalog: Catalog, fingerprint: str) -> None:
         f"{_short(catalog.predictor_fingerprint)}), but the scores come from "
         f"{_short(fingerprint)}. Capabilities and tau do not hold for other scores. Choose the "
         "bundle that the catalog was made for, or recompute it for the other bundle: "
-        f"hydra-router rebind {source}"
+        f"hydra-router rebind {source}. Where it is published, publish it again"
     )
 
 
@@ -56,9 +56,17 @@ def rebind(
     Raises:
         CatalogError: `text` is not a valid catalog.
         MismatchError: The dimensions differ, or capabilities are set by hand: those are places on
-            the old bands, and cannot be recomputed from evidence.
+            the old bands, and cannot be recomputed from evidence. Or success profiles were fitted
+            to the requirements of another predictor.
     """
     catalog = parse_catalog(text)
+    if catalog.success_profiles is not None and fingerprint != catalog.predictor_fingerprint:
+        raise MismatchError(
+            f"catalog {catalog.name!r}: its success profiles were fitted to the requirements of "
+            f"predictor {catalog.predictor!r} and do not hold for another's. Take "
+            "'success_profiles', and what of the policy names them, out of the file; then rebind "
+            "it and fit them again with `hydra-router fit SET --as success`"
+        )
     by_hand = [model.id for model in catalog.models if model.overrides]
     if by_hand and not keep_places:
         raise MismatchError(

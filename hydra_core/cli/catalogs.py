@@ -364,15 +364,20 @@ def _rebind(options: argparse.Namespace) -> None:
     bundle = load_bundle(None if options.bundle is None else existing(options.bundle))
     bands = dict(zip(bundle.dimensions, _bands(options, bundle), strict=True))
     done: dict[Path, str] = {}
+    before: dict[Path, str] = {}
     for path in options.catalogs:
         text = read_catalog_text(existing(path))
         catalog = parse_catalog(text, path.name)
         if not SHA256.fullmatch(catalog.predictor_fingerprint):
             say(f"{path}: left alone, it is bound to the named profiles {catalog.predictor!r}")
             continue
+        before[path] = catalog.predictor_fingerprint
         done[path] = rebound(text, bundle.name, bundle.fingerprint, bands)
     for path, text in done.items():  # nothing is written unless every catalog could be moved
         write_release(path, text)
+        named = parse_catalog(text, path.name).outcome_model
+        if named is not None and before[path] != bundle.fingerprint:
+            say(f"warning: {path}: {named.path} was learned with another bundle; learn it again")
     if options.json:
         print_json({"fingerprint": bundle.fingerprint, "rebound": [str(path) for path in done]})
     else:

@@ -129,6 +129,8 @@ def _unknown(home: Path, noun: str, name: str, names: Iterable[str]) -> CannotRu
     names = list(dict.fromkeys(names))
     close = difflib.get_close_matches(name, names, 1)
     advice = f"did you mean {close[0]}?" if close else f"there are: {', '.join(names) or 'none'}"
+    if name in names:
+        advice = "the one that comes with HyDRA is not changed; copy it into the workspace first"
     here = f" For the path in this folder, write ./{name}." if Path(name).exists() else ""
     return CannotRunError(f"{home} has no {noun} {name!r}; {advice}{here}")
 

@@ -359,12 +359,12 @@ def change_table(changes: tuple[Change, ...]) -> pd.DataFrame:
         {
             "what": _WORDS[change.kind],
             "change": change.subject,
-            "published": change.before or "",
-            "draft": change.after or "",
+            "before": change.before or "",
+            "after": change.after or "",
         }
         for change in changes
     ]
-    return pd.DataFrame(rows, columns=["what", "change", "published", "draft"])
+    return pd.DataFrame(rows, columns=["what", "change", "before", "after"])
 
 
 def history_table(history: tuple[Revision, ...]) -> pd.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hydra_core.base.errors import CatalogError, MismatchError
+from hydra_core.base.shipped import CATALOGS
 from hydra_core.base.types import Band
 from hydra_core.catalog import capabilities, parse_catalog, rebind, require_bundle
 from tests.catalog.small import SMALL, edited
@@ -33,6 +34,16 @@ def test_rebinding_replaces_predictor_and_bands_and_keeps_all_else():
     )
     assert capabilities(parse_catalog(text)).tolist() == [[0.1, 0.25], [0.9, 0.75]]
     require_bundle(parse_catalog(text), "f" * 64)
+
+
+def test_success_profiles_do_not_go_to_another_predictor():
+    text = (CATALOGS / "mixed_2024.yaml").read_text("utf-8")
+    catalog = parse_catalog(text)
+    with pytest.raises(MismatchError, match="success profiles were fitted to the requirements"):
+        rebind(text, "other", "f" * 64, catalog.bands)
+    bands = [Band(0.0, 0.9)] * 4
+    same = rebind(text, catalog.predictor, catalog.predictor_fingerprint, bands)
+    assert parse_catalog(same).success_profiles == catalog.success_profiles
 
 
 def test_bands_may_come_in_the_catalogs_order():

@@ -19,6 +19,8 @@ from hydra_core.store.records import Revision
 from hydra_core.store.roles import Action
 
 _DONE = "ship.rolled_back"
+#: Of the audit trail.
+_MOST_LINES = 1_000
 
 
 def _history(entry: CatalogEntry, working: Working) -> None:
@@ -63,8 +65,8 @@ def _revisions(history: tuple[Revision, ...]) -> Revision:
         column_config={
             "revision": column.NumberColumn("Revision", width=75),
             "when": column.DatetimeColumn("When (UTC)", format="YYYY-MM-DD HH:mm", width=135),
-            "who": column.TextColumn("Who", width=120),
-            "note": column.TextColumn("Note", width=270),
+            "who": column.TextColumn("Who", width=105),
+            "note": column.TextColumn("Note", width=185),
             "qr": column.NumberColumn("QR", format="%.1f %%", width=70),
             "unknown": column.NumberColumn(
                 "No outcomes",
@@ -75,7 +77,7 @@ def _revisions(history: tuple[Revision, ...]) -> Revision:
             "cost": column.NumberColumn(
                 "Cost per query", format=tables.dollars(frame["cost"]), width=110
             ),
-            "evalset": column.TextColumn("Measured on", width=160),
+            "evalset": column.TextColumn("Measured on", width=130),
         },
     )
     if (oldest := history[-1].number) > 1:
@@ -135,8 +137,10 @@ def _audit(entry: CatalogEntry) -> None:
     column = st.column_config
     rows = [
         (one.at, f"{one.actor} ({one.role})", one.action, one.subject, one.reason)
-        for one in cache.store().audit(entry.key)
+        for one in cache.store().audit(entry.key, limit=_MOST_LINES)
     ]
+    if len(rows) == _MOST_LINES:
+        st.caption(f"The newest {_MOST_LINES:,} lines.")
     tables.kept(
         rows,
         "ship.trail",

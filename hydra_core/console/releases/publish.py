@@ -127,8 +127,8 @@ def changes_list(changes: Iterable[Change]) -> None:
         column_config={
             "what": column.TextColumn("", width=70),
             "change": column.TextColumn("What", width=240),
-            "published": column.TextColumn("Published", width=115),
-            "draft": column.TextColumn("New", width=145),
+            "before": column.TextColumn("Before", width=115),
+            "after": column.TextColumn("After", width=145),
         },
     )
 
