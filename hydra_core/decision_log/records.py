@@ -46,7 +46,8 @@ class DecisionRecord:
         propensities: (m,) probability of every candidate, None likewise.
         keep_probability: Probability that this turn kept the conversation's model.
         status: decided, answered, failed, cancelled; rejected where the upstream says that the
-            request itself is wrong; refused where no model may serve it (`chosen` is '' then).
+            request itself is wrong; refused where no model may serve it, or its team has
+            no budget for it (`chosen` is '' then).
         usage: How tokens and cost are known: counted by the upstream, estimated (an answer
             that broke off, or whose client left), or unknown (both are empty then); '' without
             an answer.

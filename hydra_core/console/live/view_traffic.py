@@ -85,7 +85,8 @@ def notes(traffic: Traffic) -> list[str]:
         listed = ", ".join(f"{code}: {count:,}" for code, count in codes.items())
         lines.append(f"{_requests(len(rejected))} rejected by an upstream as wrong ({listed}).")
     if traffic.refused:
-        lines.append(f"{_requests(traffic.refused)} refused: no model may serve them.")
+        lines.append(f"{_requests(traffic.refused)} refused: no model may serve them, or "
+                     "a team's budget does not hold them.")  # fmt: skip
     if traffic.lost:
         lines.append(f"{traffic.lost:,} records are lost: a process was killed before it wrote "
                     "them.")  # fmt: skip
