@@ -1,6 +1,7 @@
 """Live from app.py: an empty state that teaches, and every part says what the core says."""
 
 import os
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -38,8 +39,6 @@ def decided(catalog):
 @pytest.fixture
 def log(tmp_path, monkeypatch):
     """The folder of a log by the shipped catalog: 60 answers now, every third rated."""
-    from datetime import UTC, datetime, timedelta
-
     facts = decided(load_catalog(CATALOGS / "paper_five.yaml"))
     rng = np.random.default_rng(0)
     now = datetime.now(UTC)
@@ -71,6 +70,15 @@ def test_an_empty_log_teaches_as_well(open_page, tmp_path, monkeypatch):
     monkeypatch.setenv("HYDRA_LOG", str(tmp_path / "decisions"))
     app = open_page(PAGE)
     assert any("No decisions" in one.value for one in app.markdown)
+
+
+def test_a_log_of_refusals_alone_says_so(open_page, tmp_path, monkeypatch):
+    folder = tmp_path / "decisions"
+    traffic(folder, [decision(i, at=datetime.now(UTC), status="refused") for i in range(2)])
+    monkeypatch.setenv("HYDRA_LOG", str(folder))
+    app = open_page(PAGE)
+    assert not app.exception
+    assert any("2 requests refused" in one.value for one in app.markdown)
 
 
 def test_a_folder_that_is_not_there_is_named(open_page, tmp_path, monkeypatch):

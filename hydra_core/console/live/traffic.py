@@ -73,7 +73,8 @@ def log_view(folder: Path, window_s: int) -> LogView | None:
     key = cache_live.key_of(folder, window_s, datetime.now(UTC))
     found = cache_live.traffic(key)
     if not len(found):
-        teach(f"No decisions in {folder.name}/ in this time", f"Choose a longer time, or: {_HOW}")
+        told = literal(" ".join([*views.notes(found), "Choose a longer time, or:"]))
+        teach(f"No decisions in {folder.name}/ in this time", f"{told} {_HOW}")
         return None
     entry = catalog_in_use(found)
     if entry is None or entry.catalog is None:
