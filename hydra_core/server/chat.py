@@ -40,6 +40,7 @@ from hydra_core.store.roles import Actor
 _OWN: Final = "hydra"
 _LONGEST_ID: Final = 1_000
 _DEEPEST: Final = 200
+_MOST_CHOICES: Final = 128
 #: Headers of a client that go on to an upstream, and the version where it names none.
 _PASSED: Final = ("anthropic-version", "anthropic-beta", "openai-beta")
 _VERSION: Final = {"anthropic-version": "2023-06-01"}
@@ -84,6 +85,12 @@ class ChatRequest:
     def stream(self) -> bool:
         """Whether the answer is wanted piece by piece."""
         return self.body.get("stream") is True
+
+    @property
+    def choices(self) -> int:
+        """How many answers are asked for at once, at most 128."""
+        asked = self.body.get("n")
+        return min(asked, _MOST_CHOICES) if is_count(asked) and asked else 1
 
     @property
     def wants_usage(self) -> bool:

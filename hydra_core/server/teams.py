@@ -335,6 +335,6 @@ def _too_dear(name: str, budget: TeamBudget, usd_needed: float) -> BudgetSpentEr
 
 
 def _expected(serving: Serving, draw: Draw, request: ChatRequest) -> float:
-    """What the drawn model may cost: every input token fresh, and the longest answer."""
-    answer = request.query.output_tokens or _ANSWER_TOKENS
+    """What the drawn model may cost: every input token fresh, and the longest answers."""
+    answer = request.choices * (request.query.output_tokens or _ANSWER_TOKENS)
     return serving.catalog.model(draw.model).price.usd_of_one(request.input_tokens, answer)

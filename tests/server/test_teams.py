@@ -115,6 +115,7 @@ def test_a_request_that_costs_more_than_is_left_says_so_and_a_later_one_goes_on(
     assert refused.status_code == 429
     said = refused.json()["error"]["message"]
     assert "may cost $0.675, more than is left of the budget of $0.5 that team search has" in said
+    assert ask(max_tokens=15_000, n=10).json()["error"]["message"] == said
     assert ask(max_tokens=20).status_code == 200
 
 

@@ -269,7 +269,6 @@ def written_in(message: object, depth: int = 0) -> int:
 
 #: Tokens that providers add to a request of their own accord (templates, results of their tools).
 _ADDED_TOKENS: Final = 20_000
-_MOST_CHOICES: Final = 128
 
 
 class Counted(StrEnum):
@@ -323,9 +322,8 @@ def _reads_more(chat: ChatRequest) -> bool:
 
 
 def _most_output(chat: ChatRequest, spec: ModelSpec) -> int:
-    choices = _count(chat.body.get("n")) or 1
     limit = chat.query.output_tokens or spec.context_window
-    return min(limit, spec.context_window) * min(choices, _MOST_CHOICES)
+    return min(limit, spec.context_window) * chat.choices
 
 
 def _count(value: Any) -> int | None:  # noqa: ANN401 (decoded JSON)
