@@ -459,7 +459,10 @@ def _chosen(evalset: EvalSet, models: Sequence[str]) -> tuple[str, ...]:
 def _require_prices(
     models: Sequence[str], prices: Mapping[str, GivenPrice], evalset: EvalSet
 ) -> None:
-    remedy = "add '{}: {{input: ..., output: ...}}' in USD per Mtok"
+    remedy = (
+        "give it in USD per Mtok: --price {0}=INPUT,OUTPUT, or "
+        "'{0}: {{input: ..., output: ...}}' in the file of --prices"
+    )
     missing = [
         Problem(one, "has no price", remedy.format(one)) for one in models if one not in prices
     ]
