@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hydra_core.base.errors import CatalogError, EvalSetError
 from hydra_core.base.spelling import usd
 from hydra_core.cli.options import Verbs, verb
-from hydra_core.cli.output import percent, print_json, progress_bar, say, show, table
+from hydra_core.cli.output import percent, percent_range, print_json, progress_bar, say, show, table
 from hydra_core.cli.score import scores_for, vectors_for
 from hydra_core.cli.workspace import OUTCOME_MODEL, existing, open_catalog, open_evalset
 
@@ -240,9 +240,7 @@ def _text(evaluation: Evaluation) -> str:
     least = " ≥" if router.unknown else ""
     header = ["", "resolved", "quality", "USD/query", "USD/resolved", "CS"]
     ranges = "; ".join(
-        f"{name} {percent(one.value)} [{one.bounds(percent, ', ')}]"
-        if math.isfinite(one.value)
-        else f"{name} –"
+        f"{name} {percent_range(one)}"
         for name, one in (
             (f"quality{least}", router.quality),
             (f"QR{least}", router.qr),
@@ -283,7 +281,7 @@ def _conversations(evaluation: Evaluation) -> list[str]:
             one.mode.value,
             percent(one.quality.value),
             f"{one.usd_per_turn.value:.4g}",
-            f"{percent(one.cs.value)} [{percent(one.cs.lo)}, {percent(one.cs.hi)}]",
+            percent_range(one.cs),
             percent(one.cached_share),
             f"{one.switches:.2f}",
             f"{one.lost_usd:.4g}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -114,12 +115,14 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def percent(share: float, sign: str = "") -> str:
-    """A share in percent: 12.3 %; with `sign` "+" always signed."""
-    return f"{100 * share:{sign}.1f} %"
+    """A share in percent: 12.3 %; with `sign` "+" always signed; – for NaN, which is no share."""
+    return "–" if math.isnan(share) else f"{100 * share:{sign}.1f} %"
 
 
 def percent_range(interval: Interval, sign: str = "") -> str:
-    """A share in percent with the ends of its interval."""
+    """A share in percent with the ends of its interval, or why there are none."""
+    if math.isnan(interval.value):
+        return "–"
     ends = interval.bounds(lambda end: percent(end, sign))
     return f"{percent(interval.value, sign)} [{ends}]"
 

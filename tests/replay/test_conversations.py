@@ -9,7 +9,9 @@ import pytest
 
 from hydra_core.base.types import StickyMode
 from hydra_core.catalog import load_catalog
+from hydra_core.cli.main import main
 from hydra_core.evalsets.evalset import load_evalset, save_evalset
+from hydra_core.evalsets.scores import save_scores
 from hydra_core.replay.conversations import _router, replay_conversations, why_per_query
 from hydra_core.replay.replay import catalog_scores
 from hydra_core.replay.sweep import sweep_catalog
@@ -182,3 +184,21 @@ def test_an_incomplete_conversation_is_left_out_and_a_set_without_is_per_query(t
     assert replay_conversations(bare, TAU, "gpt-5.4") is None
     one = replace(made, queries=made.queries.assign(turn=pd.Series(1, made.queries.index)))
     assert "no conversation is complete" in why_per_query(sweep_of(one, scores))
+
+
+def test_one_conversation_has_savings_without_an_interval_and_a_free_one_none(
+    talks, tmp_path, capsys
+):
+    made, scores = talks
+    for name, price in (("one", 1.0), ("free", 0.0)):
+        extras = {key: values[:LENGTH] for key, values in made.extras.items()} if price else {}
+        kept = save_evalset(
+            tmp_path / name, name=name, queries=made.queries.head(LENGTH), models=made.models,
+            quality=made.quality[:LENGTH], cost_usd=price * made.cost_usd[:LENGTH], extras=extras,
+        )  # fmt: skip
+        save_scores(kept, CATALOG.predictor_fingerprint, CATALOG.dimensions, scores[:LENGTH])
+        catalog = str(ROOT / "catalog" / "paper_five.yaml")
+        assert main(["evaluate", str(kept.path), "--catalog", catalog]) == 0
+        said = capsys.readouterr().out
+        assert "nan" not in said
+    assert "–" in next(line for line in said.splitlines() if line.startswith("router "))

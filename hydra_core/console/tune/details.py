@@ -52,7 +52,7 @@ def conversations(evaluation: Evaluation) -> None:
     column = st.column_config
     rows = [
         (one.mode.value.replace("_", " "), 100 * one.quality.value, one.usd_per_turn.value,
-         100 * one.cs.value, f"{100 * one.cs.lo:.1f} – {100 * one.cs.hi:.1f}",
+         100 * one.cs.value, one.cs.scaled(100.0).bounds(between=" – ") if one.cs.known else "",
          100 * one.cached_share, one.switches, one.lost_usd)
         for one in found.modes
     ]  # fmt: skip
