@@ -83,7 +83,7 @@ class Admission:
         return await asyncio.shield(result), began - came
 
     async def _turn(self, receive: Receive) -> None:
-        self.waiting += 1
+        self._wait(1)
         try:
             async with asyncio.timeout(self._most_wait_s):
                 await until_gone(receive, self._free.acquire())
@@ -94,7 +94,11 @@ class Admission:
             self._metrics.drops.labels("gone").inc()
             raise
         finally:
-            self.waiting -= 1
+            self._wait(-1)
+
+    def _wait(self, more: int) -> None:
+        self.waiting += more
+        self._metrics.depth.set(self.waiting)
 
     def _done(self, began: float) -> None:
         took_s = time.perf_counter() - began

@@ -263,9 +263,7 @@ class _Routes:
         metrics.budgets(decider.budgets_used())
         text = metrics.text(
             problem=bool(decider.live.problem),
-            given_up=service.log.given_up if service.log else 0,
             stopped=stopped,
-            waiting=service.admission.waiting,
             promise_ended=bool(service.promise_ended),
         )
         return Response(text, media_type=CONTENT_TYPE_LATEST)

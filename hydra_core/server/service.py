@@ -259,9 +259,13 @@ class Service:
             failed = whole.status == "failed" or bool(whole.attempts)
             self.metrics.armed(decided.arm, whole.status, first_failed=failed)
         if self.log is not None:
-            self.log.add(record_of(decided, whole, text=self._log_text))
+            self._write(self.log, record_of(decided, whole, text=self._log_text))
         if self._on_finish is not None:
             self._on_finish(decided, whole)
+
+    def _write(self, log: LogWriter, record: DecisionRecord) -> None:
+        log.add(record)
+        self.metrics.given_up.set(log.given_up)
 
     def _settle(self, decided: Decided, result: Result) -> None:
         """Count what a team's request cost, beside the event loop: it is written to a file.
@@ -297,7 +301,7 @@ class Service:
             record = refusal_record(
                 serving, chat, str(error), datetime.now(UTC), text=self._log_text
             )
-            self.log.add(replace(record, arm=refused.arm))
+            self._write(self.log, replace(record, arm=refused.arm))
 
     def _pass_on(self, decided: Decided, tried: _Attempts, model: str, answer: Answer) -> Response:
         """The answer for the client; the request is finished once it has it, or is gone."""

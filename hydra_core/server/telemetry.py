@@ -95,9 +95,10 @@ class Metrics:
             "problem": gauge("catalog_problem", "1 while the newest revision is not valid"),
             "stopped": gauge("canary_stopped", stopped),
             "promise_ended": gauge("promise_not_covered", promise),
-            "waiting": gauge("queue_depth", "Requests that wait to be decided", mode="livesum"),
-            "given_up": gauge("log_given_up", lost, mode="sum"),
         }
+        # set as they change: of several workers, one alone is asked for the metrics
+        self.depth = gauge("queue_depth", "Requests that wait to be decided", mode="livesum")
+        self.given_up = gauge("log_given_up", lost, mode="sum")
         psi = "Largest PSI of requirements in the window against all before"
         self._psi = gauge("traffic_psi", psi, "window", mode="max")
         shifted = "1 while the window asks for something else than before"
@@ -244,7 +245,7 @@ class Metrics:
     def text(self, **states: float) -> bytes:
         """Everything in Prometheus' text form; of all workers where there are several.
 
-        States are problem, stopped, promise_ended, waiting and given_up, as they are now.
+        States are problem, stopped and promise_ended, as they are now.
         """
         for name, value in states.items():
             self._states[name].set(value)

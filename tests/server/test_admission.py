@@ -27,7 +27,7 @@ async def leaves():
 
 
 def value(metrics, name):
-    lines = metrics.text(problem=False, given_up=0).decode().splitlines()
+    lines = metrics.text(problem=False).decode().splitlines()
     return next(float(one.split()[-1]) for one in lines if one.startswith(f"{name} "))
 
 
@@ -58,6 +58,7 @@ def test_beyond_the_queue_a_request_is_refused_at_once():
         waits = [asyncio.ensure_future(admission.run(lambda: 1, stays)) for _ in range(2)]
         await asyncio.sleep(0)
         assert (admission.waiting, admission.full) == (2, True)
+        assert value(metrics, "hydra_queue_depth") == 2
         with pytest.raises(OverloadedError) as refused:
             await admission.run(lambda: 1, stays)
         assert refused.value.wait_s >= 1
@@ -65,6 +66,7 @@ def test_beyond_the_queue_a_request_is_refused_at_once():
         go.set()
         assert [(await one)[0] for one in waits] == [1, 1]
         assert (admission.waiting, admission.full) == (0, False)
+        assert value(metrics, "hydra_queue_depth") == 0
         assert value(metrics, "hydra_queue_wait_seconds_count") == 3
 
     busy(test, most_waiting=2, most_wait_s=60)

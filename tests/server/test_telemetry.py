@@ -70,8 +70,16 @@ def test_the_version_and_the_revision_in_use_are_series(make, tmp_path):
 
 def test_a_team_without_a_budget_any_more_has_no_share_of_it():
     metrics = Metrics()
-    states = dict.fromkeys(("problem", "stopped", "promise_ended", "waiting", "given_up"), 0)
+    states = dict.fromkeys(("problem", "stopped", "promise_ended"), 0)
     metrics.budgets({"a": 0.9, "b": 0.5})
     metrics.budgets({"b": 0.6})
     found = [line for line in metrics.text(**states).decode().splitlines() if "{team=" in line]
     assert found == ['hydra_team_budget_used{team="a"} NaN', 'hydra_team_budget_used{team="b"} 0.6']
+
+
+def test_records_that_were_given_up_are_counted_as_they_are(make, tmp_path, monkeypatch):
+    monkeypatch.setattr("hydra_core.decision_log.writer._MOST_WAITING", 0)
+    client = make(log=str(tmp_path / "log"))
+    for model in ("auto", "gpt-9"):  # decided and refused
+        client.post("/v1/decision", json=asked(model=model))
+    assert "hydra_log_given_up 2.0" in client.get("/metrics").text.splitlines()
