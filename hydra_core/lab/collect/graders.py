@@ -20,13 +20,27 @@ from hydra_core.base.reading.fields import POSITIVE, SHARE, Bounds, Section
 from hydra_core.base.reading.yaml_reader import ScalarNode
 from hydra_core.lab.labeling.config import JsonMode, Server, flag, read_server, read_settings, whole
 
+#: A sign counts only where no range or name ends before it: 3-5, COVID-19.
 _NUMBER: Final = re.compile(
-    r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d{1,3})?|[-+]?\.\d+"
+    r"(?:(?<![\w)])[-+])?(?:(?:\d{1,3}(?:[,\u00a0\u202f]\d{3})+|\d+)(?:\.\d+)?"
+    r"(?:[eE][-+]?\d{1,3})?|\.\d+)"
 )
-_STATED: Final = re.compile(
-    r"(?:answer|option|choice)\s*(?:is|:)?\s*\(?\**([A-Z])\b", re.IGNORECASE
+_POWER: Final = re.compile(r"(?<=\d)\s*(?:[×·*x]|\\times|\\cdot)\s*10\^\{?([-+]?\d{1,3})\}?")
+_GROUPS: Final = str.maketrans("", "", ",\u00a0\u202f")
+#: Letters that are no word: not the I of "I think", the A of "A cell", the a of "is a protein".
+_LETTER: Final = r"((?!I\s+[a-z])[A-Z](?![A-Za-z'])|[a-z](?![\w'])(?!\s+\w))"
+#: Where the letter stands, the surest first: "The answer is (C)", a line of its own at the
+#: beginning, "option C", and the last letter that stands alone.
+_CHOICES: Final = (
+    re.compile(rf"\b(?i:answer)\b(?:\s+is\b)?[\s*:(]*{_LETTER}"),
+    re.compile(r"\A\W*([A-Za-z])\W*(?:\n|\Z)"),
+    re.compile(rf"\b(?i:option|choice)\b(?:\s+is\b)?[\s*:(]*{_LETTER}"),
+    re.compile(
+        r"(?<![A-Za-z])((?!I\s+[a-z])(?!A\s+(?!(?:is|because|since|as|seems|would)\b)[a-z])[A-Z])"
+        r"(?![A-Za-z'])"
+    ),
 )
-_LONE: Final = re.compile(r"(?<![A-Za-z])\(?([A-Z])\)?(?![A-Za-z'])")
+_REFERENCE: Final = re.compile(r"\W*([A-Za-z])(?![\w'])")
 #: Characters of an answer that a pattern is tried on.
 _MOST_CHARS: Final = 200_000
 _MOST_OUTPUT: Final = 1_000_000
@@ -148,13 +162,14 @@ def _regex_apart(patterns: Sequence[str], answer: str) -> float:
 
 
 def _number(grader: Grader, answer: str, message: Mapping[str, Any]) -> float:
-    found = _NUMBER.findall(answer[-_MOST_CHARS:])
+    plain = _POWER.sub(r"e\1", answer[-_MOST_CHARS:].replace("−", "-"))
+    found = _NUMBER.findall(plain)
     if not found:
         return 0.0
-    last = float(found[-1].replace(",", ""))
+    last = float(found[-1].translate(_GROUPS))
     for one in _references(message):
         try:
-            right = float(one.replace(",", ""))
+            right = float(one.strip().strip("$€£¥%").translate(_GROUPS).replace("−", "-"))
         except ValueError:
             raise UngradedError(f"the reference {one[:40]!r} is not a number") from None
         if abs(last - right) <= grader.tolerance * max(1.0, abs(right)):
@@ -189,11 +204,14 @@ def _unfenced(answer: str) -> str:
 
 def _multiple_choice(grader: Grader, answer: str, message: Mapping[str, Any]) -> float:
     del grader
-    stated = _STATED.findall(answer) or _LONE.findall(answer)
-    if not stated:
-        return 0.0
-    right = {one.strip().strip("().").upper() for one in _references(message)}
-    return float(stated[-1].upper() in right)
+    right = set()
+    for one in _references(message):
+        letter = _REFERENCE.match(one)
+        if letter is None:
+            raise UngradedError(f"the reference {one[:40]!r} is no letter")
+        right.add(letter[1].upper())
+    stated = next((found for one in _CHOICES if (found := one.findall(answer))), [])
+    return float(bool(stated) and stated[-1].upper() in right)
 
 
 def _command(grader: Grader, answer: str, message: Mapping[str, Any]) -> float:

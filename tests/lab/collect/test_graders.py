@@ -31,6 +31,41 @@ SCHEMA = {"type": "object", "required": ["name"], "properties": {"name": {"type"
         (Grader(Kind.MULTIPLE_CHOICE), "I think the answer is (C).", "C", 1.0),
         (Grader(Kind.MULTIPLE_CHOICE), "B", "(b)", 1.0),
         (Grader(Kind.MULTIPLE_CHOICE), "A good question. Option: D", "A", 0.0),
+        *(
+            (Grader(Kind.NUMBER), *case, 1.0)
+            for case in (
+                ("It is −3.", "-3"),
+                ("1\u202f234 km", "1234"),
+                ("between 3-5", 5),
+                ("COVID-19", 19),
+                ("about 1.2 × 10^3", "1200"),
+                ("-7", "−7"),
+                ("It costs $80", "$80.00"),
+                ("80 %", "80%"),
+            )
+        ),
+        (Grader(Kind.NUMBER), "It is −3.", "3", 0.0),
+        *(
+            (Grader(Kind.MULTIPLE_CHOICE), *case, 1.0)
+            for case in (
+                ("B. A mitochondrion is the powerhouse", "B"),
+                ("B, because I know it", "B"),
+                ("The answer is a protein, so C.", "C"),
+                ("(b)", "B"),
+                ("answer: b", "B"),
+                ("The answer is C because option A is wrong.", "C"),
+                ("**Answer:** D", "D"),
+                ("B\n\nNeither A nor C fits.", "B"),
+                ("A is correct", "A"),
+                ("I", "I"),
+                ("The best one is E. I hope this helps!", "E"),
+                ("\\boxed{C}", "C"),
+                ("B", "B) 12 V"),
+                ("Answer: I believe that it is D", "D"),
+                ("It is A.", ["(A)", "C"]),
+                ("答案是B", "B"),
+            )
+        ),
     ],
 )
 def test_an_answer_is_right_or_wrong(grader, answer, reference, score):
@@ -42,6 +77,8 @@ def test_an_answer_is_right_or_wrong(grader, answer, reference, score):
     [
         (Grader(Kind.EXACT), {}),
         (Grader(Kind.NUMBER), {"reference": "forty"}),
+        (Grader(Kind.MULTIPLE_CHOICE), {"reference": "Paris"}),
+        (Grader(Kind.MULTIPLE_CHOICE), {"reference": 1}),
         (Grader(Kind.REGEX), {"reference": "(unclosed"}),
         (Grader(Kind.JSON_SCHEMA), {"reference": {"type": 3}}),
         (Grader(Kind.COMMAND, argv=("no-such-program-here",)), {}),
