@@ -25,7 +25,7 @@ _SOURCE = {"type": "prometheus", "uid": "prometheus"}
 
 def metric_names() -> dict[str, str]:
     """Every metric of the service with its kind: counter, gauge or histogram."""
-    text = Metrics(["model"]).text(problem=False, given_up=0).decode()
+    text = Metrics(["model"]).text(problem=False).decode()
     families = text_string_to_metric_families(text)
     known = {one.name + "_total" * (one.type == "counter"): one.type for one in families}
     return {name: kind for name, kind in known.items() if not name.endswith("_created")}
