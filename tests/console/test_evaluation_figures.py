@@ -72,6 +72,14 @@ def test_costs_that_span_decades_are_drawn_on_a_logarithmic_axis():
     assert kinds == {"narrow": "linear", "wide": "log", "free": "linear"}
 
 
+@pytest.mark.parametrize(("least", "most"), [(0.0000001, 2000.0), (0.00001, 0.1), (1.0, 100.0)])
+def test_a_logarithmic_axis_of_costs_has_room_for_its_labels(least, most):
+    axis = spread_figure(spread(least, most), LIGHT).layout.xaxis
+    assert 4 <= len(axis.ticktext) <= 10
+    assert axis.tickvals[0] <= least
+    assert not any("e" in text for text in axis.ticktext)
+
+
 def spread(least, most):
     row = {"p05": least, "q1": 1.0, "median": 1.0, "q3": 1.0, "p95": most, "mean": 1.0}
     return pd.DataFrame([row, row], index=["a", "b"])

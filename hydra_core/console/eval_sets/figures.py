@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from hydra_core.base.spelling import short_number
 from hydra_core.base.types import FloatArray
 from hydra_core.console.figures.labels import Label, label_notes, place
 from hydra_core.console.figures.theme import Palette, base_layout, model_colors, named_rows, plain
@@ -194,8 +195,10 @@ def spread_figure(frame: pd.DataFrame, colors: Palette) -> go.Figure:
     if wide:
         # named one by one: plotly writes no $ before the 2 and the 5 of a decade
         first, last = np.floor(np.log10([least, most])).astype(int)
-        ticks = [10.0**e * d for e in range(first, last + 1) for d in (1, 2, 5)]
-        names = ["$" + f"{tick:.12f}".rstrip("0").rstrip(".") for tick in ticks]
+        decades = last - first + 1
+        each, step = ((1, 2, 5) if decades <= 3 else (1,)), -(-decades // 9)
+        ticks = [10.0**e * d for e in range(first, last + 1, step) for d in each]
+        names = [f"${short_number(tick)}" for tick in ticks]
         layout["xaxis"] |= {"tickvals": ticks, "ticktext": names}
     layout["xaxis"]["title"]["text"] = "Cost per query in USD" + (", logarithmic" if wide else "")
     layout["yaxis"] |= named_rows([plain(model) for model in models], colors)
