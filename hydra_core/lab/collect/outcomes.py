@@ -142,11 +142,13 @@ def write_set(
         {
             "query_id": [one.id for one in found.messages],
             "text": [one.text for one in found.messages],
-            "language": [
-                str(one.own.get("lang") or language_of(one.text)) for one in found.messages
-            ],
+            "language": [one.language or language_of(one.text) for one in found.messages],
         }
     )
+    if any(one.has_image for one in found.messages):
+        queries["has_image"] = [one.has_image for one in found.messages]
+    if any(one.turn > 1 for one in found.messages):
+        queries["turn"] = [float(one.turn) for one in found.messages]
     if any(one.context for one in found.messages):
         queries["context"] = [one.context for one in found.messages]
     for column in ("group", "conversation_id"):

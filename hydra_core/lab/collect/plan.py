@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,7 +24,7 @@ from hydra_core.base.tokens import most_text_tokens
 from hydra_core.base.whole_file import whole_file
 from hydra_core.decision_log.reading import read_log
 from hydra_core.evalsets.importers.reading.bounded import Budget
-from hydra_core.evalsets.importers.reading.cells import LINE, Issues
+from hydra_core.evalsets.importers.reading.cells import BLANK, LINE, Issues
 from hydra_core.evalsets.importers.reading.tables import columns_of, json_objects, read_columns
 from hydra_core.evalsets.suspects import normalised
 from hydra_core.lab.collect.graders import (
@@ -65,6 +66,8 @@ class Asked:
         turns: What is sent, in the OpenAI form.
         text: The last user message.
         context: What came before it, as the predictor reads it.
+        has_image: Whether the conversation holds an image.
+        language: Its code, '' where the row does not say it.
         own: Every field of its row, for the grader.
     """
 
@@ -73,6 +76,8 @@ class Asked:
     text: str
     turn: int
     context: str
+    has_image: bool
+    language: str
     grader: str
     own: Mapping[str, Any]
 
@@ -127,7 +132,8 @@ def _asked(
     listed = row.get("messages")
     turns = listed if listed else [{"role": "user", "content": row.get("text")}]
     try:
-        last = last_turn(read_turns(turns))
+        conversation = read_turns(turns)
+        last = last_turn(conversation)
     except ProblemsError as error:
         issues.add(f"text or messages cannot be read: {error.problems[0].message}", number)
         return None
@@ -139,7 +145,15 @@ def _asked(
     if needs_reference(settings.graders[grader]) and row.get("reference") in (None, ""):
         issues.add(f"grader {grader!r} needs a reference", number, 'add "reference"')
         return None
-    return Asked(name, tuple(turns), last.text, last.turn, last.context, grader, row)
+    stated = str(row.get("lang") or "").strip().lower()
+    language = "" if stated in BLANK else re.split("[-_]", stated)[0]
+    if not re.fullmatch("(?:[a-z]{2,3})?", language):
+        remedy = "use ISO 639 codes such as en, or leave it out"
+        issues.add(f"lang {row['lang']!r} is not a code", number, remedy)
+        return None
+    image = any(turn.images for turn in conversation.turns)
+    said = (last.text, last.turn, last.context, image, language)
+    return Asked(name, tuple(turns), *said, grader, row)
 
 
 @dataclass(frozen=True, slots=True)

@@ -285,6 +285,27 @@ def test_batch_files_are_another_way_to_ask(files, server, capsys):
     assert "may cost up to" in capsys.readouterr().err
 
 
+def test_turn_image_and_language_of_a_message_stand_in_the_set(files, server):
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+    seen = {"role": "user", "content": [{"type": "text", "text": "What is it?"}, image]}
+    asked = [seen, {"role": "assistant", "content": "A number"},
+             {"role": "user", "content": "Double the number 2"}]  # fmt: skip
+    rows = [
+        {"id": "a", "text": "Double the number 1", "reference": "2", "lang": "en-US"},
+        {"id": "b", "messages": asked, "reference": "4"},
+    ]
+    path = files / "messages.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(command(files, files / "set")) == 0
+    found = load_evalset(files / "set").queries
+    assert found["language"].tolist()[0] == "en"
+    assert found["turn"].tolist() == [1, 2]
+    assert found["has_image"].tolist() == [False, True]
+    path.write_text(json.dumps({**rows[0], "lang": "English"}) + "\n")
+    with pytest.raises(LabelError, match="line 1: lang 'English' is not a code"):
+        read_asked(path, load_settings(files / "grade.yaml"))
+
+
 def test_messages_of_a_spreadsheet_are_read_with_its_delimiter_and_its_lines(tmp_path):
     grade(tmp_path, "default: number\ngraders:\n  number: {kind: number}\n")
     settings, path = load_settings(tmp_path / "grade.yaml"), tmp_path / "messages.csv"
