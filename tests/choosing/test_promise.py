@@ -51,6 +51,20 @@ def test_a_cluster_bets_once():
     assert betting_p_values(differences, 0.02, clusters, moved=MOVED, rng=rng) == pytest.approx(few)
 
 
+def test_large_clusters_count_as_many_queries_as_they_have():
+    """The mean over queries is 0.05 lower, although most clusters are better."""
+    rng, promised_falsely = np.random.default_rng(0), 0
+    for _ in range(100):
+        sizes = rng.choice([1, 1, 1, 12], 300)
+        lost = -(rng.random(300) < 0.1).astype(float)
+        won = (rng.random(300) < 0.15).astype(float)
+        clusters = np.repeat(np.arange(300), sizes)
+        differences = np.where(sizes > 1, lost, won)[clusters, None]
+        p_value = betting_p_values(differences, 0.05, clusters, moved=MOVED, rng=rng)[0]
+        promised_falsely += p_value <= 0.05
+    assert promised_falsely <= 8
+
+
 def test_more_may_be_saved_the_more_is_allowed_to_be_lost():
     data, taus, choice = routed()
     savings = [promised(data, taus, choice, within=within).saving for within in (0.02, 0.05, 0.1)]

@@ -122,7 +122,13 @@ class Promise:
         }
 
 
-def stakes_of(moved: FloatArray, units: int, within: float, confidence: float = 0.95) -> FloatArray:
+def stakes_of(
+    moved: FloatArray,
+    units: int,
+    within: float,
+    confidence: float = 0.95,
+    sizes: FloatArray | None = None,
+) -> FloatArray:
     """Return the stake of each setting: the one that soonest rejects a loss just above the margin.
 
     With n bets of variance v, wealth grows fastest by sqrt(2 log(1 / level) / (n v)) where the
@@ -132,10 +138,12 @@ def stakes_of(moved: FloatArray, units: int, within: float, confidence: float = 
     Args:
         moved: (p,) share of the queries that do not go to the baseline at each setting.
         units: Independent queries n.
+        sizes: Of the clusters that bet, over their mean; None where each is one query.
     """
-    variance = np.maximum(_VARIANCE_OF_MOVED * moved, _LEAST_VARIANCE)
+    most, spread = (1.0, 1.0) if sizes is None else (sizes.max(), np.square(sizes).mean())
+    variance = np.maximum(_VARIANCE_OF_MOVED * moved, _LEAST_VARIANCE) * spread
     best = np.sqrt(2.0 * np.log(1.0 / (1.0 - confidence)) / (units * variance))
-    result: FloatArray = np.minimum(best, _LARGEST_STAKE) / (1.0 - within)
+    result: FloatArray = np.minimum(best, _LARGEST_STAKE / most) / (1.0 - within)
     return result
 
 
@@ -153,7 +161,8 @@ def betting_p_values(
     Args:
         differences: (n, p) outcome of the route minus outcome of the baseline, each in [-1, 1].
         within: Margin in (0, 1).
-        clusters: (n,) cluster numbers; a cluster bets once, with its mean.
+        clusters: (n,) cluster numbers; a cluster bets once, with the sum of its queries, since the
+            mean of all queries is promised.
         moved: (p,) share of the queries that do not go to the baseline.
         confidence: That the stakes aim at; p values are valid at any.
 
@@ -167,10 +176,9 @@ def betting_p_values(
         raise ValueError(f"the margin must lie between 0 and 1, such as 0.02; got {within}")
     if not (np.abs(differences) <= 1.0).all():  # false for NaN as well
         raise ValueError("differences must lie in [-1, 1]: they are of two outcomes in [0, 1]")
-    units = _unit_means(differences, clusters)
-    gains = units[rng.permutation(len(units))] + within
-    stakes = stakes_of(moved, len(units), within, confidence)
-    wealth = np.cumsum(np.log1p(stakes * gains), axis=0)
+    gains, sizes = _unit_gains(differences, within, clusters)
+    stakes = stakes_of(moved, len(gains), within, confidence, sizes)
+    wealth = np.cumsum(np.log1p(stakes * gains[rng.permutation(len(gains))]), axis=0)
     result: FloatArray = np.minimum(np.exp(-wealth.max(axis=0)), 1.0)
     return result
 
@@ -289,7 +297,8 @@ def forecast(
         sizes: Numbers of independent queries to look at; of clusters as large as these.
     """
     best = list(models).index(made.baseline)
-    gains = _unit_means(picked(quality, choice) - quality[:, [best]], clusters) + made.within
+    lost = picked(quality, choice) - quality[:, [best]]
+    gains, each = _unit_gains(lost, made.within, clusters)
     moved = (choice != best).mean(axis=0)
     cost, base = (
         _unit_sums(usd, clusters)[0] for usd in (picked(cost_usd, choice), cost_usd[:, [best]])
@@ -299,7 +308,7 @@ def forecast(
     for units in sizes:
         drawn = [rng.integers(0, len(gains), units) for _ in range(draws)]
         weights = np.stack([np.bincount(one, minlength=len(gains)) for one in drawn]).astype(float)
-        stakes = stakes_of(moved, units, made.within, made.confidence)
+        stakes = stakes_of(moved, units, made.within, made.confidence, each)
         wealth = weights @ np.log1p(stakes * gains)  # (draws, p)
         passed = np.concatenate([wealth >= enough, np.zeros((draws, 1), np.bool_)], axis=1)
         position = passed.argmin(axis=1) - 1
@@ -390,10 +399,13 @@ def _cross_fitted(sweep: Sweep) -> tuple[FloatArray, IntArray]:
     return ranked.shortfalls, ranked.order
 
 
-def _unit_means(values: FloatArray, clusters: IntArray | None) -> FloatArray:
-    """(units, p) means over clusters."""
-    sums, counts = _unit_sums(values, clusters)
-    return sums / counts[:, None]
+def _unit_gains(
+    differences: FloatArray, within: float, clusters: IntArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """(units, p) what each bet gains at a stake of 1, and (units,) sizes over their mean."""
+    sums, counts = _unit_sums(differences + within, clusters)
+    mean = counts.mean()
+    return sums / mean, counts / mean
 
 
 def _unit_sums(values: FloatArray, clusters: IntArray | None) -> tuple[FloatArray, IntArray]:
