@@ -55,7 +55,7 @@ def test_words_are_read_as_quality_only_where_that_is_said(tmp_path):
         read_table([path])
     draft = read_table([path], form=Form(words=True))
     assert draft.quality[:, 0].tolist() == [1.0, 0.0, 1.0, 0.0, 1.0, 0.5]
-    assert any("pass (1), failed (1)" in one for one in draft.report.warnings)
+    assert any("1 x pass as 1, 1 x failed as 0" in one for one in draft.report.warnings)
 
 
 def test_words_are_no_costs(tmp_path):
