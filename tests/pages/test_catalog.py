@@ -212,7 +212,7 @@ def test_any_model_can_be_removed_added_or_repriced_without_touching_the_draft(
     app.selectbox(key="catalog.event.kind").set_value(kind).run()
     app.selectbox(key="catalog.event.model").set_value("gpt-5.3-codex").run()
     if kind == "reprice":
-        app.number_input(key="catalog.event.input.gpt-5.3-codex").set_value(90.0).run()
+        field(app, "Input, USD per Mtok").set_value(90.0).run()
     assert not app.exception
     sent = live.knob(app)
     retention = next(one for one in sent["tiles"] if one["label"] == "Quality retention")
@@ -276,6 +276,16 @@ def test_score_caps_are_set_and_taken_out_with_what_they_do(open_page):
         field(app, f"Cap on {name}").set_value(None).run()
     assert not app.exception
     assert "Switched on: none." in shown(app)
+
+
+def test_a_repricing_begins_at_the_price_that_is_published(open_page, workspace):
+    app = open_page(WHAT_IF, **HERE)
+    app.selectbox(key="catalog.event.kind").set_value("reprice").run()
+    app.selectbox(key="catalog.event.model").set_value("claude-haiku-4.5").run()
+    now = parse_catalog(FILE).model("claude-haiku-4.5").input_usd_per_mtok
+    assert field(app, "Input, USD per Mtok").value == now
+    opened(workspace).publish(NAME, priced(FILE, 7.0), actor=ANA, base_revision=0, note="")
+    assert field(app.run(), "Input, USD per Mtok").value == 7.0
 
 
 def test_small_limits_have_no_exponent(open_page, workspace):

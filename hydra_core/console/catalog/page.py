@@ -50,7 +50,7 @@ def choose(place: DeltaGenerator, catalog: Catalog, chosen: SetEntry) -> Event |
     now = {"input": spec.input_usd_per_mtok, "output": spec.output_usd_per_mtok}
     prices = []
     for column, (field, price) in zip(st.columns([5, 3, 3, 3])[2:], now.items(), strict=True):
-        key = f"catalog.event.{field}.{model}"
+        key = f"catalog.event.{field}.{model}.{price}"  # another price now begins anew
         st.session_state.setdefault(key, price)
         prices.append(column.number_input(
             f"{field.capitalize()}, USD per Mtok", 0.001, 100_000.0, step=0.1, format="%.6g",
