@@ -151,9 +151,11 @@ def add_dimension(text: str, name: str, lo: float, hi: float, weight: float) -> 
     """The text with one more dimension, its band and its weight; evidence on it comes next.
 
     Raises:
-        CatalogError: It cannot be written.
+        CatalogError: There is one of this name already, or it cannot be written.
     """
     document = CatalogDocument.parse(text)
+    if name in entries(mapping(document.data()).get("dimensions")):
+        raise CatalogError.of("catalog", f"has a dimension {name} already", "give another name")
     document.append("dimensions", name)
     document.set("bands", name, [lo, hi])
     document.set("policy", "weights", name, weight)
