@@ -73,6 +73,32 @@ def test_shares_beside_percentages_are_not_offered_to_be_read_as_percentages(tmp
     assert "(write all with % or all without)" in text
 
 
+def test_a_comma_behind_a_zero_parts_no_thousands(tmp_path):
+    header = "query_id;text;model;quality;cost_usd\n"
+    path = write(tmp_path, "x.csv", header + "1;Fix it;a;1;0,015\n2;Go on;a;1;0.02\n")
+    assert "(write 0.5, not 0,5: other cells of the column have a decimal point)" in refusal([path])
+    point = parse_notations(["cost_usd=point"])
+    assert "first in x.csv line 2 ('0,015')" in refusal([path], notations=point)
+
+
+def test_a_note_shows_a_cell_that_it_is_about(tmp_path):
+    header = "query_id,text,model,quality,cost\n"
+    path = write(tmp_path, "x.csv", header + "1,Fix it,a,1,$0.02\n2,Go on,a,1,3¢\n")
+    draft = read_table([path])
+    assert draft.cost_usd.ravel().tolist() == [0.02, 0.03]
+    assert "cost was read in cents, such as 3¢" in draft.report.warnings
+
+
+def test_the_file_or_address_of_an_image_says_that_there_is_one(tmp_path):
+    header = "query_id,text,image,model,quality,cost_usd\n"
+    cells = ("a/cat 1.PNG", "https://x.org/1", "data:image/png;base64,AA", "no", "")
+    rows = "".join(f'{n},Fix {n},"{cell}",a,1,0.1\n' for n, cell in enumerate(cells))
+    found = read_table([write(tmp_path, "x.csv", header + rows)]).queries["has_image"]
+    assert found.tolist() == [True, True, True, False, False]
+    wrong = write(tmp_path, "y.csv", header + "1,Fix it,maybe,a,1,0.1\n")
+    assert "has_image is not true or false ('maybe')" in refusal([wrong])
+
+
 def test_an_empty_id_of_a_wide_table_is_one_row(tmp_path):
     rows = "query_id,text,a correct,b correct,a $,b $\n1,Fix it,1,0,1,1\n,Go on,1,0,1,1\n"
     text = refusal([write(tmp_path, "x.csv", rows)])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -106,6 +107,10 @@ _PASSED = frozenset({"pass", "passed", "resolved", "solved", "correct", "success
 _FAILED = frozenset(
     {"fail", "failed", "unresolved", "unsolved", "incorrect", "wrong", "failure", "not ok"}
 )
+_IMAGE = re.compile(
+    r"(?s)\s*(?:\S.*\.(?:png|jpe?g|gif|webp|bmp|tiff?)|https?://\S+|data:image/.*)\s*",
+    re.IGNORECASE,
+)
 #: What says in a word whether a query was answered well, and what says so as a flag.
 WORDS, FLAGS = _PASSED | _FAILED, TRUE | _FALSE
 #: What means 1 among them.
@@ -191,8 +196,8 @@ def numbers(
 
 
 def flags(frame: pd.DataFrame, name: str, issues: Issues) -> pd.Series:
-    """(rows,) true or false of a column; blank is false."""
-    yes = among(frame[name], TRUE | {"1"})
+    """(rows,) true or false of a column; blank is false, the file or address of an image true."""
+    yes = among(frame[name], TRUE | {"1"}) | frame[name].str.fullmatch(_IMAGE)
     bad = ~(yes | among(frame[name], _FALSE | {"0"} | BLANK))
     shown = _shown(frame[name], bad)
     note(issues, frame, bad, f"{name} is not true or false ({shown})", "use true or false")

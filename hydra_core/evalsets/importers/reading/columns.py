@@ -268,9 +268,9 @@ class Columns:
             f"in {sign}" + (f" at {self.rates[sign]:g} USD" if sign in self.converted else "")
             for sign in sorted(signs - {"", "%", "USD"})
         ]
-        foreign = [cell for cell, digits in known.items() if digits.sign in self.converted]
+        signed = [cell for cell, digits in known.items() if digits.sign not in ("", "USD")]
         marked = [cell for cell, digits in known.items() if not digits.body.isdigit()]
-        shown = next(iter(foreign or marked or known), "")
+        shown = next(iter(signed or marked or known), "")
         if how:
             self.notes.append(f"{column} was read {' and '.join(how)}, such as {shown}")
 

@@ -126,7 +126,7 @@ _SPACES: Final = str.maketrans("", "", "+'’\u00a0\u202f")
 _EXPONENT: Final = r"(?:[eE][+-]?[0-9]{1,3})?"
 _NUMBER: Final = re.compile(rf"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+){_EXPONENT}")
 _THOUSANDS: Final = {
-    mark: re.compile(rf"-?[0-9]{{1,3}}(?:{re.escape(mark)}[0-9]{{3}})+") for mark in ".,"
+    mark: re.compile(rf"-?[1-9][0-9]{{0,2}}(?:{re.escape(mark)}[0-9]{{3}})+") for mark in ".,"
 }
 #: What can only be a number with this decimal mark: not three digits behind one to three others,
 #: unless the other mark parts thousands twice.
