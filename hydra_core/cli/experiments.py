@@ -79,10 +79,11 @@ correction over all of them, guardrail metrics, sample-ratio mismatch, cost agai
 The intervals are valid at any time: read them daily and stop when you like (--fixed: read once at
 the planned end, narrower).
 
-FLIGHT.yaml names the table's columns (CSV, TSV, JSONL or Parquet, a row per user or per request; a
-decision log too); sample_data/paper_flight/flight.yaml is a commented example. --table reads
-another table than the one it names. Where it names a column of teams (team: team), every metric is
-compared inside each team too; these intervals are corrected for the number of teams.
+FLIGHT.yaml names the table's columns (CSV, TSV, JSONL or Parquet, a row per user or per request; or
+the folder of a decision log, of which the decisions of the arms are read);
+sample_data/paper_flight/flight.yaml is a commented example. --table reads another table than the
+one it names. Where it names a column of teams (team: team), every metric is compared inside each
+team too; these intervals are corrected for the number of teams.
 
 With --plan it says, from earlier data, how many users and days are needed until a change of that
 size is detected with 80 % power.

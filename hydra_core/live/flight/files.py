@@ -23,6 +23,7 @@ from hydra_core.base.errors import EvalSetError, FlightError, Problem, StoreErro
 from hydra_core.base.reading.fields import Bounds, Section, read_mapping
 from hydra_core.base.reading.yaml_reader import MapNode, ScalarNode
 from hydra_core.base.types import FloatArray, IntArray
+from hydra_core.decision_log.reading import read_log
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
 from hydra_core.evalsets.importers.reading.cells import LINE
 from hydra_core.evalsets.importers.reading.tables import columns_of, read_columns
@@ -251,24 +252,43 @@ class Units:
 
 
 def read_rows(file: TableFile, flight: Flight) -> Rows:
-    """Read and check the table.
+    """Read and check the table, or the decisions of a log's folder.
 
     Raises:
         FlightError: With every problem: missing columns, unknown arms, cells that are not numbers,
             units in two arms or strata.
     """
+    log = _decisions(file, flight) if isinstance(file, Path) and file.is_dir() else None
     try:
-        there = columns_of(file)
+        there = columns_of(file) if log is None else list(log.columns)
         texts, numbers = _wanted(flight)
         missing = [name for name in dict.fromkeys([*texts, *numbers]) if name not in there]
         remedy = f"there are: {', '.join(there[:20])}"
         FlightError.raise_any(
             file.name, [Problem(f"column {name!r}", "is missing", remedy) for name in missing]
         )
-        frame, _ = read_columns(file, list(dict.fromkeys([*texts, *numbers])), Budget())
+        wanted = list(dict.fromkeys([*texts, *numbers]))
+        if log is None:
+            frame, _ = read_columns(file, wanted, Budget())
+        else:
+            cells = log[wanted].astype(object)
+            frame = cells.where(log[wanted].notna(), "").map(str).assign(**{LINE: log[LINE]})
     except EvalSetError as error:
         raise FlightError(error.source, error.problems) from error
     return _rows(frame, flight, numbers, file.name)
+
+
+def _decisions(folder: Path, flight: Flight) -> pd.DataFrame:
+    """The decisions of a log that belong to an arm; one without a conversation is its own unit.
+
+    Raises:
+        LogError: It cannot be read.
+    """
+    found = read_log(folder).decisions
+    found = found[found["status"] != "refused"].reset_index(drop=True)
+    found["conversation_id"] = found["conversation_id"].fillna(found["decision_id"])
+    found.insert(0, LINE, range(1, len(found) + 1))
+    return found[found[flight.arm].isin(list(flight.arms))] if flight.arm in found else found
 
 
 def _wanted(flight: Flight) -> tuple[list[str], list[str]]:

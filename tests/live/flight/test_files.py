@@ -7,9 +7,10 @@ import pytest
 
 from hydra_core.base.errors import AccessError, FlightError
 from hydra_core.base.shipped import SAMPLE_DATA
-from hydra_core.live.flight.files import list_flights, save_flight
+from hydra_core.live.flight.files import list_flights, parse_flight, read_rows, save_flight
 from hydra_core.store import Actor, Role, Store, open_store
 from sample_data.paper_flight import users
+from tests.live.logs import decision, traffic
 
 SETTINGS = (SAMPLE_DATA / "paper_flight" / "flight.yaml").read_text()
 EDITOR = Actor("eda", Role.EDITOR, proven=True)
@@ -49,3 +50,23 @@ def test_a_table_that_does_not_fit_leaves_nothing(tmp_path, store):
         kept(tmp_path / "flights", b"user\na\n", EDITOR, store)
     assert list_flights(tmp_path / "flights") == ()
     assert not list((tmp_path / "flights").iterdir())
+
+
+def test_a_decision_log_is_a_flights_table(tmp_path):
+    more = {"conversation_id": "c", "cost_usd": 0.5}
+    rows = [decision(0, arm="main", **more), decision(1, arm="main", **more),
+            decision(2, arm="canary", cost_usd=None), decision(3, arm=""),
+            decision(4, arm="main", status="refused")]  # fmt: skip
+    traffic(tmp_path / "log", rows, {"d0": 0.5})
+    flight = parse_flight(
+        "schema: hydra.flight/v1\nname: n\ntable: log\nlevel: requests\nunit: conversation_id\n"
+        "arm: arm\narms: {main: 0.5, canary: 0.5}\nday: at\nmetrics:\n"
+        "  - {name: c, numerator: cost_usd, denominator: rows, better: lower}\n"
+        "  - {name: q, numerator: quality, better: higher}\n"
+    )
+    found = read_rows(tmp_path / "log", flight)
+    assert (found.unit.tolist(), found.arm.tolist()) == ([0, 0, 1], [0, 0, 1])
+    assert found.days == ("2026-11-22",)
+    assert found.values["cost_usd"].tolist()[:2] == [0.5, 0.5]
+    assert np.isnan(found.values["cost_usd"][2])
+    assert found.values["quality"][0] == 0.5
