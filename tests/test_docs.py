@@ -142,6 +142,17 @@ def test_every_module_shown_is_there(path):
     assert lost == []
 
 
+@pytest.mark.parametrize("path", [*PAGES, *BESIDE], ids=named)
+def test_every_name_shown_with_its_file_is_there(path):
+    shown = re.findall(r"`(hydra_core/[\w/]+\.py)(?::(\w+))?`", path.read_text())
+    lost = [
+        f"{file}:{name}"
+        for file, name in shown
+        if not re.search(rf"^\s*(?:def |class )?{name}\b", (ROOT / file).read_text(), re.MULTILINE)
+    ]
+    assert lost == []
+
+
 @pytest.mark.parametrize("path", [path for path in PAGES if blocks(path, "python")], ids=named)
 def test_python_shown_runs(path, monkeypatch, capsys):
     monkeypatch.chdir(ROOT)

@@ -137,8 +137,8 @@ def tiles(evaluation: Evaluation) -> tuple[Tile, ...]:
             Measure.MISROUTE,
             "Overpaid queries",
             *percent(metrics.misroute),
-            "Share of all queries that a model cheaper than the chosen one resolved too (misroute "
-            "in the paper). It counts money, not failures: always the cheapest model has 0 %.",
+            "Share of all queries that a model cheaper than the chosen one resolved, whether the "
+            "chosen one did or not (misroute in the paper). It counts money, not failures: always the cheapest model has 0 %.",
         ),
     )
     return tuple(replace(one, help=f"{one.help} Below: 95 % interval.") for one in found)

@@ -39,7 +39,7 @@ class StepCurve:
             (knob[i], knob[i+1]].
         quality: (b,) mean quality in [0, 1].
         mean_cost_usd: (b,) mean cost per query in USD.
-        misroute: (b,) fraction of queries a cheaper-ranked model resolved as well.
+        misroute: (b,) fraction of queries that a cheaper-ranked model resolved.
     """
 
     knob: FloatArray

@@ -80,7 +80,7 @@ def tiles(found: WhatIf, before: str, after: str) -> tuple[Tile, ...]:
          f"{before} {usd(a.mean_cost_usd.value)}"),
         (Measure.MISROUTE, "Overpaid queries", percent(b.misroute)[0], c.misroute, -1,
          f"{before} {percent(a.misroute)[0]}. Queries that a model cheaper than the chosen one "
-         "resolved too"),
+         "resolved"),
     )  # fmt: skip
     return tuple(
         Tile(
