@@ -138,7 +138,8 @@ def tiles(evaluation: Evaluation) -> tuple[Tile, ...]:
             "Overpaid queries",
             *percent(metrics.misroute),
             "Share of all queries that a model cheaper than the chosen one resolved, whether the "
-            "chosen one did or not (misroute in the paper). It counts money, not failures: always the cheapest model has 0 %.",
+            "chosen one did or not (misroute in the paper). It counts money, not failures: always "
+            "the cheapest model has 0 %.",
         ),
     )
     return tuple(replace(one, help=f"{one.help} Below: 95 % interval.") for one in found)

@@ -35,7 +35,7 @@ class PolicyMetrics:
         per_resolved_usd: USD per resolved query (`significance.per_resolved`).
         qr: Quality retention, quality / oracle quality (Eq. 7).
         cs: Cost savings, 1 - cost / baseline cost.
-        misroute: Fraction of all queries that a cheaper-ranked model resolved, whatever became of them.
+        misroute: Fraction of all queries that a cheaper-ranked model resolved.
         baseline: The model that `cs` is measured against.
         shares: Model id -> fraction of traffic.
         unknown: Fraction of traffic that goes to models without outcomes. Quality and QR are then

@@ -18,6 +18,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from hydra_core.base.errors import HydraError
+from hydra_core.base.spelling import short_number
 from hydra_core.base.types import WhenSpent
 from hydra_core.decision_log.canaries_and_alerts import Events
 from hydra_core.decision_log.reading import read_log
@@ -121,7 +122,8 @@ class Alerts(Watch):
             period, _ = period_of(budget.per, now)
             refuses = budget.when_spent is WhenSpent.REFUSE
             then = "requests are refused" if refuses else "the cheapest model goes on"
-            text = f"team {name} has used {percent_used(used)} % of ${budget.usd:g} for {period}"
+            whole = short_number(budget.usd, 9)
+            text = f"team {name} has used {percent_used(used)} % of ${whole} for {period}"
             text += f": {then}" if share >= 1.0 else ""
             yield f"budget {name} {period} {share:g}", text
 

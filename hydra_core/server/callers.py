@@ -192,7 +192,15 @@ class CallerCheck:
             TooOftenError: Over the rate.
         """
         actor = self._actor(request)
-        require(actor, action)
+        try:
+            require(actor, action)
+        except AccessError as error:
+            known = "ask whoever keeps the token file for such a token"
+            remedy = known if self.tokens else "give `serve` --tokens FILE, and send a token"
+            raise AccessError(
+                f"{actor.name} has the role {actor.role.value}, which gets decisions only: answers "
+                f"and outcomes take {action.least.value}; {remedy}"
+            ) from error
         address = request.client.host if request.client else ""
         wait_s = self.rate.wait_s(actor.name if self.tokens else address)
         if wait_s > 0:

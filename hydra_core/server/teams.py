@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from hydra_core.base.errors import RoutingError
-from hydra_core.base.spelling import usd
+from hydra_core.base.spelling import short_number, usd
 from hydra_core.base.types import Period, Policy, Rule, Team, TeamBudget, WhenSpent
 from hydra_core.routing.decision import Decision
 from hydra_core.routing.query import Query
@@ -309,16 +309,16 @@ def _share_at(policy: Policy, team: Team, budget: TeamBudget, name: str, used: f
 
 def _cheapest_left(name: str, budget: TeamBudget, used: float) -> str:
     return (
-        f"Team {name} has used {percent_used(used)} % of its budget of ${budget.usd:g} a "
-        f"{budget.per.value}: only the cheapest model is left."
+        f"Team {name} has used {percent_used(used)} % of its budget of "
+        f"${short_number(budget.usd, 9)} a {budget.per.value}: only the cheapest model is left."
     )
 
 
 def _spent(name: str, budget: TeamBudget) -> BudgetSpentError:
     period, wait_s = period_of(budget.per, datetime.now(UTC))
     message = (
-        f"team {name} has used its budget of ${budget.usd:g} for {period} (UTC); raise it in the "
-        "policy, or wait for the next period"
+        f"team {name} has used its budget of ${short_number(budget.usd, 9)} for {period} (UTC); "
+        "raise it in the policy, or wait for the next period"
     )
     return BudgetSpentError(message, wait_s)
 
@@ -328,8 +328,8 @@ def _too_dear(name: str, budget: TeamBudget, usd_needed: float) -> BudgetSpentEr
     period, wait_s = period_of(budget.per, datetime.now(UTC))
     message = (
         f"this request may cost {usd(usd_needed)}, more than is left of the budget of "
-        f"${budget.usd:g} that team {name} has for {period} (UTC); allow a shorter answer, raise "
-        "the budget in the policy, or wait for the next period"
+        f"${short_number(budget.usd, 9)} that team {name} has for {period} (UTC); allow a shorter "
+        "answer, raise the budget in the policy, or wait for the next period"
     )
     return BudgetSpentError(message, wait_s)
 

@@ -68,6 +68,8 @@ def test_whoever_comes_through_a_proxy_without_a_token_gets_decisions_only(make,
     assert client.post("/v1/decision", json=asked(EASY), headers=passed_on).status_code == 200
     refused = client.post("/v1/chat/completions", json=asked(EASY), headers=passed_on)
     assert refused.status_code == 403
+    assert "decisions only" in (told := refused.json()["error"]["message"])
+    assert "--tokens FILE" in told
     assert upstream.seen == []
 
 

@@ -132,6 +132,15 @@ def test_a_request_that_the_upstream_calls_wrong_costs_its_team_nothing(
     wait_for(lambda: ledger.used("search", TeamBudget(10.0)) == 0.0)
 
 
+def test_a_small_budget_is_written_out(make, tmp_path):
+    settings, headers = served(tmp_path, search={"budget": {"usd": 0.00002}})
+    answer = make(**settings).post(
+        "/v1/chat/completions", json=asked(EASY), headers=headers["search"]
+    )
+    assert answer.status_code == 429
+    assert "of the budget of $0.00002 that" in answer.json()["error"]["message"]
+
+
 def test_when_spent_the_cheapest_model_may_go_on(make, tmp_path):
     budget = {"usd": 1e-9, "when_spent": "cheapest"}
     settings, headers = served(tmp_path, search={"budget": budget})
