@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 #: UTF-8 bytes to a token; suits English prose, and is within about a third for code and scripts.
 BYTES_PER_TOKEN: Final = 4.0
@@ -18,6 +19,23 @@ def text_tokens(text: str) -> float:
 def most_text_tokens(text: str) -> int:
     """Estimate a text's tokens on the high side, at least 1."""
     return len(text.encode("utf-8", "replace")) // _FEWEST_BYTES_PER_TOKEN + 1
+
+
+#: Where DeepSeek and Moonshot say what came from the prompt cache.
+_CACHED: Final = ("prompt_cache_hit_tokens", "cached_tokens")
+
+
+def cached_input(usage: Mapping[str, Any], details: str) -> object:
+    """What a provider says came from the prompt cache, not yet checked; 0 where it says nothing.
+
+    Args:
+        details: Where OpenAI says it.
+    """
+    inner = usage.get(details)
+    found = inner.get("cached_tokens") if isinstance(inner, Mapping) else None
+    if found is not None:
+        return found
+    return next((usage[name] for name in _CACHED if usage.get(name) is not None), 0)
 
 
 def output_with_thinking(read: int, written: int, total: object, cached: object = 0) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from hydra_core.base.tokens import output_with_thinking
+from hydra_core.base.tokens import cached_input, output_with_thinking
 from hydra_core.routing.query import is_count
 
 _TYPES: Final = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error"}
@@ -34,10 +34,6 @@ _Message = dict[str, Any]
 _SESSION: Final = re.compile(r"session_(?:id\W{1,9})?[0-9a-zA-Z-]{8,64}")
 #: What only the upstream that made it knows: a routed request may go to another one.
 STATE: Final = ("previous_response_id", "conversation", "background")
-
-
-#: Where DeepSeek and Moonshot say what came from the prompt cache.
-_CACHED: Final = ("prompt_cache_hit_tokens", "cached_tokens")
 
 
 class Form(StrEnum):
@@ -132,10 +128,7 @@ def counts_of(said: Mapping[str, Any], form: Form) -> tuple[object, object, obje
         read = sum(counted) if len(counted) == len(parts) else None
         return read, cached, said.get("output_tokens")
     names = ("prompt", "completion") if form is Form.CHAT else ("input", "output")
-    details = said.get(f"{names[0]}_tokens_details")
-    cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
-    if cached is None:
-        cached = next((said[name] for name in _CACHED if said.get(name) is not None), 0)
+    cached = cached_input(said, f"{names[0]}_tokens_details")
     read, written = (said.get(f"{name}_tokens") for name in names)
     if is_count(read) and is_count(written):
         written = output_with_thinking(read, written, said.get("total_tokens"), cached)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from hydra_core.base.errors import HydraError, LabelError
-from hydra_core.base.tokens import output_with_thinking
+from hydra_core.base.tokens import cached_input, output_with_thinking
 from hydra_core.lab.labeling.config import Server
 
 if TYPE_CHECKING:
@@ -214,8 +214,7 @@ def reply_of(found: object) -> Reply:
     text = text.encode("utf-8", "replace").decode() if isinstance(text, str) else ""
     if not all(_is_count(count) for count in tokens):
         return Reply(text, None)
-    details = usage.get("prompt_tokens_details")
-    cached: Any = details.get("cached_tokens") if isinstance(details, dict) else 0
+    cached: Any = cached_input(usage, "prompt_tokens_details")
     cached = cached if _is_count(cached) and cached <= tokens[0] else 0
     total = usage.get("total_tokens")
     written = output_with_thinking(*tokens, total if _is_count(total) else None, cached)

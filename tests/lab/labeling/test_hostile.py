@@ -175,3 +175,8 @@ def test_thinking_that_stands_in_the_total_alone_is_billed():
     for total in (None, 218, "623", 10**400):
         found = client.reply_of({"choices": choices, "usage": said | {"total_tokens": total}})
         assert found.tokens == (20, 198)
+
+
+def test_cached_input_is_read_where_deepseek_says_it():
+    said = {"prompt_tokens": 100, "completion_tokens": 5, "prompt_cache_hit_tokens": 40}
+    assert client.reply_of({"choices": [{"message": {"content": "x"}}], "usage": said}).cached == 40
