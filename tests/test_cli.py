@@ -206,6 +206,12 @@ def test_route_takes_the_message_itself_too(run, world):
     assert (code, "leave out TEXT or --stream" in err) == (2, True)
 
 
+def test_route_by_value_refuses_a_tau_that_changes_nothing(run):
+    code, out, err = run("route", "Hi", "--catalog", "mixed_2024", "--tau", "9")
+    assert (code, out) == (2, "")
+    assert "--tau: has no effect under the value rule" in err
+
+
 def test_route_at_a_large_tau_takes_the_cheapest(run, world):
     common = ("--catalog", world / "pool.yaml", "--bundle", world / "bundle")
     assert run("route", *common, "--tau", "9", stdin="fix")[1] == "gpt-5-mini\n"

@@ -369,3 +369,15 @@ def test_a_report_is_by_the_catalogs_own_rule(world, learned, run, tmp_path):
     assert "the catalog routes by value; this report is by its tau" in err
     code, _, err = run("lab", "ablate", *common)
     assert (code, "routes are compared by its tau" in err) == (0, True)
+
+
+def test_rebind_warns_of_an_outcome_model_that_does_not_go_along(world, learned, tmp_path, capsys):
+    model = load_outcome_model(learned)
+    text = (world / "pool.yaml").read_text("utf-8")
+    named = f"outcome_model: {{path: {learned}, sha256: {model.digest}}}\n"
+    (tmp_path / "pool.yaml").write_text(text + named, encoding="utf-8")
+    assert main(["rebind", str(tmp_path / "pool.yaml")]) == 0
+    assert "learn it again with this bundle" in capsys.readouterr().err
+    again = ["rebind", str(tmp_path / "pool.yaml"), "--bundle", str(world / "bundle")]
+    assert main(again) == 0
+    assert "warning" not in capsys.readouterr().err

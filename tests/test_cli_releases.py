@@ -169,6 +169,11 @@ def test_a_damaged_backup_is_refused_and_leaves_the_workspace_free(
     assert run(capsys, "restore", tmp_path / "saved")[0] == 0
 
 
+def test_an_empty_trail_has_no_digest_to_keep(workspace, capsys):
+    open_store().close()
+    assert run(capsys, "audit", "verify")[1].out.endswith("hydra.sqlite3: no records yet\n")
+
+
 def test_a_kept_digest_must_be_whole(workspace, capsys):
     run(capsys, "publish", FILE, "--as", "pool")
     head = run(capsys, "audit", "verify")[1].out.split()[-1]
@@ -179,7 +184,7 @@ def test_a_kept_digest_must_be_whole(workspace, capsys):
         assert "64 hexadecimal digits" in said.err
     code, said = run(capsys, "audit", "verify", "--kept", "0" * 64)
     assert code == 2
-    assert "rewritten; the 1 records read before fit together" in said.err
+    assert "rewritten; 1 record before that fit together" in said.err
 
 
 def test_a_name_means_what_serve_follows_under_it(workspace, edited, tmp_path, capsys):

@@ -357,27 +357,28 @@ def _bands(options: argparse.Namespace, bundle: Bundle) -> tuple[Band, ...]:
 
 def _rebind(options: argparse.Namespace) -> None:
     from hydra_core.catalog.binding import rebind as rebound
-    from hydra_core.catalog.schema import parse_catalog, read_catalog_text
+    from hydra_core.catalog.schema import load_catalog, parse_catalog, read_catalog_text
     from hydra_core.export.release import write_release
+    from hydra_core.outcome_model.format import catalog_outcome_model
     from hydra_core.predictor.bundle import load_bundle
 
     bundle = load_bundle(None if options.bundle is None else existing(options.bundle))
     bands = dict(zip(bundle.dimensions, _bands(options, bundle), strict=True))
     done: dict[Path, str] = {}
-    before: dict[Path, str] = {}
     for path in options.catalogs:
         text = read_catalog_text(existing(path))
         catalog = parse_catalog(text, path.name)
         if not SHA256.fullmatch(catalog.predictor_fingerprint):
             say(f"{path}: left alone, it is bound to the named profiles {catalog.predictor!r}")
             continue
-        before[path] = catalog.predictor_fingerprint
         done[path] = rebound(text, bundle.name, bundle.fingerprint, bands)
     for path, text in done.items():  # nothing is written unless every catalog could be moved
         write_release(path, text)
-        named = parse_catalog(text, path.name).outcome_model
-        if named is not None and before[path] != bundle.fingerprint:
-            say(f"warning: {path}: {named.path} was learned with another bundle; learn it again")
+        try:
+            if (moved := load_catalog(path)).outcome_model is not None:
+                catalog_outcome_model(moved)
+        except HydraError as error:
+            say(f"warning: {path}: {error}")
     if options.json:
         print_json({"fingerprint": bundle.fingerprint, "rebound": [str(path) for path in done]})
     else:

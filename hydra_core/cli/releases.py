@@ -394,11 +394,14 @@ def _verify(options: argparse.Namespace) -> int:
         raise ProblemsError.of("audit verify", wrong, "give it as it was printed", place="--kept")
     with closing(_own_store()) as store:
         trail, where = store.check_audit(kept or ""), store.where
+    records = f"{trail.entries:,} record{'s' * (trail.entries != 1)}"
     if options.json:
         facts = {"entries": trail.entries, "head": trail.head, "fault": trail.fault or None}
         print_json({"whole": not trail.fault, **facts})
     elif trail.fault:
-        say(f"{where}: {trail.fault}; the {trail.entries} records read before fit together")
+        say(f"{where}: {trail.fault}; {records} before that fit together")
+    elif not trail.entries:
+        print(f"{where}: no records yet")
     else:
-        print(f"{where}: {trail.entries} records, unchanged; the newest has digest\n{trail.head}")
+        print(f"{where}: {records}, unchanged; the newest has digest\n{trail.head}")
     return 2 if trail.fault else 0

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from hydra_core.base.errors import Problem, ProblemsError, RoutingError
+from hydra_core.base.errors import CatalogError, Problem, ProblemsError, RoutingError
 from hydra_core.base.spelling import usd
 from hydra_core.cli.evaluate import checked_tau
 from hydra_core.cli.options import Verbs, verb
@@ -73,6 +73,7 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def _route(options: argparse.Namespace) -> int:
+    from hydra_core.base.types import Rule
     from hydra_core.catalog.binding import require_bundle
     from hydra_core.routing.router import Router
     from hydra_core.routing.sessions import MemorySessions
@@ -83,6 +84,9 @@ def _route(options: argparse.Namespace) -> int:
         raise ProblemsError.of("route", stray, f"leave out TEXT or {only}", place="TEXT")
     catalog = open_catalog(options.catalog)
     tau = checked_tau(options.tau, catalog)
+    if options.tau is not None and catalog.policy.rule is Rule.VALUE:
+        unused = "has no effect under the value rule"
+        raise CatalogError.of("--tau", unused, "leave it out, or change policy.value_usd")
     predictor = open_predictor(options.bundle)
     require_bundle(catalog, predictor.bundle.fingerprint)
     catalog = replace(catalog, policy=replace(catalog.policy, tau=tau))
@@ -93,6 +97,18 @@ def _route(options: argparse.Namespace) -> int:
     if text is None:
         text = utf8_stdin().removesuffix("\n")  # the one that echo and editors add
     decision = Router(catalog, predictor).route(_message_query(text, messages=options.messages))
+    _say_notes(decision)
+    if options.json or options.receipt:
+        print_json(decision.receipt())
+    elif options.explain:
+        print(_explanation(decision, catalog))
+    else:
+        print(decision.model)
+    return 0
+
+
+def _say_notes(decision: Decision) -> None:
+    """What of the message was not read or not scored."""
     reading = decision.reading
     if decision.query and decision.query.harness_tokens:
         from hydra_core.routing.decision import harness_text
@@ -106,13 +122,6 @@ def _route(options: argparse.Namespace) -> int:
     if reading and reading.unusual:
         far = f"{reading.distance:.2f} times the distance within which nearly all of them lie"
         say(f"note: unlike what the predictor was trained on ({far}); do not trust the scores")
-    if options.json or options.receipt:
-        print_json(decision.receipt())
-    elif options.explain:
-        print(_explanation(decision, catalog))
-    else:
-        print(decision.model)
-    return 0
 
 
 def _print_harness(options: argparse.Namespace) -> None:

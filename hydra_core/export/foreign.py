@@ -70,6 +70,12 @@ def left_out(catalog: Catalog) -> list[str]:
     return notes
 
 
+def teams(catalog: Catalog) -> list[str]:
+    """That the limits of teams do not go along, in words."""
+    named = ", ".join(catalog.policy.teams)
+    return [f"models, knobs and budgets of teams: {named}"] if named else []
+
+
 def per_token(price_usd_per_mtok: float) -> Decimal:
     """USD per token, exact: 0.31 per million is 0.00000031."""
     return exact(price_usd_per_mtok).normalize().scaleb(-6)

@@ -19,6 +19,7 @@ from hydra_core.export.foreign import (
     left_out,
     per_token,
     profiles,
+    teams,
     written,
 )
 
@@ -67,6 +68,7 @@ def litellm_config(catalog: Catalog, providers: Mapping[str, str] | None = None)
         "the health veto: LiteLLM's own cool-downs apply",
         "the evidence the capabilities come from, price sources and dates",
         "API keys: LiteLLM reads each provider's usual environment variable",
+        *teams(catalog),
         *left_out(catalog),
     ]
     return written("LiteLLM proxy config", catalog, data, notes)

@@ -20,6 +20,7 @@ from hydra_core.export.foreign import (
     exported_models,
     left_out,
     profiles,
+    teams,
     written,
 )
 
@@ -48,6 +49,14 @@ def vllm_semantic_router_config(catalog: Catalog) -> Export:
 
 
 def _not_expressed(catalog: Catalog, default: ModelSpec) -> list[str]:
+    models, require = exported_models(catalog), sorted(catalog.policy.require)
+    long_prompts = ", ".join(model.id for model in models if model.long_prompts)
+    gates = ", ".join(model.id for model in models if model.tags or model.lacks)
+    more = {
+        "prices of long requests: ": long_prompts,
+        "what models lack, and their tags: ": gates,
+        "tags that the policy requires: ": ", ".join(require),
+    }
     return [
         *decision_rules(
             catalog,
@@ -58,6 +67,8 @@ def _not_expressed(catalog: Catalog, default: ModelSpec) -> list[str]:
         f"records of {_BENCHMARK}",
         "price sources and dates",
         "where the models are served: add backend_refs and listeners",
+        *(f"{what}{which}" for what, which in more.items() if which),
+        *teams(catalog),
         *left_out(catalog),
     ]
 

@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hydra_core.base.errors import CatalogError
+from hydra_core.base.list_price import LongPromptPrice
+from hydra_core.base.types import Team
 from hydra_core.catalog import capabilities, load_catalog, parse_catalog
 from hydra_core.export.foreign import per_token
 from hydra_core.export.litellm import litellm_config, without_provider
@@ -118,6 +121,24 @@ def test_what_cannot_be_expressed_stands_in_the_head_and_in_the_result(write):
     for note in export.not_expressed:
         assert f"#   - {note}" in head
     assert "strong" not in [line for line in export.text.splitlines() if "name" in line]
+
+
+def test_gates_long_prompts_and_teams_are_said_not_to_go_along():
+    teams = {"search": Team(tau=0.1), "eu": Team()}
+    catalog = parse_catalog(LEAVING)
+    tier = LongPromptPrice(200_000, 1.0, 9.0)
+    model = replace(catalog.models[0], long_prompts=(tier,), tags=frozenset({"eu"}))
+    policy = replace(catalog.policy, teams=teams, require=frozenset({"eu"}))
+    catalog = replace(catalog, models=(model, *catalog.models[1:]), policy=policy)
+    said = vllm_semantic_router_config(catalog).not_expressed
+    of_teams = "models, knobs and budgets of teams: search, eu"
+    assert {
+        of_teams,
+        "prices of long requests: cheap",
+        "what models lack, and their tags: cheap",
+        "tags that the policy requires: eu",
+    } <= set(said)
+    assert of_teams in litellm_config(catalog).not_expressed
 
 
 @pytest.mark.parametrize("write", [litellm_config, vllm_semantic_router_config])
