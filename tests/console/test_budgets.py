@@ -80,3 +80,19 @@ def test_the_cheapest_model_is_left_also_without_outcomes():
     assert np.isnan([last["quality"], last["change"]]).all()
     early = budget_frame(sweep, 0.1, Team(), TeamBudget(50.0, falls_from=0.3, cheapest_from=0.5))
     assert "only newcomer, quality not known." in budget_text(early, TeamBudget(50.0))
+
+
+def test_the_cheapest_that_is_left_obeys_the_gates_of_the_set():
+    demo = load_evalset(SAMPLE_DATA / "console_demo")
+    catalog = load_catalog(CATALOGS / "paper_five.yaml")
+    sweep = sweep_catalog(demo, catalog, catalog_scores(demo, catalog), today=date(2026, 6, 1))
+    data, (first, second) = sweep.data, sweep.order[:2]
+    closed = np.zeros(data.quality.shape, dtype=bool)
+    closed[::2, first] = True
+    gated = replace(sweep, data=replace(data, closed=closed))
+    last = budget_frame(gated, 0.1, Team(), TeamBudget(50.0)).iloc[-1]
+    route = np.where(closed[:, first], second, first)
+    rows = np.arange(len(route))
+    assert last["cost"] == pytest.approx(data.cost_usd[rows, route].mean())
+    assert last["quality"] == pytest.approx(100 * data.quality[rows, route].mean())
+    assert last["setting"] == "only gpt-5.4-mini, where it may serve"

@@ -28,6 +28,7 @@ from hydra_core.console.widgets import colors, figure, literal
 from hydra_core.replay.conversations import replay_conversations, why_per_query
 from hydra_core.replay.evaluation import Evaluation
 from hydra_core.replay.imported_policies import ImportedPolicies
+from hydra_core.replay.metrics import picked
 from hydra_core.replay.operating_point import CrossFit
 from hydra_core.replay.pricing import Prices
 from hydra_core.replay.sweep import Sweep
@@ -311,8 +312,8 @@ def kept_message() -> str:
 def budget_frame(sweep: Sweep, knob: float, team: Team, budget: TeamBudget) -> pd.DataFrame:
     """One row a share of the budget: the setting, quality in percent, its change, USD per query.
 
-    Exact figures of the curve that Tune draws; the cheapest model alone from `cheapest_from`, its
-    quality NaN where it has no outcomes.
+    Exact figures of the curve that Tune draws; the cheapest model that may serve a query from
+    `cheapest_from`, its quality NaN where it has no outcomes.
 
     Args:
         knob: tau or V of a team that has none of its own.
@@ -322,17 +323,21 @@ def budget_frame(sweep: Sweep, knob: float, team: Team, budget: TeamBudget) -> p
     start = knob if own is None else own
     first = sweep.curve.at(start).quality
     data = sweep.data
-    cheapest = int(np.argmin(data.pool.cost))  # whether or not it has outcomes: as `serve` does
-    alone, spent, _ = data.alone
+    open_ = np.broadcast_to(data.pool.cost, data.quality.shape)
+    if data.closed is not None:
+        open_ = np.where(data.closed, np.inf, open_)
+    cheapest = open_.argmin(axis=1)  # whether or not it has outcomes: as `serve` does
+    only = f"only {data.pool.ids[int(cheapest[data.pool.cost[cheapest].argmin()])]}"
+    only += ", where it may serve" if np.ptp(cheapest) else ""
+    known = not data.unknown(cheapest).any()
     rows = []
     for used in sorted({*_USED, budget.falls_from, budget.cheapest_from}):
         now = budget.knob(rule, start, used)
         at, setting = sweep.curve.at(now), knob_text(rule, now)
         quality, cost = at.quality, at.mean_cost_usd
         if used >= budget.cheapest_from:
-            known = data.measured[cheapest]
-            quality = float(alone[cheapest]) if known else float("nan")
-            cost, setting = float(spent[cheapest]), f"only {data.pool.ids[cheapest]}"
+            quality = float(picked(data.quality, cheapest).mean()) if known else float("nan")
+            cost, setting = float(picked(data.cost_usd, cheapest).mean()), only
         rows.append((100 * used, setting, 100 * quality, 100 * (quality - first), cost))
     return pd.DataFrame(rows, columns=["used", "setting", "quality", "change", "cost"])
 
