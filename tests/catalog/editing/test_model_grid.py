@@ -216,3 +216,8 @@ def test_bands_weights_and_dimensions():
     assert (after.bands[k].lo, after.bands[k].hi, after.policy.weights[k]) == (0.01, 0.3, 2.0)
     with pytest.raises(CatalogError, match="no benchmark with importance"):
         parse_catalog(add_dimension(TEXT, "long_context", 0.0, 0.5, 1.0))
+
+
+def test_a_new_dimension_replaces_none_of_the_same_name():
+    with pytest.raises(CatalogError, match="has a dimension debugging already"):
+        add_dimension(TEXT, "debugging", 0.0, 0.5, 1.0)
