@@ -209,14 +209,15 @@ def ranges(frame: pd.DataFrame, name: str, digits: int = 1) -> list[str]:
 def models(frame: pd.DataFrame) -> None:
     """The models of an eval set: quality, cost and what is missing."""
     column = st.column_config
-    missing = {"missing_quality": "Outcomes missing", "missing_cost": "Costs missing"}
+    missing = {"missing_quality": "No outcome", "missing_cost": "No cost"}
+    missing = {name: label for name, label in missing.items() if frame[name].any()}
     columns: dict[str, Any] = {
-        "model": column.TextColumn("Model", width=215),
+        "model": column.TextColumn("Model", width=215 - 32 * len(missing)),
         "resolved": column.NumberColumn("Resolved", format="localized"),
         "quality": column.NumberColumn("Quality", format=_PERCENT),
         "bounds": "95 % interval",
         "cost": column.NumberColumn("Cost per query", format=dollars(frame["cost"])),
-        **{x: column.NumberColumn(label) for x, label in missing.items() if frame[x].any()},
+        **{x: column.NumberColumn(label) for x, label in missing.items()},
     }
     shown = frame.assign(bounds=ranges(frame, ""))
     st.dataframe(
