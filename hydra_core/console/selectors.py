@@ -44,8 +44,17 @@ def current() -> tuple[SetEntry, CatalogEntry] | None:
     if catalog is None:
         catalog = _first_fitting(entry, catalogs)
     if (tuning.evalset, tuning.catalog) != (entry.key, catalog.key):
+        _say_what_is_shown("eval set", tuning.evalset, entry.key)
+        _say_what_is_shown("catalog", tuning.catalog, catalog.key)
         state.put(evalset=entry.key, catalog=catalog.key)
     return entry, drafts.with_predictions(catalog)
+
+
+def _say_what_is_shown(kind: str, wanted: str, shown: str) -> None:
+    """Tell who followed a link to what is not here, or not any more, that it is another one."""
+    if wanted not in ("", shown):
+        text = f"There is no {kind} {wanted} here. {shown} is shown instead."
+        st.toast(widgets.literal(text), icon=":material/link_off:", duration="infinite")
 
 
 def _first_set(

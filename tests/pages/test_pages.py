@@ -141,6 +141,13 @@ def test_nonsense_in_a_link_is_ignored(open_page):
     assert values(app)
 
 
+def test_a_link_to_what_is_not_here_says_what_is_shown(open_page):
+    app = open_page(TUNE, set="gone", catalog="mixed_2024")
+    said = "There is no eval set gone here. mixed_2024 is shown instead."
+    assert [toast.value.replace("\\", "") for toast in app.toast] == [said]
+    assert not app.run().toast
+
+
 def test_set_and_catalog_that_do_not_fit_say_so(open_page):
     app = open_page(TUNE, set="paper_swebench", catalog="paper_five")
     assert not app.exception
