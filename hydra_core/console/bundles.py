@@ -82,6 +82,13 @@ def _offer(entry: CatalogEntry, catalog: Catalog, bundle: Bundle) -> None:
         title="This catalog belongs to another predictor",
         icon=":material/link_off:",
     )
+    if catalog.success_profiles is not None:
+        own = "Choose that bundle on Home, or make" if known else "Make"
+        st.caption(
+            "It cannot be rebound: its success profiles were fitted to that predictor's "
+            f"requirements. {own} a catalog for {literal(bundle.name)} on Eval sets."
+        )
+        return
     st.button(
         f"Rebind it to {bundle.name}", type="primary", icon=":material/link:", key="bundle.rebind",
         on_click=st.session_state.__setitem__,

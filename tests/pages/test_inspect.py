@@ -245,6 +245,11 @@ def test_another_bundle_can_be_chosen_and_scores_the_message(open_page):
     assert "modernbert" in app.session_state["bundle.folder"]
     to(app, PAGE).run()
     assert not app.exception
+    said = [one.value for one in app.caption if one.value.startswith("It cannot be rebound")]
+    assert said
+    assert "Choose that bundle on Home, or make" in said[0]
+    assert "bundle.rebind" not in {one.key for one in app.button}
+    app.selectbox(key="data.catalog").set_value("paper_five").run()
     app.button(key="bundle.rebind").click().run()
     assert not app.exception
     assert receipt(app)["model"]
