@@ -163,6 +163,14 @@ def test_cached_input_beside_the_input_of_a_spend_log_is_a_part_of_it(tmp_path):
     ]
 
 
+def test_cached_tokens_under_one_name_count_beside_a_zero_under_another(tmp_path):
+    usage = {"cache_read_input_tokens": 0, "prompt_tokens_details": {"cached_tokens": 40}}
+    row = spend_row("a", metadata={"usage_object": usage})
+    votes = write(tmp_path, "votes.csv", "request_id,quality\na,1\n")
+    draft = read_spend_logs([write(tmp_path, "l.jsonl", json.dumps(row))], Given(more=[votes]))
+    assert draft.extras["cached_input_tokens"].tolist() == [[40]]
+
+
 def test_reasoning_beside_the_answer_counts_as_output_where_the_total_shows_it(tmp_path):
     details = {"completion_tokens_details": {"reasoning_tokens": 200}}
     rows = [

@@ -213,11 +213,13 @@ def _no_answer(row: Mapping[str, Any]) -> str:
 
 
 def _stored_count(metadata: object, paths: Sequence[str]) -> float:
-    """The first of these counts that LiteLLM stored, NaN where it stored none."""
+    """The largest of these counts that LiteLLM stored, NaN where it stored none: one provider's
+    name may hold 0 beside the count of another's.
+    """
     facts = mapping(metadata)
     usages = [decoded(facts.get(name)) for name in ("usage_object", "additional_usage_values")]
     counts = (number(value_at(mapping(usage), path)) for usage in usages for path in paths)
-    return next((count for count in counts if not math.isnan(count)), math.nan)
+    return max((count for count in counts if not math.isnan(count)), default=math.nan)
 
 
 def spend_log_rows(url: str) -> Iterator[Row]:
