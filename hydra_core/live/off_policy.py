@@ -354,7 +354,7 @@ class LoggedEvaluation:
         agreement: Share on which both are the same.
         billed_usd: Mean cost as recorded; None where none is known.
         cost_change: Cost of the policy against what was served, same tokens, at the catalog's
-            prices; None without tokens.
+            prices; None without tokens, and where what was served costs nothing.
         live: Mean quality of what was served.
         value: Quality of the policy; None where `why` says what is missing.
     """
@@ -457,6 +457,8 @@ def _cost_change(
         tokens_usd(*tokens, [prices[name] for name in compress(models, usable)])
         for models in (names, wanted)
     )
+    if not before.any():
+        return None
     return ratio_interval(after, before, evalset.clusters_at(rows[usable])).scaled(1.0, -1.0)
 
 

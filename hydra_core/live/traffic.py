@@ -311,7 +311,8 @@ def against(
             prices of then.
 
     Returns:
-        None where no decision has known tokens and two models with a price, or a bill.
+        None where no decision has known tokens and two models with a price, or a bill, and where
+        the baseline costs nothing.
     """
     known = {model.id for model in catalog.models}
     columns = ["input_tokens", "output_tokens", *(["cost_usd"] if others is None else [])]
@@ -326,6 +327,8 @@ def against(
         if others is None
         else _bill(some, catalog, list(compress(others, usable)))
     )
+    if not theirs.any():
+        return None
     change = ratio_interval(mine, theirs, some.clusters).scaled(1.0, -1.0)
     return CostAgainst(baseline, float(mine.sum()), float(theirs.sum()), change, len(some))
 

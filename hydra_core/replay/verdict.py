@@ -209,8 +209,8 @@ class Verdict:
             )
         if self._thin:
             return "The difference is under 0.05 points."
-        if self.label is not VerdictLabel.SAME or self.delta <= 0:
-            return ""
+        if self.label is not VerdictLabel.SAME or self.delta <= 0 or self.unknown:
+            return ""  # more queries do not tell what models without outcomes achieve
         deviation = self.interval.standard_error * np.sqrt(self.independent)
         needed = sample_size(float(deviation), self.delta)
         if needed > _MOST_QUERIES:

@@ -89,6 +89,8 @@ def test_cost_against_one_model_is_the_same_tokens_at_its_prices(tmp_path):
     dearer = against(some, catalog, models, ["cheap"] * 4, "cheap")
     assert dearer.change.value > 0
     assert against(some, catalog, models, [""] * 4, "none") is None
+    idle = traffic(tmp_path / "idle", [decision(0, input_tokens=0, output_tokens=0)])
+    assert against(idle, catalog, ["cheap"], ["strong"], "strong") is None  # of nothing no share
 
 
 def test_trying_every_model_costs_the_mean_of_all_prices_less_what_was_served(tmp_path):

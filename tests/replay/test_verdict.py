@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 from statsmodels.regression.linear_model import OLS
 
+from hydra_core.base.intervals import Interval
 from hydra_core.base.spelling import usd
 from hydra_core.base.types import Selection
 from hydra_core.replay.band import MIN_MOVED
@@ -55,6 +56,14 @@ def test_an_effect_that_prints_as_zero_is_none():
     assert said.interval.lo > 0
     assert said.label is VerdictLabel.SAME
     assert "The difference is under 0.05 points." in said.details
+
+
+def test_more_queries_do_not_tell_what_models_without_outcomes_achieve():
+    data = make_data(300, seed=4, signal=0.0)
+    known = verdict(data, replay(data, 0.3), Selection.FIXED)
+    wide = replace(known, delta=0.01, interval=Interval(0.01, -0.02, 0.13))
+    assert "would show a difference of this size" in " ".join(wide.details)
+    assert "would show a difference" not in " ".join(replace(wide, unknown=0.1).details)
 
 
 def test_a_point_chosen_by_looking_is_judged_by_the_band():
