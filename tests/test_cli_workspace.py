@@ -17,7 +17,7 @@ from hydra_core.catalog import load_catalog
 from hydra_core.cli import workspace
 from hydra_core.cli.main import main
 from hydra_core.console import cache
-from hydra_core.store import Actor, Role, open_store
+from hydra_core.store import Action, Actor, Role, open_store
 from tests.evalsets.sets import saved
 from tests.predictor.tiny_bundle import make_bundle
 
@@ -106,6 +106,29 @@ def test_every_reading_verb_takes_names(home, run, bundle):
         assert code == 0, err
     code, out, _ = run("route", "--catalog", "mine", "--bundle", bundle, stdin="fix the bug")
     assert (code, out.strip() in MODELS) == (0, True)
+
+
+def test_a_catalog_file_of_the_workspace_is_written_with_a_line_of_the_trail(home, run, bundle):
+    assert run("rebind", "mine", "--bundle", bundle, "--from-evalset", "mine")[0] == 0
+    shutil.copy(home / "catalogs" / "mine.yaml", home.parent / "outside.yaml")
+    assert run("rebind", home.parent / "outside.yaml", "--bundle", bundle)[0] == 0
+    for file in ("matched_three.yaml", "paper_five.yaml"):  # as init, fit and promise do
+        text = (ROOT / "catalog" / file).read_text("utf-8")
+        workspace.write_catalog(workspace.CATALOG.place("new"), text)
+    with closing(open_store(home)) as store:
+        kept = [(one.action, one.subject, sorted(one.metrics)) for one in store.audit()]
+        first, second = store.audit()[1].metrics, store.audit()[0].metrics
+    states = ["after", "before"]
+    assert kept[:3] == [
+        (Action.REPLACE_CATALOG.value, "catalog file new.yaml", states),
+        (Action.MAKE_CATALOG.value, "catalog file new.yaml", states),
+        (Action.REBIND.value, "catalog file mine.yaml", states),
+    ]
+    assert (first["before"], second["before"]) == ("", first["after"])
+    assert run("publish", "new")[0] == 0
+    code, _, err = run("export", "new", "--out", home / "catalogs" / "mine.yaml")
+    assert code == 1
+    assert "is a catalog of the workspace" in err
 
 
 def test_what_is_shipped_is_read_by_name_and_never_written(home, run):

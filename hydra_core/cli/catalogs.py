@@ -22,6 +22,7 @@ from hydra_core.cli.workspace import (
     open_evalset,
     require_new_catalog,
     shown,
+    write_catalog,
 )
 
 if TYPE_CHECKING:
@@ -77,7 +78,6 @@ def _init(options: argparse.Namespace) -> None:
     from datetime import date
 
     from hydra_core.choosing.initial_catalog import initial_catalog
-    from hydra_core.export.release import write_release
 
     require_new_catalog(options.out, force=options.force)
     evalset = open_evalset(options.evalset)
@@ -98,8 +98,7 @@ def _init(options: argparse.Namespace) -> None:
         today=date.today(),
         seed=options.seed,
     )
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    write_release(options.out, made.text)
+    write_catalog(options.out, made.text)
     show(options, _summary(made, options.out), _init_text(made, options.out))
     say(f"next: hydra-router evaluate {shown(options.evalset)} --catalog {shown(options.out)}")
 
@@ -358,7 +357,6 @@ def _bands(options: argparse.Namespace, bundle: Bundle) -> tuple[Band, ...]:
 def _rebind(options: argparse.Namespace) -> None:
     from hydra_core.catalog.binding import rebind as rebound
     from hydra_core.catalog.schema import load_catalog, parse_catalog, read_catalog_text
-    from hydra_core.export.release import write_release
     from hydra_core.outcome_model.format import catalog_outcome_model
     from hydra_core.predictor.bundle import load_bundle
 
@@ -373,7 +371,7 @@ def _rebind(options: argparse.Namespace) -> None:
             continue
         done[path] = rebound(text, bundle.name, bundle.fingerprint, bands)
     for path, text in done.items():  # nothing is written unless every catalog could be moved
-        write_release(path, text)
+        write_catalog(path, text, "REBIND")
         try:
             if (moved := load_catalog(path)).outcome_model is not None:
                 catalog_outcome_model(moved)

@@ -24,6 +24,7 @@ from hydra_core.cli.workspace import (
     require_new_catalog,
     shown,
     store_of,
+    write_catalog,
 )
 
 if TYPE_CHECKING:
@@ -108,7 +109,6 @@ def _fit_one(options: argparse.Namespace, catalog: Catalog, text: str, evalset: 
     from hydra_core.choosing.sources.grader_check import findings_of
     from hydra_core.choosing.sources.ladder import Kind, fit_rung
     from hydra_core.choosing.write import start_of, with_source
-    from hydra_core.export.release import write_release
     from hydra_core.replay.replay import align_catalog
 
     scores = scores_for(evalset, catalog, options.bundle)
@@ -129,7 +129,7 @@ def _fit_one(options: argparse.Namespace, catalog: Catalog, text: str, evalset: 
             progress=step,
         )
     if options.out is not None:
-        write_release(options.out, with_source(text, catalog, rung, outcomes, evalset))
+        write_catalog(options.out, with_source(text, catalog, rung, outcomes, evalset))
     return rung
 
 

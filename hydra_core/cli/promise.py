@@ -19,6 +19,7 @@ from hydra_core.cli.workspace import (
     open_evalset,
     require_account,
     require_new_catalog,
+    write_catalog,
 )
 
 if TYPE_CHECKING:
@@ -102,7 +103,6 @@ def _sweep(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) -> S
 def _write(options: argparse.Namespace, made: Promise, rule: Rule) -> None:
     """The catalog at the promised setting, with the promise; nothing where none can be made."""
     from hydra_core.catalog.chosen_and_promised import with_promise
-    from hydra_core.export.release import write_release
 
     knob = made.knob(rule)
     if knob is None:
@@ -110,7 +110,7 @@ def _write(options: argparse.Namespace, made: Promise, rule: Rule) -> None:
         return
     key = "value_usd" if rule.value == "value" else "tau"
     text = catalog_text(options.catalog)
-    write_release(options.out, with_promise(text, "catalog", made.promised, (key, knob)))
+    write_catalog(options.out, with_promise(text, "catalog", made.promised, (key, knob)))
     say(f"written to {options.out}")
 
 

@@ -263,6 +263,8 @@ def _export(options: argparse.Namespace) -> None:
     from hydra_core.export.vllm_semantic_router import vllm_semantic_router_config
 
     _, revision = _newest(options.name)
+    if CATALOG.name_of(options.out) and options.out.exists():
+        raise CannotRunError(f"{options.out} is a catalog of the workspace; choose another --out")
     catalog = parse_catalog(revision.yaml, source=revision.catalog)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     if options.form == "hydra":

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from hydra_core.base import shipped, workspace
+from hydra_core.base.digests import file_sha256
 from hydra_core.base.errors import CatalogError
 from hydra_core.base.workspace import workspace_folder
 from hydra_core.cli.output import CannotRunError, say
@@ -275,6 +276,29 @@ def require_new_catalog(path: Path, *, force: bool) -> None:
             str(path), "exists already; nothing was written", "add --force", place="--out"
         )
     require_account("REPLACE_CATALOG")
+
+
+def write_catalog(path: Path, text: str, asks: str = "") -> None:
+    """Write a catalog file; in the workspace, with a line of the audit trail.
+
+    Args:
+        asks: Name of the `Action` that it is; '' for making or replacing it.
+
+    Raises:
+        CatalogError: `text` is not a valid catalog; nothing was written.
+        StoreError: It could not be written, or not be recorded.
+    """
+    from hydra_core.export.release import write_release
+    from hydra_core.store import Action
+
+    before = file_sha256(path) if path.is_file() else ""
+    action = asks or ("REPLACE_CATALOG" if before else "MAKE_CATALOG")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_release(path, text)
+    if (store := store_of(path)) is not None:
+        subject, after = f"catalog file {path.name}", file_sha256(path)
+        with closing(store):
+            store.record_event(acting(), Action[action], subject, before=before, after=after)
 
 
 def store_of(*paths: Path) -> Store | None:
