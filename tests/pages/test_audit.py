@@ -1,9 +1,12 @@
 """Audit from app.py: draw, rate, agreement, and what an empty page teaches."""
 
+import io
+
 from hydra_core.console import cache
-from hydra_core.console.eval_sets import audit
+from hydra_core.console.eval_sets import audit, rating
 from hydra_core.evalsets.evalset import save_evalset
 from hydra_core.evalsets.scores import load_scores, save_scores
+from hydra_core.lab.audit.tables import from_csv
 from hydra_core.store import Actor, Role
 
 PAGE = "pages/configure/eval_sets.py?part=label-quality&view=samples"
@@ -160,3 +163,21 @@ def test_a_set_of_three_queries_can_be_rated(open_page, workspace):
     next(b for b in app.button if b.label == "Draw").click().run()
     assert not app.exception
     assert [len(one.query_ids) for one in cache.store().ratings.samples()] == [3]
+
+
+def test_the_ids_of_a_sample_can_be_exported_before_anything_is_rated(open_page):
+    open_page(PAGE, **DEMO)
+    _, sample = drawn()
+    rated = [(sample.query_ids[3], "ana", (4.0, 3.0, 2.0, 1.0), "because")]
+    cache.store().ratings.take_in(sample, rated, actor=Actor("ana", Role.PUBLISHER))
+    written = rating.export(sample)
+    lines = written.decode().splitlines()
+    assert len(lines) == 41
+    assert {line.partition(",")[0] for line in lines[1:]} == set(sample.query_ids)
+    file = io.BytesIO(written)
+    file.name = "first.csv"
+    assert from_csv(file, sample.dimensions, sample.query_ids) == rated
+    app = open_page(PAGE, **DEMO, sample="first", step="Import and export")
+    (button,) = app.get("download_button")
+    assert "1 ratings of 40 queries" in button.proto.label
+    assert not button.proto.disabled

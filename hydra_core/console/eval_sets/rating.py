@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -108,18 +109,34 @@ def _write(step: Callable[[], object]) -> None:
         st.rerun(scope="fragment")
 
 
+def export(sample: Sample) -> bytes:
+    """All ratings of a sample as CSV, and a row without scores for each query that has none."""
+    given = _given(sample)
+    rows = [(one.query_id, one.rater, one.scores, one.note) for one in given]
+    rated = {one.query_id for one in given}
+    empty = (math.nan,) * len(sample.dimensions)
+    bare = [(query, "", empty, "") for query in sample.query_ids if query not in rated]
+    return to_csv([*rows, *bare], sample.dimensions)
+
+
+def _given(sample: Sample) -> list[Rating]:
+    found = cache.store().ratings.of(sample.name)
+    return [one for one in found if one.state is RatingState.RATED]
+
+
 def exchange(sample: Sample) -> None:
     """Ratings out as CSV, and in."""
-    given = [one for one in cache.store().ratings.of(sample.name)
-             if one.state is RatingState.RATED]  # fmt: skip
-    rows = [(one.query_id, one.rater, one.scores, one.note) for one in given]
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown("#### Export")
-        st.caption("Columns: query_id, rater, one per dimension (1 to 5), note.")
+        st.caption(
+            "Columns: query_id, rater, one per dimension (1 to 5), note. Queries that nobody has "
+            "rated have empty cells; rows without scores are not imported."
+        )
         st.download_button(
-            f"{len(rows):,} ratings as CSV", to_csv(rows, sample.dimensions),
-            f"{sample.name}.csv", icon=":material/download:", disabled=not rows, key="audit.out",
+            f"{len(_given(sample)):,} ratings of {len(sample.query_ids):,} queries as CSV",
+            export(sample),
+            f"{sample.name}.csv", icon=":material/download:", key="audit.out",
         )  # fmt: skip
     with right:
         st.markdown("#### Import")
