@@ -3,8 +3,8 @@
 import io
 
 from hydra_core.console import cache
-from hydra_core.console.eval_sets import audit, rating
-from hydra_core.evalsets.evalset import save_evalset
+from hydra_core.console.eval_sets import rating
+from hydra_core.evalsets.evalset import EvalSet, save_evalset
 from hydra_core.evalsets.scores import load_scores, save_scores
 from hydra_core.lab.audit.tables import from_csv
 from hydra_core.store import Actor, Role
@@ -128,7 +128,7 @@ def test_a_message_to_rate_stands_in_its_own_direction(open_page):
 
 
 def test_a_set_without_labels_has_no_columns_for_them(open_page, monkeypatch):
-    monkeypatch.setattr(audit, "_labels", lambda evalset, dimensions: None)
+    monkeypatch.setattr(EvalSet, "labels", lambda self, dimensions: None)
     app = open_page(PAGE, **DEMO)
     _, sample = drawn()
     rows = [(query, "ana", (3.0, 2.0, 3.0, 1.0), "") for query in sample.query_ids]
