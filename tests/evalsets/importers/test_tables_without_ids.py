@@ -7,6 +7,7 @@ import pytest
 
 from hydra_core.base.errors import EvalSetError
 from hydra_core.evalsets.importers.mapping import parse_map
+from hydra_core.evalsets.importers.reading.json_document import value_at
 from hydra_core.evalsets.importers.table import read_table
 
 OUTCOMES = {"q0": {"a": (1, 0.02), "b": (0, 0.01)}, "q1": {"a": (0.5, 0.03), "b": (1, 0.04)}}
@@ -97,6 +98,18 @@ def test_a_row_of_objects_is_a_query_and_a_model(tmp_path):
 def test_dots_of_model_names_are_no_paths(tmp_path):
     text = "id,prompt,gpt-4.1 score,gpt-4.1 cost,gpt-4.5 score,gpt-4.5 cost\nq,Hi,1,.1,0,.2\n"
     assert read_table([write(tmp_path, "x.csv", text)]).models == ("gpt-4.1", "gpt-4.5")
+
+
+def test_values_under_names_with_dots_are_read(tmp_path):
+    results = {m: {"score": s, "cost": 0.1} for m, s in (("gpt-4", 0), ("gpt-4.1", 1), ("o3", 1))}
+    (tmp_path / "x.json").write_text(json.dumps([{"id": "q", "prompt": "p", "results": results}]))
+    draft = read_table([tmp_path / "x.json"])
+    assert dict(zip(draft.models, draft.quality[0], strict=True)) == {
+        "gpt-4": 0, "gpt-4.1": 1, "o3": 1
+    }  # fmt: skip
+    row = {"a.b": {"c": [{"d.e": 1}, 2]}, "a": {"x": 3}}
+    found = [value_at(row, path) for path in ("a.b.c.0.d.e", "a.b.c.1", "a.x", "a.b.c.2", "a.y")]
+    assert found == [1, 2, 3, None, None]
 
 
 def test_objects_of_two_lists_are_refused(tmp_path):

@@ -105,19 +105,25 @@ def mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def value_at(row: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 (JSON)
-    """The value under a name, else at a path of names and numbers; None where there is none."""
-    if path in row:
-        return row[path]
-    value: Any = row
-    for step in path.split("."):
-        if isinstance(value, Mapping):
-            value = value.get(step)
-        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
-            value = value[int(step)]
-        else:
-            return None
-    return value
+def value_at(found: Any, path: str) -> Any:  # noqa: ANN401 (JSON)
+    """The value under a name, else at a path of names and numbers; None where there is none.
+
+    A name may hold points itself: `results.gpt-4.1.score`. The longest that is there counts.
+    """
+    if isinstance(found, Mapping) and path in found:
+        return found[path]
+    steps = path.split(".")
+    if isinstance(found, list):
+        step, rest = steps[0], ".".join(steps[1:])
+        known = step.isdecimal() and int(step) < len(found)
+        inner = found[int(step)] if known else None
+        return value_at(inner, rest) if rest else inner
+    if isinstance(found, Mapping):
+        for end in range(len(steps) - 1, 0, -1):
+            name = ".".join(steps[:end])
+            if name in found:
+                return value_at(found[name], ".".join(steps[end:]))
+    return None
 
 
 def paths_in(row: Mapping[str, Any], depth: int = _DEPTH) -> Iterator[str]:
