@@ -172,9 +172,11 @@ def _warnings(settings: Settings, sticky: str) -> list[str]:
             f"a conversation keeps its model ({sticky}) only while the same worker answers; give "
             "--redis"
         )
-    if settings.explore_share > 0 and not settings.log:
+    share = {"--explore": settings.explore_share, "--explore-all": settings.explore_all}
+    explores = " and ".join(option for option, part in share.items() if part > 0)
+    if explores and not settings.log:
         found.append(
-            "--explore without --log: nothing can be learned from what is tried, each worker has "
+            f"{explores} without --log: nothing can be learned from what is tried, each worker has "
             "its own part of the budget, and a restart begins it anew; give --log"
         )
     return found

@@ -100,6 +100,8 @@ def test_several_workers_that_do_not_know_each_others_conversations_are_warned_o
 def test_exploration_that_nobody_can_learn_from_is_warned_of(tmp_path):
     tried = Settings(str(CATALOG), explore_share=0.1)
     assert "give --log" in check(tried)["warnings"][0]
+    among_all = replace(tried, explore_share=0.0, explore_all=0.1)
+    assert check(among_all)["warnings"][0].startswith("--explore-all without --log:")
     assert "warnings" not in check(replace(tried, log=str(tmp_path)))
 
 
