@@ -158,7 +158,8 @@ class MatchedGain:
     """One policy over another at the same cost; a cheaper but worse policy gains nothing by that.
 
     Both are held against the mixture of constants at their own cost, so the difference in cost is
-    counted at what constants trade quality for there. It is one comparison with one interval.
+    counted at what constants trade quality for there. It is one comparison with one interval, which
+    holds all that is possible where either goes to models without outcomes.
 
     Attributes:
         saving: The same as a share of the first policy's cost saved at the same quality; None
@@ -185,7 +186,11 @@ def matched_gain(data: ReplayData, before: IntArray, after: IntArray) -> Matched
     costs = picked(data.cost_usd, both).mean(axis=0).tolist()
     mixes = [matched_cost_mix(hull, cost) for cost in costs]
     lifts = MatchedCost.of(mixes, len(data.pool.ids)).differences(data.quality, data.cost_usd, both)
-    quality = mean_interval(lifts[:, 1] - lifts[:, 0], data.clusters)
+    gained, moved = lifts[:, 1] - lifts[:, 0], before != after
+    least, most = gained - (moved & data.unknown(before)), gained + (moved & data.unknown(after))
+    quality = mean_interval(gained, data.clusters).spanning(
+        mean_interval(least, data.clusters), mean_interval(most, data.clusters)
+    )
     worth = mixes[0].quality_per_usd * costs[0]
     return MatchedGain(quality, quality.scaled(1 / worth) if worth > 0 else None)
 

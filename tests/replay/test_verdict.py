@@ -137,6 +137,17 @@ def test_gain_at_the_same_cost_is_the_difference_of_lifts_with_statsmodels_error
     assert found.quality.hi - found.quality.value == pytest.approx(half)
 
 
+def test_a_gain_holds_what_models_without_outcomes_leave_open():
+    data = make_data(300, seed=6)
+    data.quality[:, 1] = 0.0
+    before, after = np.tile([0, 1, 2], 100), np.tile([1, 2, 2], 100)
+    open_ = matched_gain(replace(data, unmeasured=("m1",)), before, after).quality
+    known = matched_gain(data, before, after).quality
+    assert open_.value == pytest.approx(known.value)
+    assert open_.lo < known.lo - 0.3
+    assert open_.hi > known.hi + 0.3
+
+
 def test_a_cheaper_but_worse_policy_gains_nothing():
     data = make_data(2_000, signal=0.0)
     rng = np.random.default_rng(0)
