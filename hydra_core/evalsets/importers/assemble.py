@@ -103,6 +103,9 @@ def assemble(
         reasons = "; ".join(str(entry) for entry in dropped if entry.count) or "the files are empty"
         raise EvalSetError.of(source, f"no rows are left: {reasons}")
     queries, warnings = _with_languages(queries)
+    silent = sorted({*outcomes["model"]} - {*known["model"]})
+    if silent:
+        warnings.append(f"{', '.join(silent)} has no outcome on a query that is kept: left out")
     return _draft(queries, known, dropped, [*rows.warnings, *uncounted, *warnings])
 
 

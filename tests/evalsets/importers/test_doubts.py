@@ -56,6 +56,12 @@ def test_names_spelled_alike_are_named_also_where_one_is_given_an_id(tmp_path, c
     assert load_evalset(tmp_path / "set").models == ("gpt-4o",)
 
 
+def test_a_model_without_any_outcome_is_named(tmp_path):
+    draft = read_table([table(tmp_path, ["p,Hi,a,1,0.1", "p,Hi,b,,0.1", "q,Ho,a,0,0.1"])])
+    assert draft.models == ("a",)
+    assert warned(draft, "b has no outcome on a query that is kept: left out")
+
+
 def test_another_id_for_a_model_that_is_not_there_is_refused(tmp_path, capsys):
     path = table(tmp_path, ["q,Hi,gpt-4o,1,0.1"])
     assert main(["import", "table", str(path), "--rename", "a=gpt4o", "--dry-run"]) == 2
