@@ -100,11 +100,10 @@ def on_draft(
 def _draft(entry: CatalogEntry, body: Callable[[CatalogEntry, Working], None], tools: bool) -> None:
     try:
         working = drafts.load(entry)
+        drafts.status_line(working, tools=tools)
+        body(entry, working)
     except HydraError as error:
         widgets.problem(error)
-        return
-    drafts.status_line(working, tools=tools)
-    body(entry, working)
 
 
 def edit(change: Callable[[str, str], str], chosen: Chosen | None = None) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -46,6 +48,18 @@ def test_a_draft_is_published_with_its_note_and_figures(open_page, workspace):
     assert parse_catalog(revision.yaml).model("claude-haiku-4.5").input_usd_per_mtok == 0.8
     part(app, "history")
     assert "price rose" in str(app.dataframe[0].value["note"].tolist())
+
+
+def test_history_names_a_revision_that_was_changed_outside_of_hydra(open_page, workspace):
+    store = opened(workspace)
+    store.publish(NAME, FILE, actor=ANA, base_revision=0, note="first")
+    store.publish(NAME, priced(FILE, 0.8), actor=ANA, base_revision=1, note="second")
+    with closing(sqlite3.connect(workspace / "hydra.sqlite3")) as database:
+        database.execute("UPDATE revisions SET yaml = yaml || '#' WHERE number = 1")
+        database.commit()
+    app = open_page("pages/decide/releases.py?part=history", **HERE)
+    assert not app.exception
+    assert "revision 1 was changed outside HyDRA" in app.error[0].value
 
 
 def test_other_pages_route_with_what_was_published(open_page, workspace):
