@@ -133,6 +133,17 @@ def test_a_new_model_takes_traffic_in_the_preview_and_its_quality_is_unknown(ope
     assert " to +" in change
 
 
+def test_fields_of_the_catalog_show_as_many_digits_as_are_typed(open_page, workspace):
+    app = open_page(PAGE, **MIXED)
+    form(app, "By hand")
+    priced_ = [one for one in app.number_input if "price" in one.label or one.label == "Debugging"]
+    assert {one.proto.format for one in priced_} == {"%.10g"}
+    draft(opened(workspace), with_field(FILE, "teams.search", {"budget": {"usd": 1_234_567.5}}))
+    app = open_page(POLICY, **HERE)
+    assert field(app, "Budget, USD").proto.format == field(app, "Threshold τ").proto.format
+    assert field(app, "Threshold τ").proto.format == "%.10g"  # %.6g showed 1.23457e+6
+
+
 def test_capabilities_by_hand_start_empty_and_have_to_be_typed(open_page, workspace):
     app = add_model(open_page(PAGE, **MIXED), "By hand", Reasoning=0.4)
     assert [one.value for one in app.number_input if one.label in ("Debugging", "Tool use")] == [

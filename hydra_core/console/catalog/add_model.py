@@ -95,7 +95,7 @@ def _facts() -> dict[str, Any]:
     }
     one, two, three = st.columns(3)
     for place, key in ((one, "input_usd_per_mtok"), (two, "output_usd_per_mtok")):
-        price = place.number_input(_FIELDS[key], min_value=0.0, value=None, format="%.4g")
+        price = place.number_input(_FIELDS[key], min_value=0.0, value=None, format="%.10g")
         values[key] = None if price is None else Decimal(repr(price))
     values["context_window"] = three.number_input(
         _FIELDS["context_window"], min_value=1, value=None, step=1000, placeholder="200000"
@@ -124,7 +124,7 @@ def _evidence(catalog: Catalog) -> dict[str, Any]:
     if place == Place.RATE:
         rate = st.number_input(
             f"How often does it solve {queries}? From a benchmark or a guess, %",
-            0.0, 100.0, None, 1.0, format="%.4g",
+            0.0, 100.0, None, 1.0, format="%.10g",
             placeholder=f"{100 * float(np.median(list(known.values()))):.0f}",
             help=", ".join(f"{literal(m)} {100 * r:.0f} %" for m, r in known.items()),
         )  # fmt: skip
@@ -142,7 +142,7 @@ def _evidence(catalog: Catalog) -> dict[str, Any]:
         known_bands = zip(places, catalog.dimensions, catalog.bands, strict=True)
         return {"capabilities": {
             name: column.number_input(
-                titled(name), 0.0, 1.0, None, 0.01, format="%.4f", placeholder=f"{band.lo:g}",
+                titled(name), 0.0, 1.0, None, 0.01, format="%.10g", placeholder=f"{band.lo:g}",
                 help=f"The predictor's score band is {band.lo:g} to {band.hi:g}.",
             )
             for column, name, band in known_bands

@@ -137,7 +137,7 @@ def price_age(days: int) -> str:
 def _columns(faulty: bool) -> dict[str, Any]:
     column = st.column_config
     # no bound here: the browser would turn a typed -5 into 5, and the draft says what is wrong
-    price = partial(column.NumberColumn, format="$%.6g", width=100)
+    price = partial(column.NumberColumn, format="$%.10g", width=100)
     return {
         "tick": column.CheckboxColumn("", width=36, help="Tick rows, then choose what to do."),
         "check": column.TextColumn("Check", width=260 if faulty else 150),

@@ -53,7 +53,7 @@ def choose(place: DeltaGenerator, catalog: Catalog, chosen: SetEntry) -> Event |
         key = f"catalog.event.{field}.{model}.{price}"  # another price now begins anew
         st.session_state.setdefault(key, price)
         prices.append(column.number_input(
-            f"{field.capitalize()}, USD per Mtok", 0.001, 100_000.0, step=0.1, format="%.6g",
+            f"{field.capitalize()}, USD per Mtok", 0.001, 100_000.0, step=0.1, format="%.10g",
             key=key, persist_state="session",
         ))  # fmt: skip
     return Event(EventKind.REPRICE, model, *prices)

@@ -344,7 +344,7 @@ def _control(entry: CatalogEntry, working: Working, catalog: Catalog, setting: _
     if setting.empty:  # only a field whose own value is nothing can be emptied in the browser
         st.session_state.setdefault(key, now)
     st.number_input(
-        setting.label, setting.least, setting.most, shown, setting.step, "%.6g",
+        setting.label, setting.least, setting.most, shown, setting.step, "%.10g",
         placeholder=setting.empty or None, **given,
     )  # fmt: skip
 
@@ -421,21 +421,23 @@ def _form(entry: CatalogEntry, catalog: Catalog, name: str) -> None:
                                     placeholder="all models")  # fmt: skip
         knob = right.number_input(
             "Value V, USD" if by_value else "Threshold τ",
-            0.0, None, team.value_usd if by_value else team.tau, format="%.6g",
+            0.0, None, team.value_usd if by_value else team.tau, format="%.10g",
             placeholder="as the policy",
         )  # fmt: skip
-        usd = left.number_input("Budget, USD", 0.0, None, budget.usd or None, format="%.6g",
+        usd = left.number_input("Budget, USD", 0.0, None, budget.usd or None, format="%.10g",
                                 placeholder="no limit")  # fmt: skip
         per = middle.selectbox("For each", list(Period), list(Period).index(budget.per))
         then = right.selectbox("At 100 %", list(_THEN), list(_THEN).index(budget.when_spent),
                                format_func=_THEN.__getitem__)  # fmt: skip
-        begins = left.number_input("Cheaper from, %", 0.0, 99.0, 100 * budget.falls_from, 5.0)
+        begins = left.number_input(
+            "Cheaper from, %", 0.0, 99.0, 100 * budget.falls_from, 5.0, "%.10g"
+        )
         ends = middle.number_input(
-            "Cheapest alone from, %", 1.0, 100.0, 100 * budget.cheapest_from, 5.0
+            "Cheapest alone from, %", 1.0, 100.0, 100 * budget.cheapest_from, 5.0, "%.10g"
         )
         least = right.number_input(
             "V falls to (share)" if by_value else "τ is divided by up to 1 /",
-            1e-6, 1.0, budget.least, 0.05, format="%.6g",
+            1e-6, 1.0, budget.least, 0.05, format="%.10g",
         )  # fmt: skip
         saved = st.form_submit_button("Save team", disabled=not drafts.may_edit())
     if name:

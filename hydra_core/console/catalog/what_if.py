@@ -318,7 +318,7 @@ def common_setting(place: DeltaGenerator, before: Catalog, after: Catalog) -> fl
     value = rule is Rule.VALUE
     given = place.number_input(
         f"At {SYMBOLS[rule]}", min_value=1e-9 if value else 0.0, value=None,
-        step=float(f"{own / 10:.1g}") if value else 0.01, format="%.6g", key=_KEYS[rule],
+        step=float(f"{own / 10:.1g}") if value else 0.01, format="%.10g", key=_KEYS[rule],
         placeholder="each its own", disabled=not same,
         help="Compare both at this setting of the knob. Empty: each at its own."
         if same else "The rules differ: each is compared at its own setting.",

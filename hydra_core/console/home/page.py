@@ -453,7 +453,7 @@ def _pool(frame: pd.DataFrame) -> None:
     columns = {
         "model": column.TextColumn("Model", width=185),
         "status": column.TextColumn("Status", width=66),
-        "price": column.NumberColumn("Price per Mtok", format="$%.4g", width=100),
+        "price": column.NumberColumn("Price per Mtok", format="$%.6g", width=100),
     }
     share = partial(column.ProgressColumn, min_value=0, max_value=1, format="%.2f", width=115)
     further = {name: share(titled(name)) for name in frame.columns if name not in columns}
