@@ -13,6 +13,7 @@ from hydra_core.base.types import Selection
 from hydra_core.catalog import load_catalog
 from hydra_core.choosing.sources.promise import promise_on
 from hydra_core.console.tune.knob import forecast_text
+from hydra_core.console.tune.search import cost_apart
 from hydra_core.console.view_result import Measure, step_table
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.replay.evaluation import evaluate
@@ -54,6 +55,12 @@ def test_a_promise_counts_independent_queries_now_and_in_its_forecast(sweep):
     said = forecast_text(made)
     assert f"with these {made.n:,} independent queries; with {2 * made.n:,} " in said
     assert f"with {round(0.5 * made.n):,} " not in said
+
+
+def test_a_search_among_models_that_cost_nothing_has_its_figures():
+    assert cost_apart(0.0, 0.0) == "cost $0"
+    assert cost_apart(0.002, 0.002) == "cost +$0.00200"
+    assert cost_apart(0.003, 0.001) == "cost +50.0 %"
 
 
 def test_steps_span_the_curve_and_are_few_enough_to_send(sweep):

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import CatalogError, HydraError, Problem
-from hydra_core.base.spelling import signed, titled, usd
+from hydra_core.base.spelling import signed, signed_usd, titled, usd
 from hydra_core.base.types import Catalog, Rule, Selection
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.editing.evidence_grid import edit_capabilities
@@ -222,7 +222,6 @@ def _agreement(result: SearchedPolicy) -> str:
 def _figures(result: SearchedPolicy) -> None:
     kept, gain = result.metrics, result.over_tau_only
     qr, cost = kept.qr.scaled(100.0), kept.mean_cost_usd
-    further = result.optimism_cost_usd / (cost.value - result.optimism_cost_usd)
     more, saved = gain.quality.scaled(100.0), gain.saving and gain.saving.scaled(100.0)
     certain = saved is not None and -100.0 <= saved.lo <= saved.hi <= 100.0
     entries = (
@@ -231,7 +230,7 @@ def _figures(result: SearchedPolicy) -> None:
         ("Cost per query", usd(cost.value), f"{usd(cost.lo)} to {usd(cost.hi)}",
          "Mean realised cost on the same queries."),
         ("Promised − kept", f"{signed(100 * result.optimism_qr)} pp",
-         f"cost {signed(100 * further)} %",
+         cost_apart(cost.value, result.optimism_cost_usd),
          "QR promised minus QR kept; below, cost measured against cost promised."),
         ("Gain over τ alone", f"{signed(more.value)} pp",
          f"{signed(more.lo)} to {signed(more.hi)} pp",
@@ -244,6 +243,14 @@ def _figures(result: SearchedPolicy) -> None:
          "quality here."),
     )  # fmt: skip
     metric_row(entries)
+
+
+def cost_apart(kept_usd: float, more_usd: float) -> str:
+    """How much more is spent than was promised, in percent; in dollars where that was nothing."""
+    promised = kept_usd - more_usd
+    if promised <= 0.0:
+        return f"cost {signed_usd(more_usd)}"
+    return f"cost {signed(100 * more_usd / promised)} %"
 
 
 def _halves(result: SearchedPolicy, without_cells: SearchedPolicy | None) -> None:
@@ -311,8 +318,8 @@ def tuner(entry: SetEntry, catalog: Catalog) -> None:
     if state.get().rule_for(catalog) is Rule.VALUE:
         search_form.by_value()
         return
-    if len(sweep.data.rows) < _FEWEST:
-        st.info(f"Fewer than {_FEWEST} queries cannot be cut in two and tuned on.")
+    if sweep.data.independent < _FEWEST:
+        st.info(f"Fewer than {_FEWEST} independent queries cannot be cut in two and tuned on.")
         return
     search(entry, sweep)
 
