@@ -221,11 +221,11 @@ def _agreement(result: SearchedPolicy) -> str:
 
 def _figures(result: SearchedPolicy) -> None:
     kept, gain = result.metrics, result.over_tau_only
-    qr, cost = kept.qr.scaled(100.0), kept.mean_cost_usd
+    qr, cost, least = kept.qr.scaled(100.0), kept.mean_cost_usd, "≥ " if kept.unknown else ""
     more, saved = gain.quality.scaled(100.0), gain.saving and gain.saving.scaled(100.0)
     certain = saved is not None and -100.0 <= saved.lo <= saved.hi <= 100.0
     entries = (
-        ("QR kept", f"{qr.value:.1f} %", f"{qr.lo:.1f} to {min(qr.hi, 100.0):.1f} %",
+        ("QR kept", f"{least}{qr.value:.1f} %", f"{qr.lo:.1f} to {min(qr.hi, 100.0):.1f} %",
          "Quality retention on queries the setting was not chosen on."),
         ("Cost per query", usd(cost.value), f"{usd(cost.lo)} to {usd(cost.hi)}",
          "Mean realised cost on the same queries."),
