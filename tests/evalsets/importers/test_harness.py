@@ -338,6 +338,18 @@ def test_questions_of_one_id_in_files_of_several_tasks_are_not_averaged(tmp_path
     assert "1 ids name several questions each (e.g. arith:1)" in " ".join(draft.report.warnings)
 
 
+def test_a_model_run_at_several_efforts_is_a_model_for_each(tmp_path):
+    for name, effort, letter in (("a", "low", "I"), ("b", "high", "C"), ("c", None, "C")):
+        one = {"id": 1, "input": "One?", "scores": {"match": {"value": letter}}}
+        log = inspect_log([one]) | {"plan": {"config": {"reasoning_effort": effort}}}
+        (tmp_path / f"{name}.json").write_text(json.dumps(log))
+    draft = read_harness(sorted(tmp_path.glob("*.json")))
+    assert draft.models == ("openai/gpt-5", "openai/gpt-5:high", "openai/gpt-5:low")
+    assert draft.quality.tolist() == [[1, 1, 0]]
+    assert "openai/gpt-5:high, openai/gpt-5:low; name them" in " ".join(draft.report.warnings)
+    assert read_harness([tmp_path / "b.json"]).models == ("openai/gpt-5",)
+
+
 def test_llmrouters_rows_are_joined_by_their_query(tmp_path):
     rows = [
         {"task_name": "t", "query": "Why?", "model_name": m, "performance": p, "response_time": 2}

@@ -224,6 +224,8 @@ LLMROUTER: Final = Adapter(
 
 #: What the harness's own letters are worth: correct, partly, incorrect, no answer.
 _LETTERS: Final = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+#: Settings of a run that say how much its model reasons.
+_EFFORTS: Final = ("reasoning_effort", "effort", "reasoning_tokens")
 _HEADERS: Final = ("header.json", "_journal/start.json")
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError, KeyError)
 
@@ -231,6 +233,7 @@ _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, Runti
 def _read_inspect(file: TableFile, reading: Reading) -> Iterator[Scored]:
     header, samples = _log(file, reading)
     model, task = text(value_at(header, "eval.model")), text(value_at(header, "eval.task"))
+    effort = _effort(header)
     status = text(header.get("status")) or "started"  # a log that was cut short has none
     if status != "success":
         reading.traffic.warnings.append(
@@ -258,7 +261,15 @@ def _read_inspect(file: TableFile, reading: Reading) -> Iterator[Scored]:
             cached_input_tokens=cached,
             group=task,
         )
-        yield Scored(served, dict(_inspect_scores(sample)))
+        yield Scored(served, dict(_inspect_scores(sample)), effort=effort)
+
+
+def _effort(header: Mapping[str, Any]) -> str:
+    """How much a run's model was asked to reason, '' where the log does not say."""
+    places = ("plan.config", "eval.model_generate_config")
+    configs = [mapping(value_at(header, place)) for place in places]
+    stated = (one.get(name) for one in configs for name in _EFFORTS)
+    return next((str(one) for one in stated if isinstance(one, str | int)), "")
 
 
 def _log(file: TableFile, reading: Reading) -> tuple[Mapping[str, Any], list[Mapping[str, Any]]]:

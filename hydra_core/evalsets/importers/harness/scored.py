@@ -27,11 +27,13 @@ class Scored:
 
     Attributes:
         default: The score that the harness itself counts, '' where it has none such.
+        effort: How much the model was asked to reason, '' where the file does not say.
     """
 
     served: Served
     scores: Mapping[str, Feedback]
     default: str = ""
+    effort: str = ""
 
 
 @dataclass(slots=True)
@@ -77,6 +79,7 @@ def scored_draft(answers: Sequence[Scored], traffic: Traffic) -> Draft:
         EvalSetError: Several scores and none chosen, nothing left, or rows that are not valid.
     """
     pairs: dict[tuple[str, str], list[Served]] = {}
+    answers = _by_effort(answers, traffic)
     for row in _told_apart(list(_chosen(answers, traffic)), traffic):
         if (rated := traffic.rated(row)) is not None:
             pairs.setdefault((row.query_id, row.model), []).append(traffic.priced(rated))
@@ -87,6 +90,26 @@ def scored_draft(answers: Sequence[Scored], traffic: Traffic) -> Draft:
         )
     traffic.rows += [_mean(group) for group in pairs.values()]
     return traffic.draft("harness files")
+
+
+def _by_effort(answers: Sequence[Scored], traffic: Traffic) -> list[Scored]:
+    """The answers, a model that was run at several efforts as one model for each of them."""
+    efforts: dict[str, set[str]] = {}
+    for one in answers:
+        efforts.setdefault(one.served.model, set()).add(one.effort)
+    several = {model for model, found in efforts.items() if len(found) > 1}
+    names = {f"{model}:{one}" for model in several for one in efforts[model] - {""}}
+    if names:
+        traffic.warnings.append(
+            f"one model was run at several efforts, of which each is a model: "
+            f"{', '.join(sorted(names))}; name them with --model ID=NAME"
+        )
+    return [
+        replace(one, served=replace(one.served, model=f"{one.served.model}:{one.effort}"))
+        if one.effort and one.served.model in several
+        else one
+        for one in answers
+    ]
 
 
 def _chosen(answers: Sequence[Scored], traffic: Traffic) -> Iterator[Served]:
