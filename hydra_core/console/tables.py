@@ -222,7 +222,7 @@ def models(frame: pd.DataFrame) -> None:
     shown = frame.assign(bounds=ranges(frame, ""))
     st.dataframe(
         shown, hide_index=True, height="content", column_order=tuple(columns),
-        column_config=columns,
+        column_config=columns, placeholder="–",
     )  # fmt: skip
 
 
@@ -234,6 +234,7 @@ def queries(frame: pd.DataFrame, total: int) -> None:
         frame,
         hide_index=True,
         height=420,
+        placeholder="–",
         column_order=("query", *(name for name in ("text",) if name in frame), *read, *known[1:3]),
         column_config={
             "query": st.column_config.TextColumn("Query", width="small"),

@@ -406,6 +406,12 @@ def pool_export(catalog: Catalog) -> pd.DataFrame:
                 "price_date": model.price_date.isoformat(),
                 "price_source": model.price_source,
                 "retire_on": model.retire_on.isoformat() if model.retire_on else None,
+                "long_prompts": "; ".join(map(str, model.long_prompts)) or None,
+                "latency_s": model.latency_s,
+                "ttft_s": model.ttft_s,
+                "variant_of": model.variant_of or None,
+                "tags": ", ".join(sorted(model.tags)) or None,
+                "lacks": ", ".join(sorted(model.lacks)) or None,
             }
             for model in catalog.models
         ]

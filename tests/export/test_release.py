@@ -11,10 +11,12 @@ import pytest
 
 from hydra_core.base.errors import CatalogError, StoreError
 from hydra_core.base.intervals import Interval
+from hydra_core.base.list_price import LongPromptPrice
 from hydra_core.catalog import load_catalog, parse_catalog, pool, semantic_diff
 from hydra_core.export.release import (
     Provenance,
     check_release,
+    pool_export,
     release_text,
     with_policy,
     without_header,
@@ -156,3 +158,16 @@ def test_a_published_release_routes_10000_scored_queries_as_the_console_showed(t
     router = Router(CatalogFile(path), today=lambda: today)
     for row in range(0, 10_000, 10):
         assert router.decide(requirements[row]).model == console.ids[wanted[row]]
+
+
+def test_the_table_of_models_holds_everything_that_the_catalog_says_of_them():
+    catalog = parse_catalog(SMALL)
+    tier = LongPromptPrice(200_000, 1.0, 9.0)
+    first = replace(catalog.models[0], tags=frozenset({"zdr", "eu"}), latency_s=1.5,
+                    long_prompts=(tier,))  # fmt: skip
+    frame = pool_export(replace(catalog, models=(first, *catalog.models[1:])))
+    assert frame["long_prompts"][0] == "1/9 USD/Mtok above 200,000 input tokens"
+    assert frame["tags"][0] == "eu, zdr"
+    assert frame["latency_s"][0] == 1.5
+    assert frame[["long_prompts", "tags", "latency_s"]].isna().to_numpy()[1].all()
+    assert {"variant_of", "lacks", "ttft_s"} <= set(frame)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from itertools import cycle
 from shlex import quote
+from typing import Literal
 
 import streamlit as st
 
@@ -141,7 +142,8 @@ def _tables(catalog: Catalog, name: str) -> None:
             "Models as JSON", frame.to_json(orient="records", indent=2), f"{name}.models.json",
             "application/json", icon=":material/download:", type="tertiary", on_click="ignore",
         )  # fmt: skip
-    st.dataframe(frame, hide_index=True, height="content" if len(frame) <= 12 else 460)
+    height: int | Literal["content"] = "content" if len(frame) <= 12 else 460
+    st.dataframe(frame, hide_index=True, height=height, placeholder="–")
 
 
 def adopt(entry: CatalogEntry, working: Working) -> None:
