@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hydra_core.base.intervals import Interval
     from hydra_core.base.types import Catalog
     from hydra_core.replay.sweep import Sweep
+    from hydra_core.replay.verdict import Verdict
 
 
 _EVALUATION = """one HTML file and a JSON file with the same figures
@@ -113,6 +114,12 @@ def _shown(value: Interval) -> str:
     return f"{_known(value.value, '+')} [{ends}]"
 
 
+def _result(found: Verdict) -> str:
+    """The result, which is not known where it hangs on models without outcomes."""
+    same = found.label.value == "no measurable difference"
+    return "not known" if found.unknown and same else found.label.value
+
+
 def _known(share: float, sign: str = "") -> str:
     """A share in percent without its sign of percent; a dash where there is none."""
     return f"{100 * share:{sign}.1f}" if isfinite(share) else "–"
@@ -153,7 +160,7 @@ def _portability(options: argparse.Namespace) -> None:
             _shown(one.comparison.quality),
             _shown(one.comparison.savings),
             f"{100 * one.comparison.moved:.0f}",
-            one.verdict.label.value,
+            _result(one.verdict),
         ]
         for one in replays
     ]
@@ -199,7 +206,7 @@ def _ablation(options: argparse.Namespace) -> None:
             _known(one.metrics.qr.value),
             f"{one.metrics.mean_cost_usd.value:.4g}",
             _shown(one.against_full.quality),
-            one.verdict.label.value,
+            _result(one.verdict),
         ]
         for one in ablated
     ]

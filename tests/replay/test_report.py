@@ -4,17 +4,23 @@ import hashlib
 import json
 import re
 import shutil
+from dataclasses import replace
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from hydra_core.base.types import Selection
 from hydra_core.cli.main import main
+from hydra_core.cli.report import _result
 from hydra_core.replay.evaluation import evaluate, evaluation_document
 from hydra_core.replay.report import evaluation_html
 from hydra_core.replay.sweep import Sweep
+from hydra_core.replay.verdict import verdict
+from tests.replay.conftest import make_data
 
 ROOT = Path(__file__).parents[2]
 SET = ROOT / "sample_data" / "paper_swebench"
@@ -128,6 +134,14 @@ def test_a_tiny_set_has_a_report_without_a_cross_fit(tmp_path):
     found = evaluation_document(evaluate(sweep, 0.1), made=made)
     assert found["cross_fit"] is None
     assert "too small to tune" in evaluation_html(found)
+
+
+def test_a_result_that_hangs_on_models_without_outcomes_is_not_known():
+    data = make_data(100)
+    found = verdict(data, np.arange(100) % 3, Selection.FIXED)
+    same = replace(found, interval=replace(found.interval, lo=-0.5, hi=0.5))
+    assert _result(same) == "no measurable difference"
+    assert _result(replace(same, unknown=0.1)) == "not known"
 
 
 def test_portability_on_the_command_line(capsys):
