@@ -151,6 +151,14 @@ class Traffic:
         return np.asarray(free, dtype=bool)
 
     @property
+    def failed(self) -> FloatArray:
+        """(n,) 1 where no model answered or the answer broke off, 0 where not; NaN where no model
+        was asked, but a decision alone.
+        """
+        status = self.rows["status"]
+        return np.where(status == "decided", np.nan, status == "failed")
+
+    @property
     def scored(self) -> BoolArray:
         """(n,) whether the requirements are known."""
         return np.asarray(self.rows["requirements"].notna(), dtype=bool)

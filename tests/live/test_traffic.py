@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hydra_core.console.home.page import day
-from hydra_core.console.live.view_traffic import notes
+from hydra_core.console.live.view_traffic import head, model_frame, notes
 from hydra_core.live.drift import regions
 from hydra_core.live.traffic import (
     Uncounted,
@@ -45,6 +45,22 @@ def test_what_no_upstream_counted_is_told_apart(tmp_path):
     assert "1 request ended early (broken off or cancelled): $0.0100 of the sum" in told
     assert "1 request refused" in told
     assert "about $0.0400 more not counted" in day(some)[0]
+
+
+def test_what_was_only_decided_cannot_have_failed(tmp_path):
+    decided = {"status": "decided", "served": "", "cost_usd": None}
+    rows = [decision(0, status="failed", served=""), decision(1), decision(2, **decided)]
+    some = traffic(tmp_path / "some", [*rows, decision(3, level=0.9, **decided)])
+    assert day(some)[0].endswith(" · 50.0 % failed")
+    assert [one[1] for one in head(some, AT) if one[0] in ("Failed", "Fell back")] == [
+        "50.0 %",
+        "0.0 %",
+    ]
+    failed = model_frame(some).set_index("model")["failed"]
+    assert (failed["cheap"], np.isnan(failed["strong"])) == (50.0, True)
+    alone = traffic(tmp_path / "alone", [decision(0, **decided)])
+    assert day(alone)[0] == "1 requests"
+    assert head(alone, AT)[1][1] == "–"
 
 
 def test_every_rejection_has_its_status(tmp_path):

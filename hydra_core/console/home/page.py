@@ -177,11 +177,12 @@ def day(traffic: Traffic) -> tuple[str, str]:
     spent, found = f" · {usd(float(cost.sum()))}" if cost.notna().any() else "", uncounted(traffic)
     if found.unknown:
         spent += f" · about {usd(found.unknown_usd)} more not counted by upstreams"
-    failed = 100 * float(np.mean(traffic.rows["status"] == "failed"))
+    failed = traffic.failed[np.isfinite(traffic.failed)]
+    bad = f" · {100 * failed.mean():.1f} % failed" if failed.size else ""
     counts = traffic.models.value_counts()
     mix = ", ".join(f"{name} {100 * k / n:.0f} %" for name, k in counts.head(3).items())
     more = f" and {len(counts) - 3} more" if len(counts) > 3 else ""
-    return f"{n:,} requests{spent} · {failed:.1f} % failed", f"{mix}{more}"
+    return f"{n:,} request{'s' if n != 1 else ''}{spent}{bad}", f"{mix}{more}"
 
 
 def in_use() -> InUse | None:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.base.spelling import short_number, usd
-from hydra_core.base.types import Catalog, FloatArray
+from hydra_core.base.types import BoolArray, Catalog, FloatArray
 from hydra_core.console.figures.intervals import IntervalsView, one_series, ranged
 from hydra_core.console.numbers import percent
 from hydra_core.live.drift import CHANGED, LEAST_KNOWN, STEADY, BandShares, Burst, Drift, Region
@@ -36,8 +36,10 @@ _NAMED = "Asked for by name"
 def head(traffic: Traffic, now: datetime) -> list[tuple[str, str, str, str]]:
     """(label, value, below it, help) of the row of figures."""
     rows = traffic.rows
-    failed = np.asarray(rows["status"] == "failed", dtype=bool)
-    fell = np.asarray((rows["served"] != "") & (rows["served"] != rows["chosen"]), dtype=bool)
+    asked = traffic.take(np.isfinite(traffic.failed))
+    failed = asked.failed > 0
+    served, chosen = (asked.rows[name].to_numpy() for name in ("served", "chosen"))
+    fell = np.asarray((served != "") & (served != chosen), dtype=bool)
     cost = rows["cost_usd"].astype(float)
     counted = bool(cost.notna().any())
     per = f"{usd(float(cost.mean()))} a request" if counted else "no tokens yet"
@@ -46,15 +48,21 @@ def head(traffic: Traffic, now: datetime) -> list[tuple[str, str, str, str]]:
     return [
         ("Decisions", f"{len(traffic):,}", f"newest {ago(rows['at'].iloc[-1], now)}",
          "Decisions in the chosen time. Below: when the newest was made."),
-        ("Failed", *percent(share(traffic, failed)),
-         "No model answered, or the answer broke off. Below: 95 % interval."),
-        ("Fell back", *percent(share(traffic, fell & ~failed)),
-         "Another model than the chosen one answered. Below: 95 % interval."),
+        ("Failed", *_share(asked, failed),
+         "No model answered, or the answer broke off; of the requests that were passed on. Below: "
+         "95 % interval."),
+        ("Fell back", *_share(asked, fell & ~failed),
+         "Another model than the chosen one answered; of the requests that were passed on. Below: "
+         "95 % interval."),
         ("Cost", usd(float(cost.sum())) if counted else "–", per,
          "Tokens as upstreams counted them, at the prices of the catalog in use then."),
         ("Decision time", f"{decide.median():.1f} ms" if slow else "–", slow,
          "Median time that the router itself took. Below: 95 of 100 decisions took less."),
     ]  # fmt: skip
+
+
+def _share(asked: Traffic, which: BoolArray) -> tuple[str, str]:
+    return percent(share(asked, which)) if len(asked) else ("–", "only decided")
 
 
 def agents_text(traffic: Traffic) -> str:
@@ -135,12 +143,13 @@ def timeline_view(traffic: Traffic, names: Sequence[str], order: Sequence[str]) 
 
 def model_frame(traffic: Traffic) -> pd.DataFrame:
     """One row a model: share, decisions, failures, cost, median latency."""
-    rows = traffic.rows.assign(model=np.asarray(traffic.models, dtype=object))
+    models = np.asarray(traffic.models, dtype=object)
+    rows = traffic.rows.assign(model=models, failed=100.0 * traffic.failed)
     grouped = rows.groupby("model", sort=False)
     frame = pd.DataFrame(
         {
             "decisions": grouped.size(),
-            "failed": grouped["status"].agg(lambda one: 100.0 * float((one == "failed").mean())),
+            "failed": grouped["failed"].mean(),
             "cost_usd": grouped["cost_usd"].sum(min_count=1).astype(float),
             "latency_ms": grouped["latency_ms"].median().astype(float),
         }
@@ -167,7 +176,7 @@ def team_frame(traffic: Traffic, catalog: Catalog) -> pd.DataFrame:
             "team": name,
             "callers": int(mine.rows["caller"].nunique()),
             "decisions": len(mine),
-            "failed": 100.0 * float((mine.rows["status"] == "failed").mean()),
+            "failed": 100.0 * float(pd.Series(mine.failed).mean()),
             "cost_usd": float(mine.rows["cost_usd"].astype(float).sum(min_count=1)),
             "per_resolved_usd": None if each is None else each[0].value,
             "budget": None
