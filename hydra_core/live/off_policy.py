@@ -349,7 +349,7 @@ class LoggedEvaluation:
     """A policy on logged queries.
 
     Attributes:
-        n: Queries with an outcome and scores.
+        n: Queries with one model's outcome, and scores.
         served, chosen: Share of them by model, as logged and by the policy.
         agreement: Share on which both are the same.
         billed_usd: Mean cost as recorded; None where none is known.
@@ -397,7 +397,7 @@ def evaluate_logged(
         MismatchError: No query is left.
     """
     known = np.isfinite(evalset.quality)
-    kept = known.any(axis=1) & np.isfinite(requirements).all(axis=1) & (choice >= 0)
+    kept = (known.sum(axis=1) == 1) & np.isfinite(requirements).all(axis=1) & (choice >= 0)
     rows = np.flatnonzero(kept)
     if not rows.size:
         raise MismatchError(

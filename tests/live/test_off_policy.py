@@ -237,6 +237,15 @@ def test_the_cost_of_a_policy_is_at_the_whole_price_list(tmp_path):
     assert found.cost_change.value == pytest.approx(per["strong"] / served - 1)
 
 
+def test_queries_that_several_models_answered_were_served_by_none(tmp_path):
+    evalset, need = logged_set(tmp_path / "set", 200)
+    both = replace(evalset, quality=np.where(np.arange(200)[:, None] < 10, 1.0, evalset.quality))
+    found = evaluate_logged(both, make_catalog(), IDS, np.full(200, 2), need)
+    assert found.n == 190
+    alone = np.isfinite(evalset.quality[10:]).mean(axis=0)
+    assert found.served == pytest.approx(dict(zip(evalset.models, alone, strict=True)))
+
+
 def test_queries_that_no_model_may_serve_are_left_out(tmp_path):
     evalset, need = logged_set(tmp_path / "set", 200)
     choice = np.where(np.arange(200) % 4, 2, -1)
