@@ -8,6 +8,7 @@ data and 2,000,000 rows, compressed or not; more is refused before anything is k
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from shlex import quote
@@ -32,6 +33,7 @@ _MEASURES = {
     "quality": Measure.QUALITY, "cost_usd": Measure.COST, "latency_s": Measure.SECONDS
 }  # fmt: skip
 
+_EFFORT = re.compile(r"(?:(?:reasoning|thinking)[\s_.-]*)?effort(?:[\s_.-]*level)?", re.IGNORECASE)
 #: What stands where the query would in a row that sums up the rows above it.
 _SUMS = frozenset(
     {
@@ -89,6 +91,8 @@ def read_table(
         named = outcomes["model"].str.strip()
         notes += _spaces_left_out(outcomes["model"], named)
         outcomes["model"] = _with_ids(named, ids or {})
+        outcomes, several = _by_effort(outcomes)
+        notes += several
         notes += [
             _joining(names, form)
             for names in look_alikes(named.unique())
@@ -101,7 +105,8 @@ def read_table(
     )
     draft = assemble(rows, source, need_text=need_text, issues=reader.issues)
     used = {name: column for name, column in full.all_columns().items() if column in union}
-    unread = _unread(union, [*used.values(), *_unit_columns(full, union)])
+    beside = [*_unit_columns(full, union), *_effort_columns(full, union)]
+    unread = _unread(union, [*used.values(), *beside])
     worth = ", ".join(f"1 {one} = {reader.rates[one]:g} USD" for one in sorted(reader.converted))
     return replace(
         draft,
@@ -114,6 +119,25 @@ def _unit_columns(mapping: TableMapping, columns: Sequence[str]) -> list[str]:
     """The columns that say in which unit another one stands."""
     listed = (unit_columns(name, columns, measure) for name, measure in measures(mapping).items())
     return list(dict.fromkeys(one for some in listed for one in some))
+
+
+def _effort_columns(mapping: TableMapping, columns: Iterable[str]) -> list[str]:
+    """The column of a long table that says how much a model was asked to reason, if it has one."""
+    free = set(columns) - set(mapping.all_columns().values())
+    found = [] if mapping.wide else sorted(one for one in free if _EFFORT.fullmatch(one.strip()))
+    return found[:1]
+
+
+def _by_effort(outcomes: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """The outcomes, a model that answered at several efforts as one model for each; and a note."""
+    if "effort" not in outcomes:
+        return outcomes, []
+    effort = outcomes["effort"].str.strip()
+    several = effort.groupby(outcomes["model"]).transform("nunique") > 1
+    names = outcomes["model"].mask(several & (effort != ""), outcomes["model"] + ":" + effort)
+    listed = ", ".join(sorted(names[names != outcomes["model"]].unique()))
+    notes = [f"each effort of a model was read as a model of its own: {listed}"] if listed else []
+    return outcomes.assign(model=names).drop(columns="effort"), notes
 
 
 def _unread(columns: Sequence[str], used: Iterable[str]) -> tuple[str, ...]:
@@ -204,7 +228,8 @@ def _read(
     have = {*columns, LINE}
     chosen = mapping.all_columns().values()
     wanted = [column for column in dict.fromkeys(chosen) if column in columns]
-    wanted += [one for one in _unit_columns(mapping, columns) if one not in wanted]
+    beside = [*_unit_columns(mapping, columns), *_effort_columns(mapping, columns)]
+    wanted += [one for one in beside if one not in wanted]
     raw, warnings = read_columns(file, wanted, budget)
     if raw.empty:
         raise EvalSetError.of(file.name, "has no rows", "give a table with rows")
@@ -264,6 +289,7 @@ def _outcome_rows(raw: pd.DataFrame, mapping: TableMapping, have: set[str]) -> p
         if fields["quality"] not in have:
             continue
         present = {field: column for field, column in fields.items() if column in have}
+        present |= zip(["effort"], _effort_columns(mapping, have), strict=False)
         frame = _renamed(raw, {"query_id": query_id, **present})
         if model is not None:
             frame["model"] = model

@@ -56,6 +56,16 @@ def test_names_spelled_alike_are_named_also_where_one_is_given_an_id(tmp_path, c
     assert load_evalset(tmp_path / "set").models == ("gpt-4o",)
 
 
+def test_a_column_of_efforts_makes_a_model_of_each(tmp_path):
+    header = HEADER.rstrip("\n") + ",reasoning_effort\n"
+    rows = ["p,Hi,a,0,0.1,low", "p,Hi,a,1,0.2,high", "p,Hi,b,1,0.1,low", "q,Ho,b,1,0.1,low"]
+    draft = read_table([table(tmp_path, rows, header)])
+    assert draft.models == ("a:high", "a:low", "b")
+    assert draft.quality[0].tolist() == [1, 0, 1]
+    assert warned(draft, "each effort of a model was read as a model of its own: a:high, a:low")
+    assert draft.report.unread == ()
+
+
 def test_a_model_without_any_outcome_is_named(tmp_path):
     draft = read_table([table(tmp_path, ["p,Hi,a,1,0.1", "p,Hi,b,,0.1", "q,Ho,a,0,0.1"])])
     assert draft.models == ("a",)
