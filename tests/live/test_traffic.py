@@ -59,7 +59,7 @@ def test_what_was_only_decided_cannot_have_failed(tmp_path):
     failed = model_frame(some).set_index("model")["failed"]
     assert (failed["cheap"], np.isnan(failed["strong"])) == (50.0, True)
     alone = traffic(tmp_path / "alone", [decision(0, **decided)])
-    assert day(alone)[0] == "1 requests"
+    assert day(alone)[0] == "1 request"
     assert head(alone, AT)[1][1] == "–"
 
 
