@@ -206,6 +206,13 @@ def test_route_takes_the_message_itself_too(run, world):
     assert (code, "leave out TEXT or --stream" in err) == (2, True)
 
 
+def test_the_rules_of_harness_text_are_json_where_that_is_asked_for(run):
+    code, out, _ = run("harness", "--json")
+    found = json.loads(out)
+    assert (code, found["schema"]) == (0, "hydra.harness/v1")
+    assert f"name: {found['rules'][0]['name']}" in run("harness")[1]
+
+
 def test_route_by_value_refuses_a_tau_that_changes_nothing(run):
     code, out, err = run("route", "Hi", "--catalog", "mixed_2024", "--tau", "9")
     assert (code, out) == (2, "")

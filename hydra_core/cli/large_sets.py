@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hydra_core.base.errors import Problem, ProblemsError
+from hydra_core.base.spelling import usd
 from hydra_core.cli.options import Grammar, Verbs, verb
 from hydra_core.cli.output import print_json, progress_bar, say, show, table
 from hydra_core.cli.workspace import acting, existing, open_catalog, store_of
@@ -100,7 +101,7 @@ def _print_curve(swept: Swept, tau: float, options: argparse.Namespace) -> None:
     figures = {
         "tau": [f"{row['tau']:.4f}" for row in found],
         "quality": [f"{row['quality']:.4f}" for row in found],
-        "USD/query": [f"{row['mean_cost_usd']:.6f}" for row in found],
+        "USD/query": [usd(row["mean_cost_usd"])[1:] for row in found],
         "misroute": [f"{row['misroute']:.4f}" for row in found],
     }
     text = table(list(figures), list(zip(*figures.values(), strict=True)))

@@ -126,10 +126,16 @@ def _say_notes(decision: Decision) -> None:
 
 def _print_harness(options: argparse.Namespace) -> None:
     """Print the file of rules in force; refuse one that is not valid."""
+    from hydra_core.base.reading.yaml_reader import plain, read_yaml
     from hydra_core.routing.conversations.harness import rules, source
 
     rules()
-    print(source().read_text(encoding="utf-8-sig"), end="")
+    text = source().read_text(encoding="utf-8-sig")
+    root = read_yaml(text)[0] if options.json else None
+    if root is None:
+        print(text, end="")
+    else:
+        print_json(plain(root))
 
 
 def _message_query(text: str, *, messages: bool) -> Query:
