@@ -137,30 +137,24 @@ def estimated_costs(
 ) -> dict[str, float]:
     """USD per query of the catalog's models without outcomes, from their list prices.
 
-    Prices times the set's mean tokens, where it has tokens; else times the tokens that the other
-    models' costs come to at their blended prices.
+    The mean of what the other models' answers would cost at its price, where the set has tokens;
+    else its price times the tokens that their costs come to at their blended prices.
 
     Args:
         usd: (n, m) costs of the set, columns as in it.
     """
-    read, written = (_mean_tokens(evalset, name) for name in ("input_tokens", "output_tokens"))
-    prices = {model.id: model.price for model in catalog.models}
+    read, written = (evalset.extras.get(name) for name in ("input_tokens", "output_tokens"))
     if read is not None and written is not None:
-        return {
-            name: price.usd_of_one(read, written)
-            for name, price in prices.items()
-            if name not in measured
-        }
+        counted = np.isfinite(read + written)
+        if counted.any():
+            return {
+                model.id: float(model.price.usd(read[counted], written[counted]).mean())
+                for model in catalog.models
+                if model.id not in measured
+            }
     known = {
         name: float(np.nanmean(usd[:, i]))
         for i, name in enumerate(evalset.models)
         if name in measured and np.isfinite(usd[:, i]).any()
     }
     return profiles.estimated_costs(catalog, known)
-
-
-def _mean_tokens(evalset: EvalSet, name: str) -> float | None:
-    tokens = evalset.extras.get(name)
-    if tokens is None or not np.isfinite(tokens).any():
-        return None
-    return float(np.nanmean(tokens))

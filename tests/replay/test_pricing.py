@@ -8,7 +8,7 @@ import pytest
 
 from hydra_core.base.list_price import ListPrice, LongPromptPrice
 from hydra_core.catalog import parse_catalog
-from hydra_core.replay.pricing import CostSource, Prices, priced_costs
+from hydra_core.replay.pricing import CostSource, Prices, estimated_costs, priced_costs
 from hydra_core.replay.replay import align_catalog
 from tests.catalog.small import edited
 from tests.evalsets.sets import COST_USD, MODELS, saved
@@ -53,6 +53,23 @@ def test_cached_input_has_its_own_price(tmp_path):
     catalog = replace(CATALOG, models=(model, CATALOG.models[1]))
     by_hand = (600 * 0.31 + 400 * 0.031 + 100 * 4.5) / 1e6
     assert priced_costs(evalset, catalog).usd[0, 0] == pytest.approx(by_hand)
+
+
+def test_what_was_never_called_is_estimated_answer_by_answer(tokens):
+    """Two of five answers are long: the mean length alone would be at the short price."""
+    long = (LongPromptPrice(1500, 8.0, 30.0),)
+    new = replace(
+        CATALOG.models[0], id="new", input_usd_per_mtok=2.0, output_usd_per_mtok=10.0,
+        long_prompts=long,
+    )  # fmt: skip
+    catalog = replace(CATALOG, models=(*CATALOG.models, new))
+    found = estimated_costs(tokens, catalog, tokens.cost_usd, MODELS)
+    read, written = READ[np.isfinite(READ)], WRITTEN[np.isfinite(WRITTEN)]
+    each = [
+        (8 * a + 30 * b if a > 1500 else 2 * a + 10 * b) / 1e6
+        for a, b in zip(read, written, strict=True)
+    ]
+    assert found == {"new": pytest.approx(np.mean(each))}
 
 
 def test_without_tokens_the_price_at_recording_scales_them(tmp_path):
