@@ -24,7 +24,7 @@ Eval sets, drafts and published catalogs are kept in ./workspace, or in HYDRA_WO
 
 examples:
   hydra-router console
-  hydra-router console --server.port 8600 --server.headless true
+  hydra-router console --server.port 8502 --server.headless true
 """
 
 
@@ -50,9 +50,10 @@ def _console(options: argparse.Namespace) -> None:
 _SERVE = """route live traffic over HTTP
 Routes live traffic. POST /v1/decision says which model and why, and spends nothing; POST
 /v1/chat/completions with model "auto" passes the request on to the model's upstream, streams
-included, and asks the next model when one does not answer. Also /v1/models, /v1/outcomes,
-/v1/dry-run, /health/live, /health/ready, /metrics. The catalog is loaded again when it changes;
-one that is not valid changes nothing. Keys are in the variables that the upstreams file names.
+included, and asks the next model when one does not answer. Also /v1/messages, /v1/responses,
+/v1/decisions, /v1/systemone, /v1/models, /v1/outcomes, /v1/dry-run, /health/live, /health/ready,
+/metrics. The catalog is loaded again when it changes; one that is not valid changes nothing. Keys
+are in the variables that the upstreams file names.
 
 examples:
   hydra-router serve --catalog paper_five
