@@ -463,9 +463,7 @@ def _require_prices(
         "give it in USD per Mtok: --price {0}=INPUT,OUTPUT, or "
         "'{0}: {{input: ..., output: ...}}' in the file of --prices"
     )
-    missing = [
-        Problem(one, "has no price", remedy.format(one)) for one in models if one not in prices
-    ]
+    missing = [Problem(m, "has no price", remedy.format(m)) for m in models if m not in prices]
     CatalogError.raise_any(f"prices for {evalset.name}", missing)
 
 
