@@ -176,7 +176,9 @@ def test_a_conversation_that_no_model_can_serve_says_so_and_shows_no_cost(page):
     assert page.metric
 
 
-def test_another_bundle_scores_the_conversation_anew(page):
+def test_another_bundle_scores_the_conversation_anew(open_page):
+    page = open_page(PAGE, catalog="paper_five")  # without success profiles: it can be rebound
+
     def scorer():
         memo, _ = page.session_state["conversation.scored"][1]
         return memo.predictor.bundle.path.name
