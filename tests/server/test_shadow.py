@@ -144,7 +144,7 @@ def test_an_explored_and_rated_log_gives_the_value_of_another_catalog(tmp_path, 
     assert "effective sample size" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("name", "code", "told"), [("x", 1, "no such"), ("", 2, "no decisions")])
+@pytest.mark.parametrize(("name", "code", "told"), [("x", 1, "no such"), ("", 2, "holds no")])
 def test_a_folder_without_a_log_is_refused(tmp_path, capsys, name, code, told):
     assert main(["shadow", str(tmp_path / name), "--catalog", str(CATALOG)]) == code
     assert told in capsys.readouterr().err
