@@ -295,7 +295,7 @@ def _on(sweep: Sweep, rows: IntArray) -> Sweep:
 
 def _best(a: Sweep, b: Sweep) -> float:
     """Mean quality of the best model of either pool, query by query, as QR is measured here."""
-    each: list[FloatArray] = [sweep.data.quality.max(axis=1) for sweep in (a, b)]
+    each: list[FloatArray] = [sweep.data.servable.max(axis=1) for sweep in (a, b)]
     return float(np.maximum(*each).mean()) or 1.0
 
 
