@@ -24,6 +24,12 @@ from hydra_core.replay.significance import (
     student_quantile,
 )
 
+#: Below this many independent queries a language is flagged: its interval says little. If they are
+#: all alike, there is none.
+SMALL = 30
+_ALIKE = "too few queries to say how they vary"
+_NOTHING = 1e-12
+
 
 @dataclass(frozen=True, slots=True)
 class PolicyMetrics:
@@ -120,15 +126,21 @@ def evaluate_choice(
     def mean_quality(values: FloatArray) -> Interval:
         return (rate_interval if data.binary else mean_interval)(values, data.clusters)
 
+    def varied(found: Interval) -> Interval:
+        few = data.independent < SMALL and found.hi - found.lo <= _NOTHING
+        return Interval.none(found.value, _ALIKE) if few else found
+
     return PolicyMetrics(
         n=n,
         resolved=int((quality >= RESOLVED_AT).sum()),
-        quality=mean_quality(quality).spanning(mean_quality(most)).clipped(*SHARE),
+        quality=varied(mean_quality(quality).spanning(mean_quality(most)).clipped(*SHARE)),
         mean_cost_usd=mean_interval(cost, data.clusters).clipped(*COST),
         per_resolved_usd=least.spanning(best_case) if best_case.known and least.known else least,
-        qr=ratio_interval(quality, best, data.clusters)
-        .spanning(ratio_interval(most, best, data.clusters))
-        .clipped(*SHARE),
+        qr=varied(
+            ratio_interval(quality, best, data.clusters)
+            .spanning(ratio_interval(most, best, data.clusters))
+            .clipped(*SHARE)
+        ),
         cs=saving_interval(cost, base_cost, data.clusters),
         misroute=rate_interval(wrong.astype(np.float64), data.clusters),
         baseline=name,
@@ -169,8 +181,6 @@ def _turns_up(a: ConstantPolicy, b: ConstantPolicy, c: ConstantPolicy) -> bool:
     return left <= right
 
 
-#: Below this many queries a language is flagged: its interval says little.
-SMALL = 30
 _REFERENCE = "english"
 
 
@@ -282,10 +292,6 @@ def _qr_apart(
         )
         found, p_value = found.spanning(*ends), float("nan")
     return found.clipped(*DIFFERENCE), p_value
-
-
-_ALIKE = "too few queries to say how they vary"
-_NOTHING = 1e-12
 
 
 def _contrast(

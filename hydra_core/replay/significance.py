@@ -191,10 +191,15 @@ def saving_interval(
 
 
 def rate_interval(holds: FloatArray, clusters: IntArray | None = None) -> Interval:
-    """Interval of the mean of (n,) zeros and ones: Wilson's, or over clusters where there are."""
+    """Interval of the mean of (n,) zeros and ones: Wilson's, or over clusters where there are.
+
+    Where all are the same, each of at least two clusters counts once.
+    """
     if clusters is None:
         return wilson(float(holds.sum()), holds.size)
-    return mean_interval(holds, clusters).clipped(*SHARE)
+    found = mean_interval(holds, clusters).clipped(*SHARE)
+    alike = found.known and holds.min() == holds.max()
+    return clustered_wilson(holds, clusters) if alike else found
 
 
 def clustered_wilson(holds: FloatArray, clusters: IntArray) -> Interval:

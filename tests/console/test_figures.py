@@ -13,7 +13,7 @@ from hydra_core.console.figures.frontier import (
     frontier_figure,
 )
 from hydra_core.console.figures.shares import SharesView, shares_figure
-from hydra_core.console.figures.theme import DARK, LIGHT, palette
+from hydra_core.console.figures.theme import DARK, LIGHT, palette, with_room
 
 
 def view(**changes):
@@ -51,6 +51,13 @@ def test_axes_do_not_move_with_the_operating_point():
     other = frontier_figure(view(selected=Spot("τ 0.9", 0.14, 72.0)), LIGHT).layout
     assert one.xaxis.range == other.xaxis.range
     assert one.yaxis.range == other.yaxis.range
+
+
+def test_one_value_alone_has_an_axis_from_0():
+    for value, axis in ((100.0, (0, 100)), (0.0, (0, 1)), (-40.0, (-40, 0)), (0.02, (0, 0.02))):
+        low, high = with_room([value, np.nan], 0.1)
+        room = 0.1 * (axis[1] - axis[0])
+        assert (low, high) == pytest.approx((axis[0] - room, axis[1] + room))
 
 
 def test_pinned_policy_has_its_own_marker_and_curve():

@@ -216,6 +216,7 @@ def test_too_few_queries_to_say_how_they_vary_have_no_interval_and_no_p():
         assert found[name].difference.value < 0
         assert not found[name].difference.known
         assert math.isnan(found[name].p_value)
+        assert (found[name].qr.value, found[name].qr.known) == (0.0, False)
     assert found["en"].n == 196
     assert not spread(data, np.zeros(200, dtype=int))[0].qr.known
 

@@ -14,6 +14,7 @@ from hydra_core.replay.significance import (
     mcnemar,
     mean_interval,
     paired_bootstrap,
+    rate_interval,
     ratio_interval,
     sample_size,
     wilson,
@@ -83,6 +84,7 @@ def test_a_share_of_copies_is_that_of_the_clusters():
     once = wilson(2, 7)
     assert same(clustered_wilson(holds, np.arange(7)), once)
     assert same(clustered_wilson(np.repeat(holds, 5), np.repeat(np.arange(7), 5)), once)
+    assert same(rate_interval(np.ones(35), np.repeat(np.arange(7), 5)), wilson(7, 7))
     nothing = clustered_wilson(np.zeros(35), np.repeat(np.arange(7), 5))
     assert same(nothing, wilson(0, 7))
 

@@ -12,7 +12,14 @@ import plotly.graph_objects as go
 from hydra_core.base.spelling import short_number
 from hydra_core.base.types import FloatArray
 from hydra_core.console.figures.labels import Label, label_notes, place
-from hydra_core.console.figures.theme import Palette, base_layout, model_colors, named_rows, plain
+from hydra_core.console.figures.theme import (
+    Palette,
+    base_layout,
+    model_colors,
+    named_rows,
+    plain,
+    with_room,
+)
 
 _WIDTH, _HEIGHT = 480.0, 330
 
@@ -28,7 +35,7 @@ def outcomes_figure(frame: pd.DataFrame, title: str, colors: Palette) -> go.Figu
         frame[name].to_numpy(np.float64) for name in ("cost", "quality", "low", "high")
     )
     models = tuple(frame["model"])
-    x_range, y_range = _padded(cost, 0.16), _padded(np.concatenate([low, high]), 0.06)
+    x_range, y_range = with_room(cost, 0.16), with_room(np.concatenate([low, high]), 0.06)
     layout = base_layout(colors, height=_HEIGHT, x="Mean cost per query in USD", y=title)
     layout["xaxis"] |= {"range": x_range, "nticks": 7, "tickprefix": "$", "tickformat": ".3~r"}
     layout["yaxis"] |= {"range": y_range, "nticks": 7, "ticksuffix": " %"}
@@ -51,17 +58,11 @@ def outcomes_figure(frame: pd.DataFrame, title: str, colors: Palette) -> go.Figu
     return go.Figure({"data": [points], "layout": layout})
 
 
-def _padded(values: FloatArray, room: float) -> tuple[float, float]:
-    low, high = float(values.min()), float(values.max())
-    pad = room * ((high - low) or abs(high) or 1.0)
-    return low - pad, high + pad
-
-
 def _labels(
     frame: pd.DataFrame,
     colors: Palette,
-    x_range: tuple[float, float],
-    y_range: tuple[float, float],
+    x_range: list[float],
+    y_range: list[float],
 ) -> list[dict[str, Any]]:
     """Annotations that keep clear of each other and of the error bars."""
     x = (frame["cost"] - x_range[0]) / (x_range[1] - x_range[0]) * _WIDTH

@@ -20,13 +20,14 @@ from hydra_core.console.figures.theme import (
     model_colors,
     plain,
     tint,
+    with_room,
 )
 
 #: Points along the curve that can be hovered over and clicked.
 _TARGETS = 160
 _MARGIN = {"l": 66, "r": 16, "t": 26, "b": 46}
 
-Range = tuple[float, float]
+Range = Sequence[float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,10 +231,7 @@ def _ranges(view: FrontierView) -> tuple[Range, Range]:
         ([s.x for s in spots], [one.x for one in curves], 0.07),
         ([s.y for s in spots], [one.y for one in curves], 0.09),
     ):
-        every = np.concatenate([values, *lines])
-        low, high = float(every.min()), float(every.max())
-        pad = room * ((high - low) or abs(high) or 1.0)
-        bounds.append((low - pad, high + pad))
+        bounds.append(with_room(np.concatenate([values, *lines]), room))
     return bounds[0], bounds[1]
 
 

@@ -229,6 +229,6 @@ def languages_figure(frame: pd.DataFrame, overall: float, colors: Palette) -> go
     figure.update_xaxes(
         title_text="Quality retention (QR), 95 % interval",
         ticksuffix=" %",
-        range=with_room([low, high], 0.04),
+        range=with_room([qr, low, high, np.full(len(qr), overall)], 0.04),
     )
     return figure

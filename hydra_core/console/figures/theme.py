@@ -204,11 +204,16 @@ def dashed(
 
 
 def with_room(values: ArrayLike, room: float) -> list[float]:
-    """An axis from the least to the largest finite value, and this share of it on either side."""
+    """An axis from the least to the largest finite value, and this share of it on either side.
+
+    One value alone has an axis from 0, so that no share is marked above 100 %, no cost below $0.
+    """
     known = np.ravel(np.asarray(values, dtype=np.float64))
     known = known[np.isfinite(known)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
-    pad = room * ((high - low) or 1.0)
+    if low == high:
+        low, high = min(low, 0.0), max(high, 0.0 if low else 1.0)
+    pad = room * (high - low)
     return [low - pad, high + pad]
 
 

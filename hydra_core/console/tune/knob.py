@@ -223,7 +223,7 @@ def _answer(sweep: Sweep, aim: Aim, held_out: CrossFit | None) -> None:
     metrics = held_out.metrics
     qr, cost = metrics.qr.scaled(100.0), metrics.mean_cost_usd.value
     said = (
-        f"On queries it was not tuned on: QR {qr.value:.1f} % ({qr.lo:.1f} to {qr.hi:.1f}) at "
+        f"On queries it was not tuned on: QR {qr.value:.1f} % ({qr.bounds()}) at "
         f"{usd(cost)} per query."
     )
     if aim.met_by(metrics.qr.value, cost):

@@ -225,7 +225,7 @@ def _figures(result: SearchedPolicy) -> None:
     more, saved = gain.quality.scaled(100.0), gain.saving and gain.saving.scaled(100.0)
     certain = saved is not None and -100.0 <= saved.lo <= saved.hi <= 100.0
     entries = (
-        ("QR kept", f"{least}{qr.value:.1f} %", f"{qr.lo:.1f} to {min(qr.hi, 100.0):.1f} %",
+        ("QR kept", f"{least}{qr.value:.1f} %", qr.bounds() + (" %" if qr.known else ""),
          "Quality retention on queries the setting was not chosen on."),
         ("Cost per query", usd(cost.value), f"{usd(cost.lo)} to {usd(cost.hi)}",
          "Mean realised cost on the same queries."),
