@@ -270,7 +270,8 @@ class TeamParts:
 
     Attributes:
         level: Of each interval, so that those of one metric and arm hold in all teams together
-            with 95 % (Bonferroni). The p values are adjusted over all teams, metrics and arms.
+            with 95 % (Bonferroni). The p values are adjusted over all teams, metrics and arms,
+            and below 0.05 only where the interval leaves out 0.
         shared: Units that are in several teams; each counts in all of them.
     """
 
@@ -332,9 +333,11 @@ def _only(rows: Rows, team: int) -> Rows:
 
 
 def _adjusted(reports: Sequence[FlightReport | None]) -> list[FlightReport | None]:
+    """With p by Holm over all, but no less than what the interval of a team allows."""
     every = [one for report in reports if report for one in report.results]
     known = [float(np.nan_to_num(one.effect.p_value, nan=1.0)) for one in every]
-    left = iter(holm(known))
+    teams = sum(report is not None for report in reports)
+    left = iter(max(p, min(1.0, teams * raw)) for p, raw in zip(holm(known), known, strict=True))
     return [
         report and replace(
             report, results=tuple(replace(one, p_holm=next(left)) for one in report.results)

@@ -122,3 +122,15 @@ def test_the_verb_prints_every_team(tmp_path, capsys):
     assert [one["metric"] for one in teams["parts"][0]["metrics"]] == [
         "cost per request", "resolved"
     ]  # fmt: skip
+
+
+def test_p_is_below_5_percent_only_where_the_interval_leaves_out_0():
+    one_metric = SETTINGS.rsplit("  - {", 1)[0]
+    frame = requests(np.random.default_rng(32), 120, better_in=("build", "chat"))
+    frame.loc[(frame["team"] == "search") & (frame["arm"] == "new"), "usd"] *= 0.9
+    parts = by_team(*opened(frame, one_metric), reading=Reading.FIXED).parts
+    assert [part.report.results[0].verdict() for part in parts][:2] == ["better", "better"]
+    search = parts[2].report.results[0]
+    assert 0.05 / 3 < search.effect.p_value < 0.05
+    assert search.verdict() == "no difference shown"
+    assert search.p_holm == pytest.approx(3 * search.effect.p_value)
