@@ -215,8 +215,16 @@ class CanaryChanges:
         stop_canary(self.folder, newest, why, self.clock())
 
     def resume(self) -> None:
-        """Give the newest canary its share again; what came before does not count against it."""
+        """Give the newest canary its share again; what came before does not count against it.
+
+        One that runs is left alone: it would lose what it has seen.
+        """
+        require(self.actor, Action.CANARY)
         newest = self._newest()
+        if not newest.stopped:
+            raise HydraError(
+                f"{self.folder}: the canary of {newest.catalog} is not stopped; nothing was changed"
+            )
         self._record(f"resume {newest.catalog}")
         resume_canary(self.folder, newest, self.clock())
 

@@ -111,3 +111,11 @@ def test_what_has_ended_or_not_begun_is_neither_stopped_nor_resumed(tmp_path):
     with pytest.raises(HydraError, match="has ended"):
         mine.resume()
     assert canaries(tmp_path) == (record(),)
+
+
+def test_a_canary_that_runs_is_not_resumed_and_keeps_what_it_has_seen(tmp_path, store):
+    begin_canary(tmp_path, record())
+    with pytest.raises(HydraError, match="the canary of pool is not stopped"):
+        changes(tmp_path, store).resume()
+    assert canaries(tmp_path) == (record(),)
+    assert store.audit() == ()
