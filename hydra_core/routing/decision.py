@@ -39,6 +39,8 @@ class Cause(StrEnum):
         return self.value.startswith("kept")
 
 
+#: The cause of a decision in which chance, not the rule, chose the model.
+EXPLORED: Final = "explored"
 #: A cause in a few plain words.
 CAUSES = {
     Cause.CHEAPEST_ELIGIBLE: "Cheapest model within τ",

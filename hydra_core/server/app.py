@@ -279,7 +279,7 @@ def _decision(decided: Decided) -> dict[str, Any]:
         "decision_id": decided.id,
         "rule": decided.rule,
         "knob": decided.knob,
-        "cause": decision.cause.value,
+        "cause": decided.cause,
         "reason": decided.reason,
         "requirements": dict(known) if decision.scored else None,
         "predicted_success": valued and dict(zip(ids, valued.success.tolist(), strict=True)),

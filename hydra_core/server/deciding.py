@@ -12,7 +12,7 @@ from typing import Final
 from hydra_core.base.errors import RoutingError
 from hydra_core.base.types import Catalog, ModelStatus
 from hydra_core.live.canary import CANARY, MAIN
-from hydra_core.routing.decision import Decision, fallbacks
+from hydra_core.routing.decision import EXPLORED, Decision, fallbacks
 from hydra_core.routing.matcher import choose_one, value_shortfall_of_one
 from hydra_core.routing.query import Query
 from hydra_core.routing.sessions import Sessions, session_keys
@@ -75,6 +75,11 @@ class Decided:
     def explored(self) -> bool:
         """Whether chance, not the rule, chose."""
         return self.model != self.decision.model
+
+    @property
+    def cause(self) -> str:
+        """Why, in one word: the decision's cause, or that chance chose."""
+        return EXPLORED if self.explored else self.decision.cause.value
 
     @property
     def rule(self) -> str:

@@ -426,7 +426,7 @@ def record_of(decided: Decided, result: Result, *, text: bool) -> DecisionRecord
         predicted_cost_usd=None if valued is None else tuple(valued.cost_usd.tolist()),
         valued_by=None if valued is None else valued.valuer.digest,
         chosen=decided.model,
-        cause=decision.cause.value,
+        cause=decided.cause,
         propensity=None if fell_back else decided.propensities[place],
         propensities=None if fell_back else decided.propensities,
         keep_probability=1.0 if decision.cause.keeps else 0.0,

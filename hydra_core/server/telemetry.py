@@ -358,7 +358,7 @@ def _attributes(decided: Decided, result: Result) -> dict[str, Any]:
         "gen_ai.usage.cache_read.input_tokens": result.cached_tokens,
         "hydra.decision_id": decided.id,
         "hydra.rule": decided.rule,
-        "hydra.cause": decided.decision.cause.value,
+        "hydra.cause": decided.cause,
         "hydra.catalog_revision": decided.serving.label,
         "hydra.attempts": len(result.attempts),
     }

@@ -7,7 +7,9 @@ from random import Random
 import numpy as np
 import pytest
 
+from hydra_core.console.live.view_traffic import reasons
 from hydra_core.decision_log.reading import read_log
+from hydra_core.live.traffic import traffic_of
 from hydra_core.routing.router import Router
 from hydra_core.server.exploration import Exploration
 from tests.routing.conftest import Scores, make_catalog
@@ -104,6 +106,22 @@ def test_exploration_among_all_keeps_every_model_possible():
     names = decision.pool.ids
     shares = [sum(draw.model == name for draw in draws) / len(draws) for name in names]
     assert shares == pytest.approx(draws[0].propensities, abs=0.01)
+
+
+def test_what_chance_chose_is_logged_as_explored_and_live_says_so(make, folder):
+    client = make(log=str(folder), upstreams="", explore_all=1.0)
+    told = [client.post("/v1/decision", json=asked(EASY)).json() for _ in range(30)]
+    make_time_for_flush(folder, 30)
+    rows = logged(folder)
+    assert list(rows["cause"]) == [one["cause"] for one in told]
+    assert set(rows["cause"]) == {"cheapest_eligible", "explored"}
+    by_rule = set(rows["chosen"][rows["cause"] == "cheapest_eligible"])
+    assert len(by_rule) == 1
+    assert not by_rule & set(rows["chosen"][rows["cause"] == "explored"])
+    assert set(reasons(traffic_of(read_log(folder)))) == {
+        "Cheapest model within τ",
+        "Tried at random",
+    }
 
 
 def test_exploration_ends_for_the_day_when_its_budget_is_spent():

@@ -28,7 +28,7 @@ from hydra_core.live.traffic import (
     timeline,
     uncounted,
 )
-from hydra_core.routing.decision import CAUSES, Cause
+from hydra_core.routing.decision import CAUSES, EXPLORED, Cause
 
 _NAMED = "Asked for by name"
 
@@ -117,6 +117,7 @@ def ago(at: datetime, now: datetime) -> str:
 def reasons(traffic: Traffic) -> list[str]:
     """Return why each decision's model was chosen, in a few words (n,)."""
     known = {cause.value: words.split(":")[0] for cause, words in _SHORT.items()}
+    known[EXPLORED] = "Tried at random"
     causes = traffic.rows["cause"].map(known).fillna("Other")
     return [str(x) for x in causes.where(traffic.rows["rule"] != "named", _NAMED)]
 
