@@ -225,14 +225,16 @@ def _origin(catalog: Catalog, provenance: Provenance) -> Iterator[str]:
 def _policy(catalog: Catalog) -> Iterator[str]:
     policy = catalog.policy
     tilde = compensated_weights(policy.weights, catalog.bands)
-    yield f"tau: {policy.tau!r}"
+    if policy.rule is Rule.VALUE:
+        yield f"rule: value, one more resolved query has the value {policy.value_usd!r} USD"
+        yield f"tau of the shortfall rule, not in force: {policy.tau!r}"
+    else:
+        yield f"tau: {policy.tau!r}"
     yield f"weights w: {_by_dimension(catalog, policy.weights)}"
     yield f"compensated weights w~: {_by_dimension(catalog, tilde)}"
     for one in policy.chosen_on:
         what = "tau (or V)" if one.knob_alone else "policy and profiles"
         yield f"{what} chosen on: {one.evalset}, {one.how}, queries sha256 {one.queries}"
-    if policy.rule is Rule.VALUE:
-        yield f"rule: value, one more resolved query has the value {policy.value_usd!r} USD"
     block = catalog.success_profiles
     if block is not None:
         on = f"{block.evalset}, {block.queries} queries, digest {block.digest}"

@@ -171,3 +171,13 @@ def test_the_table_of_models_holds_everything_that_the_catalog_says_of_them():
     assert frame["latency_s"][0] == 1.5
     assert frame[["long_prompts", "tags", "latency_s"]].isna().to_numpy()[1].all()
     assert {"variant_of", "lacks", "ttft_s"} <= set(frame)
+
+
+def test_a_release_by_value_says_that_tau_is_not_in_force():
+    model = "outcome_model: {path: learned, sha256: " + 64 * "a" + "}\npolicy:"
+    text = edited(("policy:", f"{model}\n  rule: value\n  value_usd: 0.3"))
+    head = release_text(text, PROVENANCE).splitlines()
+    (rule,) = (i for i, line in enumerate(head) if line.startswith("# rule: value"))
+    assert head[rule].endswith("0.3 USD")
+    assert head[rule + 1] == "# tau of the shortfall rule, not in force: 0.24"
+    assert not any(line.startswith("# tau:") for line in head)
