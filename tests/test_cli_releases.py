@@ -216,6 +216,19 @@ def test_history_lists_every_revision_on_a_line_of_its_own(workspace, capsys):
     assert lines[-1].endswith(" UTC  ana  first second")
 
 
+def test_history_marks_a_revision_that_was_changed_outside(workspace, edited, capsys):
+    for file in (FILE, edited):
+        assert run(capsys, "publish", file, "--as", "pool", "--note", "n")[0] == 0
+    with closing(sqlite3.connect(workspace / "hydra.sqlite3")) as database:
+        database.execute("UPDATE revisions SET yaml = yaml || '#' WHERE number = 1")
+        database.commit()
+    newest, first = run(capsys, "history", "pool")[1].out.splitlines()
+    assert "outside" not in newest
+    assert first.endswith("(its text was changed outside HyDRA)")
+    kept = json.loads(run(capsys, "history", "pool", "--json")[1].out)["revisions"]
+    assert [one["changed_outside"] for one in kept] == [False, True]
+
+
 def test_traffic_to_models_without_outcomes_is_said_and_kept(
     workspace, tmp_path, capsys, monkeypatch
 ):

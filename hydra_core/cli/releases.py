@@ -208,13 +208,17 @@ def _history(options: argparse.Namespace) -> None:
         return
     store, newest = _newest(options.name)
     found = store.history(newest.catalog, limit=newest.number)
-    again = {one.number: f" (revision {one.restores} again)" for one in found if one.restores}
+    marks = {one.number: f" (revision {one.restores} again)" for one in found if one.restores}
+    changed = {number for name, number in store.changed_revisions() if name == newest.catalog}
+    for number in changed:
+        marks[number] = marks.get(number, "") + " (its text was changed outside HyDRA)"
     lines = [
         f"{one.number:>4}  {one.created_at:%Y-%m-%d %H:%M} UTC  {one.author}  "
-        f"{' '.join(one.note.split())}{again.get(one.number, '')}".rstrip()
+        f"{' '.join(one.note.split())}{marks.get(one.number, '')}".rstrip()
         for one in found
     ]
-    show(options, {"revisions": [_shown(one) for one in found]}, "\n".join(lines))
+    shown = [{**_shown(one), "changed_outside": one.number in changed} for one in found]
+    show(options, {"revisions": shown}, "\n".join(lines))
 
 
 def _diff(options: argparse.Namespace) -> None:

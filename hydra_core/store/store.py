@@ -161,13 +161,16 @@ class Store:
     def history(
         self, catalog: str, *, limit: int = 100, before: int | None = None
     ) -> tuple[Revision, ...]:
-        """The revisions of a catalog, newest first, at most `limit`, those below `before`."""
+        """The revisions of a catalog, newest first, at most `limit`, those below `before`.
+
+        A text that was changed outside HyDRA is listed as it is; `revision` refuses it.
+        """
         table = tables.revisions
         query = sa.select(table).where(table.c.catalog == catalog)
         if before is not None:
             query = query.where(table.c.number < before)
         rows = self._journal.rows(query.order_by(table.c.number.desc()).limit(limit))
-        return tuple(read(row) for row in rows)
+        return tuple(Revision(**row._mapping) for row in rows)
 
     def publish(
         self,

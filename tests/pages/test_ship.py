@@ -60,6 +60,7 @@ def test_history_names_a_revision_that_was_changed_outside_of_hydra(open_page, w
     app = open_page("pages/decide/releases.py?part=history", **HERE)
     assert not app.exception
     assert "revision 1 was changed outside HyDRA" in app.error[0].value
+    assert app.dataframe[0].value["note"].tolist() == ["second", "first"]
 
 
 def test_other_pages_route_with_what_was_published(open_page, workspace):

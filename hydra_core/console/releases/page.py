@@ -36,7 +36,7 @@ def _history(entry: CatalogEntry, working: Working) -> None:
             "From the first one on, every change is kept here with its author, note and figures.",
         )
         return
-    chosen = _revisions(history)
+    chosen = cache.store().revision(entry.key, _revisions(history).number)
     left, right = st.columns([7, 4], gap="medium")
     with left:
         st.subheader(f"Revision {chosen.number}", anchor=False)
