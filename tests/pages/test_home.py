@@ -85,7 +85,7 @@ def test_the_result_is_one_sentence_with_its_interval(open_page):
     app = open_page(HOME, set="mixed_2024", catalog="mixed_2024")
     box, heads = [one.value.replace("\\", "") for one in app.success if "interval" in one.value]
     assert "against 75.7 % with the router (+2.3 points, 95 % interval" in box
-    assert "with the router (+3.6 points, 95 % interval" in heads
+    assert "with the router (+3.7 points, 95 % interval" in heads
     assert box.count(". ") <= 1  # two sentences at most
 
 
