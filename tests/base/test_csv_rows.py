@@ -35,6 +35,11 @@ def test_an_empty_cell_of_markdown_at_a_border_stays():
     assert rows("| a | b |\n|---|---|\n|  | 2 |\n| 1 |  |\n") == [["a", "b"], ["", "2"], ["1", ""]]
 
 
+def test_markdown_keeps_commas_of_its_heading_and_bars_in_its_cells():
+    text = "| query, id | cost |\n|---|---|\n| a \\| b | 2,5 |\n"
+    assert rows(text) == [["query, id", "cost"], ["a | b", "2,5"]]
+
+
 def test_a_stated_delimiter_goes_before_what_the_header_looks_like():
     assert rows("sep=;\na,b\n1,2\n") == [["a,b"], ["1,2"]]
 

@@ -11,6 +11,7 @@ from typing import Final, TextIO
 #: Characters of a cell, and of the line that the delimiter is read from.
 MAX_CELL: Final = 16 << 20
 _STATED: Final = re.compile(r"\s*sep=(.)\s*", re.IGNORECASE)
+_BAR: Final = re.compile(r"(?<!\\)\|")
 _RULE: Final = re.compile(r"\s*:?-+:?\s*|\s*")
 
 
@@ -39,11 +40,11 @@ def csv_rows(text: TextIO, usual: str = "") -> Iterator[tuple[int, list[str]]]:
         delimiter = delimiter if stated is None else stated[1]
         yield line, []
         line, first = line + 1, text.readline(MAX_CELL)
-    if not delimiter:
-        delimiter = usual or max(",;\t", key=first.count)
-        delimiter = delimiter if delimiter in first or "|" not in first else "|"
     before = line  # the reader counts from the line that it reads first
     bordered = first.strip().startswith("|") and first.strip().endswith("|")
+    if not delimiter:
+        delimiter = usual or max(",;\t", key=first.count)
+        delimiter = "|" if bordered or (delimiter not in first and "|" in first) else delimiter
     reader = csv.reader(
         itertools.chain([first], text) if first else iter(()), delimiter=delimiter, strict=True
     )
@@ -59,5 +60,5 @@ def _of_markdown(row: list[str], bordered: bool) -> list[str]:
     """The cells between `|`, without spaces and borders; none of the rule under the heading."""
     if all(map(_RULE.fullmatch, row)):
         return []
-    cells = [cell.strip() for cell in row]
+    cells = [cell.strip().replace(r"\|", "|") for cell in _BAR.split("|".join(row))]
     return cells[1:-1] if bordered and cells[0] == cells[-1] == "" else cells

@@ -35,7 +35,7 @@ from hydra_core.catalog.prices.quotes import (
 )
 
 #: Endings of their files.
-LIST_ENDINGS: Final = (".json", ".toml", ".csv", ".tsv")
+LIST_ENDINGS: Final = (".json", ".toml", ".csv", ".tsv", ".md")
 #: The largest of these lists has 3 MB.
 MAX_CHARS: Final = 30_000_000
 _MAX_QUOTES: Final = 100_000
@@ -61,7 +61,8 @@ def read_prices(text: str, filename: str, *, as_of: date) -> PriceList:
     """The quotes in a price list; whose it is, is told by its form.
 
     Args:
-        text: JSON of one of the three lists, one models.dev TOML file, or a CSV or TSV table.
+        text: JSON of one of the three lists, one models.dev TOML file, or a CSV, TSV or Markdown
+            table.
         filename: For messages; of a TOML file also the model's id and, in a path such as
             ``openai/models/gpt-5.toml``, its provider.
 
@@ -73,7 +74,7 @@ def read_prices(text: str, filename: str, *, as_of: date) -> PriceList:
     lowered = filename.lower()
     if lowered.endswith(".toml"):
         source, found = PriceSource.MODELS_DEV, _toml(text, filename, as_of)
-    elif lowered.endswith((".csv", ".tsv")):
+    elif lowered.endswith((".csv", ".tsv", ".md")):
         source, found = PriceSource.TABLE, price_table(text, filename, as_of)
     else:
         data = _json(text, filename)

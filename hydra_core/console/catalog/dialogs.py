@@ -117,7 +117,7 @@ def prices(entry: CatalogEntry, working: Working) -> None:
         "JSON or TOML, or a table of your own (CSV). Nothing is applied until you tick it."
     )
     left, right = st.columns([3, 1], vertical_alignment="bottom")
-    upload = left.file_uploader("Price list", type=["json", "toml", "csv", "tsv"])
+    upload = left.file_uploader("Price list", type=["json", "toml", "csv", "tsv", "md"])
     day = right.date_input(
         "Taken on", value=date.today(), max_value=date.today(), format="YYYY-MM-DD"
     )

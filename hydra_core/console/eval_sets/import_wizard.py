@@ -256,7 +256,7 @@ _AT_ONCE = 12
 #: Megabytes that one import may hold.
 MOST_MB = MAX_BYTES >> 20
 #: Endings of the files that can be imported.
-SUFFIXES = ["csv", "tsv", "json", "jsonl", "ndjson", "parquet", "gz", "zip", "eval"]
+SUFFIXES = ["csv", "tsv", "md", "json", "jsonl", "ndjson", "parquet", "gz", "zip", "eval"]
 
 
 def records_source(kind: Kind, uploads: Sequence[UploadedFile]) -> tuple[Runner, str] | None:

@@ -74,7 +74,7 @@ def _prices(entry: SetEntry, loaded: EvalSet) -> new_catalog.EnteredPrices:
     left, upload = st.columns([4, 3], gap="medium")
     with upload:
         file = st.file_uploader(
-            "Prices from a file", ["yaml", "yml", "json", "toml", "csv", "tsv"],
+            "Prices from a file", ["yaml", "yml", "json", "toml", "csv", "tsv", "md"],
             key=f"make_catalog.file.{entry.key}",
             help="`models: {gpt-4o: {input: 2.5, output: 10}}` in USD per million tokens, or a "
             "table with model, input and output, or a list of LiteLLM, OpenRouter or models.dev.",

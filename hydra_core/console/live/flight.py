@@ -41,7 +41,7 @@ from hydra_core.live.flight.files import FlightFolder, save_flight
 from hydra_core.replay.significance_table import p_text
 from hydra_core.store.roles import Action
 
-_SUFFIXES = ["csv", "tsv", "jsonl", "ndjson", "parquet", "gz", "zip"]
+_SUFFIXES = ["csv", "tsv", "md", "jsonl", "ndjson", "parquet", "gz", "zip"]
 _EXAMPLE = SAMPLE_DATA / "paper_flight" / "flight.yaml"
 
 

@@ -79,6 +79,14 @@ FORMS = {
 }  # fmt: skip
 
 
+def test_a_table_in_a_markdown_file_is_read(tmp_path):
+    cells = [line.split(",") for line in (HEADER + row("a") + row("b")).splitlines()]
+    lines = [f"| {' | '.join(line)} |" for line in cells]
+    lines.insert(1, "|---" * len(cells[0]) + "|")
+    draft = read_table([write(tmp_path, "x.md", "\n".join(lines) + "\n")])
+    assert list(draft.queries["query_id"]) == ["a", "b"]
+
+
 @pytest.mark.parametrize("name", FORMS)
 def test_every_form_of_file_gives_the_same_set(tmp_path, name):
     assert_is_good(read_table([write(tmp_path, name, FORMS[name])]))

@@ -94,7 +94,7 @@ class Budget:
         """Refuse plain files that are over the limit before any of them is read."""
         total = 0
         for file in files:
-            if Path(file.name).suffix.lower() in (".csv", ".tsv", ".jsonl", ".ndjson"):
+            if Path(file.name).suffix.lower() in (".csv", ".tsv", ".md", ".jsonl", ".ndjson"):
                 total += _size(file)
                 if total > self.max_bytes:
                     raise self.too_large(file.name)
@@ -153,8 +153,8 @@ def tail_of(text: io.TextIOWrapper) -> bytes:
 def open_plain(
     file: TableFile, budget: Budget
 ) -> Iterator[tuple[str, BinaryIO | io.TextIOWrapper]]:
-    """Open a file: (kind, stream) with kind csv, tsv, jsonl, json (text: UTF-8, or UTF-16 with a
-    byte order mark) or parquet (bytes).
+    """Open a file: (kind, stream) with kind csv (Markdown too), tsv, jsonl, json (text: UTF-8, or
+    UTF-16 with a byte order mark) or parquet (bytes).
 
     `.gz` and `.zip` (one file inside) are opened on the fly, never to disk.
 
@@ -230,9 +230,9 @@ def _only_member(raw: BinaryIO, source: str) -> tuple[str, BinaryIO]:
 
 def _kind(name: str, source: str) -> str:
     ending = Path(name).suffix.lower()
-    kind = "jsonl" if ending == ".ndjson" else ending[1:]
+    kind = {".ndjson": "jsonl", ".md": "csv"}.get(ending, ending[1:])
     if kind not in ("csv", "tsv", "jsonl", "json", "parquet"):
-        formats = ".csv, .tsv, .json, .jsonl or .parquet"
+        formats = ".csv, .tsv, .json, .jsonl, .md or .parquet"
         remedy = f"save it as {formats} (text formats also as .gz or .zip)"
         raise EvalSetError.of(
             source, f"has the suffix {Path(name).suffix!r}, which is not read", remedy
