@@ -20,11 +20,21 @@ from hydra_core.base.reading.fields import POSITIVE, SHARE, Bounds, Section
 from hydra_core.base.reading.yaml_reader import ScalarNode
 from hydra_core.lab.labeling.config import JsonMode, Server, flag, read_server, read_settings, whole
 
-#: A sign counts only where no range or name ends before it: 3-5, COVID-19.
-_NUMBER: Final = re.compile(
-    r"(?:(?<![\w)])[-+])?(?:(?:\d{1,3}(?:[,\u00a0\u202f]\d{3})+|\d+)(?:\.\d+)?"
+#: 12,5 and 0,125 and 1.234,5; 12,500 has a group of thousands, and 1,2,3 is a list.
+_COMMA: Final = (
+    r"(?<![\d,.])(?:\d{1,3}(?:\.\d{3})+,\d+|0,\d+|\d{4,},\d+|\d+,(?:\d{1,2}|\d{4,}))(?![\d,])"
+)
+_PLAIN: Final = (
+    rf"(?:{_COMMA}|(?:\d{{1,3}}(?:[,\u00a0\u202f]\d{{3}})+|\d+)(?:\.\d+)?"
     r"(?:[eE][-+]?\d{1,3})?|\.\d+)"
 )
+#: A sign counts only where no range or name ends before it: 3-5, COVID-19. 3/4 is one number,
+#: 3/4/2024 are three.
+_NUMBER: Final = re.compile(
+    rf"(?:(?<![\w)])[-+])?(?:(?<![\d/]){_PLAIN}/{_PLAIN}(?![\d/])|{_PLAIN})"
+)
+_FRACTION: Final = re.compile(r"\\[dt]?frac\{(\d+)\}\{(\d+)\}")
+_LATEX_GROUP: Final = re.compile(r"(?<=\d)(?:\{,\}|\\,)(?=\d{3})")
 _POWER: Final = re.compile(r"(?<=\d)\s*(?:[×·*x]|\\times|\\cdot)\s*10\^\{?([-+]?\d{1,3})\}?")
 _GROUPS: Final = str.maketrans("", "", ",\u00a0\u202f")
 #: Letters that are no word: not the I of "I think", the A of "A cell", the a of "is a protein".
@@ -162,19 +172,35 @@ def _regex_apart(patterns: Sequence[str], answer: str) -> float:
 
 
 def _number(grader: Grader, answer: str, message: Mapping[str, Any]) -> float:
-    plain = _POWER.sub(r"e\1", answer[-_MOST_CHARS:].replace("−", "-"))
-    found = _NUMBER.findall(plain)
+    found = _NUMBER.findall(_written_out(answer[-_MOST_CHARS:]))
     if not found:
         return 0.0
-    last = float(found[-1].translate(_GROUPS))
+    last = _value(found[-1])
     for one in _references(message):
         try:
-            right = float(one.strip().strip("$€£¥%").translate(_GROUPS).replace("−", "-"))
+            right = _value(_written_out(one.strip().strip("$€£¥%").strip()))
         except ValueError:
             raise UngradedError(f"the reference {one[:40]!r} is not a number") from None
         if abs(last - right) <= grader.tolerance * max(1.0, abs(right)):
             return 1.0
     return 0.0
+
+
+def _written_out(text: str) -> str:
+    """The same with powers of ten, fractions and thousands that are not in LaTeX."""
+    text = _LATEX_GROUP.sub(",", _FRACTION.sub(r"\1/\2", text.replace("−", "-")))
+    return _POWER.sub(r"e\1", text)
+
+
+def _value(number: str) -> float:
+    """The value of a number or fraction, NaN of one by 0; ValueError where it is none."""
+    above, _, below = number.partition("/")
+    if below:
+        divisor = _value(below)
+        return _value(above) / divisor if divisor else math.nan
+    if re.fullmatch(f"[-+]?{_COMMA}", number):
+        number = number.replace(".", "").replace(",", ".")
+    return float(number.translate(_GROUPS))
 
 
 def _json_schema(grader: Grader, answer: str, message: Mapping[str, Any]) -> float:

@@ -71,8 +71,9 @@ def to_grade(plan: CollectPlan, messages: Sequence[Asked], record: Record) -> li
             answer = record.answered.get(answer_call(cell))
             if answer is None or (first := id_of(message, answer)) in found:
                 continue
-            texts = ("\n\n".join(filter(None, (message.context, message.text))),
-                     "" if reference in (None, "") else shown, answer)  # fmt: skip
+            said = [f"{who.capitalize()}: {what}" for who, what in message.said]
+            asked = "\n\n".join(said) if len(said) > 1 else message.text
+            texts = (asked, "" if reference in (None, "") else shown, answer)
             found[first] = Blind(first, *texts)
             if sampled(cell, "twice", grader.twice_share):
                 second = id_of(message, answer, 1)

@@ -136,6 +136,31 @@ def test_a_judge_grades_blind_and_twice_where_asked(files, server):
     assert server.paid.total() == 40 + 80
 
 
+def test_a_judge_reads_the_whole_conversation(files, server):
+    turns = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "My number is 21"},
+        {"role": "assistant", "content": "Noted."},
+        {"role": "user", "content": "Double the number I gave, not 7"},
+    ]
+    (files / "messages.jsonl").write_text(json.dumps({"id": "a", "messages": turns}) + "\n")
+    judge = judge_of("the-judge", server)
+    grade(files, "default: j\ngraders:\n  j: {kind: judge}\n" + judge)
+    read = []
+    usual = server.write
+
+    def keep(body, rubbish):
+        read.extend([body["messages"][-1]["content"]] * (body["model"] == "the-judge"))
+        return usual(body, rubbish)
+
+    server.write = keep
+    assert main(command(files, files / "set")) == 0
+    assert len(read) == 2
+    for asked in map(json.loads, read):
+        assert asked["request"] == turns[-1]["content"]
+        assert asked["conversation"] == [{one["role"]: one["content"]} for one in turns]
+
+
 def test_a_judge_that_is_one_of_the_models_is_refused(files, server, capsys):
     judge = judge_of("large-1", server)
     grade(files, "default: j\ngraders:\n  j: {kind: judge}\n" + judge)

@@ -42,9 +42,19 @@ SCHEMA = {"type": "object", "required": ["name"], "properties": {"name": {"type"
                 ("-7", "−7"),
                 ("It costs $80", "$80.00"),
                 ("80 %", "80%"),
+                ("12,5", "12.5"),
+                ("0,125 kg, so 1.234,5", "1.234,5"),
+                ("12,500", 12500),
+                ("12{,}500", 12500),
+                ("1,2,3", 3),
+                ("It is 3/4.", "0,75"),
+                (r"\boxed{\frac{3}{4}}", "3/4"),
+                ("on 3/4/2024", 2024),
             )
         ),
         (Grader(Kind.NUMBER), "It is −3.", "3", 0.0),
+        (Grader(Kind.NUMBER), "12,5 or 3/4", "4", 0.0),
+        (Grader(Kind.NUMBER), "1/0", "0", 0.0),
         *(
             (Grader(Kind.MULTIPLE_CHOICE), *case, 1.0)
             for case in (

@@ -145,6 +145,17 @@ def test_an_answer_cannot_run_in_a_spreadsheet(files, server):
     assert {one.answer for one in forms_of(files / "set.collect")["form-1"]} == {"=1+1"}
 
 
+def test_people_read_the_whole_conversation(files, server):
+    long = "My number is 21. " + 20 * "I say much about it. "
+    turns = [("user", long.strip()), ("assistant", "Noted."), ("user", "Double it, not 7")]
+    row = {"id": "a", "messages": [{"role": who, "content": what} for who, what in turns]}
+    (files / "messages.jsonl").write_text(json.dumps(row) + "\n")
+    grade(files, "graders:\n  read: {kind: people}\n")
+    assert main(command(files, files / "set")) == 0
+    whole = "\n\n".join(f"{who.capitalize()}: {what}" for who, what in turns)
+    assert {one.request for one in forms_of(files / "set.collect")["form-1"]} == {whole}
+
+
 def test_grades_given_in_the_console_count(files, server, monkeypatch):
     monkeypatch.setenv("HYDRA_WORKSPACE", str(files))
     grade(files, "graders:\n  read: {kind: people}\n")
