@@ -186,6 +186,8 @@ def test_route_prints_the_model_and_explains_it(run, world):
     assert all(word in explained for word in ("needs:", "gpt-5-mini", "shortfall", plain.strip()))
     _, explained, _ = run("route", "Hi", "--catalog", "mixed_2024", "--explain")
     assert re.search(r" 0\.000[1-9]\d\d ", explained)  # a cheap model costs something
+    _, explained, _ = run("route", *common, "--explain", "--tau", "1e-5", stdin="fix the bug\n")
+    assert "tau 0.00001)" in explained
     code, out, _ = run("route", *common, "--json", stdin="fix the bug\n")
     receipt = json.loads(out)
     assert (code, receipt["model"]) == (0, plain.strip())

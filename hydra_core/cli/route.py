@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from hydra_core.base.errors import CatalogError, Problem, ProblemsError, RoutingError
-from hydra_core.base.spelling import usd
+from hydra_core.base.spelling import set_usd, short_number, usd
 from hydra_core.cli.evaluate import checked_tau
 from hydra_core.cli.options import Verbs, verb
 from hydra_core.cli.output import LINE_BYTES, print_json, say, stdin_lines, table, utf8_stdin
@@ -159,14 +159,14 @@ def _explanation(decision: Decision, catalog: Catalog) -> str:
 
     valued, change = decision.valuation, [f"  {flip}" for flip in flips(decision, catalog)]
     if valued is None:
-        knob, every, models = f"tau {decision.tau:g}", "tau", _by_shortfall(decision)
+        knob, every, models = f"tau {short_number(decision.tau, 6)}", "tau", _by_shortfall(decision)
         parts = [f"  from {part.start:.4f}  {part.model}" for part in strip(decision)]
         change = [one.replace("τ", "tau") for one in change]
         change = change or ["  none: only one model can serve this message"]
     else:
-        knob = f"value of one more resolved query ${valued.value_usd:g}"
+        knob = f"value of one more resolved query {set_usd(valued.value_usd)}"
         every, models = "value (V) in USD", _by_value(decision, valued)
-        parts = [f"  above {part.start:.5g}  {part.model}" for part in strip(decision)]
+        parts = [f"  above {short_number(part.start, 5)}  {part.model}" for part in strip(decision)]
         near = [
             f"  {one.query_id} ({one.likeness:.2f}): "
             + ", ".join(f"{name} {quality:g}" for name, quality in one.outcomes.items())
@@ -347,6 +347,7 @@ def _query(request: Mapping[str, Any], turns: _Turns) -> Query:
         has_image=request.get("has_image", False),
         needs_tools=request.get("needs_tools", False),
         context_tokens=request.get("context_tokens", 0),
+        needs=frozenset(request.get("needs", ())),
         **limits_of(request),
     )
 

@@ -85,16 +85,16 @@ def solve_patterns(models: Sequence[str], quality: FloatArray) -> tuple[SolvePat
     """Which models resolve what, the most frequent first (for an upset plot).
 
     Args:
-        models: (m,) ids, m <= 62.
+        models: (m,) ids.
         quality: (n, m); rows with a NaN are left out.
     """
     known = quality[np.isfinite(quality).all(axis=1)]
-    codes = (known >= RESOLVED_AT).astype(np.int64) @ (1 << np.arange(len(models), dtype=np.int64))
-    values, counts = np.unique(codes, return_counts=True)
+    last_first, counts = np.unique((known >= RESOLVED_AT)[:, ::-1], axis=0, return_counts=True)
+    solved = last_first[:, ::-1]
     order = np.argsort(-counts, kind="stable")
     return tuple(
         SolvePattern(
-            tuple(model for j, model in enumerate(models) if int(values[i]) >> j & 1),
+            tuple(model for model, does in zip(models, solved[i], strict=True) if does),
             int(counts[i]),
         )
         for i in order
@@ -241,8 +241,16 @@ def perfect_router(data: ReplayData) -> PerfectRouter:
         oracle=float(reached.mean()),
         gain=gain.clipped(*SHARE),
         saving=1 - spent / base if base > 0 else float("nan"),
-        decidable=float((data.quality.max(axis=1) > data.quality.min(axis=1)).mean()),
+        decidable=_decidable(data),
     )
+
+
+def _decidable(data: ReplayData) -> float:
+    """Share of the queries on which the models that may serve them differ."""
+    open_ = True if data.closed is None else ~data.closed
+    most = data.quality.max(axis=1, where=open_, initial=-np.inf)
+    least = data.quality.min(axis=1, where=open_, initial=np.inf)
+    return float((most > least).mean())
 
 
 def _best_single(data: ReplayData) -> ConstantPolicy:

@@ -79,8 +79,8 @@ class Query:
 
     @property
     def window_tokens(self) -> int:
-        """What a model's context window must hold."""
-        return self.context_tokens + self.output_tokens
+        """What a model's context window must hold: the text alone where nothing is known."""
+        return (self.context_tokens or round(text_tokens(self.text))) + self.output_tokens
 
 
 class BadFieldError(Exception):

@@ -11,6 +11,7 @@ from hydra_core.console.eval_sets.view import (
     outcomes,
     percent_range,
     query_table,
+    saving_text,
     spread_table,
 )
 from hydra_core.replay.significance import Interval, mean_interval
@@ -60,3 +61,9 @@ def test_a_query_is_resolved_by_so_many_of_the_models_that_were_tried(tmp_path):
 def test_an_interval_has_no_sign_where_it_rounds_to_nothing():
     assert interval_text(Interval(-0.001, -0.02, 0.004)) == "0.00 [−0.02, 0.00]"
     assert interval_text(Interval(0.001, -0.02, 0.02), signed=True) == "0.00 [−0.02, +0.02]"
+
+
+def test_a_perfect_router_that_costs_more_saves_nothing():
+    assert saving_text(0.4) == "saves up to 40 %"
+    assert saving_text(-0.3) == "costs 30 % more"
+    assert saving_text(np.nan) == "no cost to save"

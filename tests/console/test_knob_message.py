@@ -31,3 +31,13 @@ def test_every_step_names_the_model_that_the_router_chooses(needs):
         assert Router(there).decide(np.asarray(needs), Query("")).model == models[number]
     told = facts({"": one}, models)[0]
     assert all(text.startswith("shortfall ") and "$" in text for text in told)
+
+
+def test_only_a_model_without_a_success_profile_is_marked_so():
+    catalog = load_catalog(CATALOGS / "mixed_2024.yaml")
+    newcomer = replace(catalog.models[2], id="new")
+    catalog = replace(catalog, models=(*catalog.models, newcomer))
+    valued = Router(catalog).decide(np.full(4, 0.3)).valuation
+    names = valued.valuer.ids
+    said = [view.success_text(valued, i) for i in range(len(names))]
+    assert [name for name, text in zip(names, said, strict=True) if "profile" in text] == ["new"]

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
+from hydra_core.base.shipped import CATALOGS
 from hydra_core.base.spelling import usd
-from hydra_core.console.inspect.view_conversation import change, scenes
+from hydra_core.catalog.schema import load_catalog
+from hydra_core.console.inspect.view_conversation import alone, change, scenes
+from hydra_core.routing.conversations.conversation import Event, TurnOutcome
+from hydra_core.routing.query import Query
+from hydra_core.routing.router import Router
+from hydra_core.routing.sessions import TurnTokens
 from tests.hostile_messages import MARKUP
 from tests.pages.moving import to
 
@@ -196,3 +203,23 @@ def test_another_bundle_scores_the_conversation_anew(open_page):
 def test_a_cost_many_times_as_large_has_no_exponent():
     assert change(1.2345, 0.01) == "123 times as much"
     assert change(0.025, 0.01) == "2.5 times as much"
+    assert change(0.025, 0.0) == "instead of $0"
+    assert change(0.0, 0.0) == "no difference"
+
+
+def test_a_kept_turn_is_compared_with_the_model_it_would_go_to():
+    router = Router(load_catalog(CATALOGS / "mixed_2024.yaml"))
+    needs = np.full(4, 0.3)
+    best = router.decide(needs).model
+    decision = router.decide(needs, Query("x", deny=frozenset({best})))
+    kept = next(name for name in decision.pool.ids if name not in (best, decision.model))
+    tokens = TurnTokens(0, 1, 1)
+    one, other = (
+        TurnOutcome(2, model, event, "", tokens, has_image=False, compacted=False, decision=made)
+        for model, event, made in (
+            (kept, Event.KEPT, None), (decision.model, Event.FIRST, decision),
+        )
+    )  # fmt: skip
+    net = decision.valuation.net
+    behind = 100 * (net[decision.index] - net[decision.pool.ids.index(kept)])
+    assert f"{kept} is worth {behind:.1f} pp less here" in alone(one, other)

@@ -1,5 +1,7 @@
 """An operator learns whether routing can help, and what is wrong with the set, before tuning."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -70,6 +72,15 @@ def test_the_bounds_by_hand():
     assert 0 < found.saving < 1
 
 
+def test_models_behind_a_gate_do_not_differ():
+    data, _ = told()
+    closed = np.zeros(data.quality.shape, dtype=bool)
+    closed[: len(closed) // 2, 0] = True
+    differ = data.quality[:, 0] != data.quality[:, 1]
+    found = perfect_router(replace(data, closed=closed))
+    assert found.decidable == pytest.approx((differ & ~closed[:, 0]).mean())
+
+
 def test_a_handful_of_queries_gives_bounds_but_no_auc():
     data = make_data(n=6)
     found = routability(data, ["a"] * 6)
@@ -118,6 +129,12 @@ def test_patterns_count_who_solves_what():
     quality = np.array([[1, 0], [1, 0], [1, 1], [0, 0], [np.nan, 1]])
     found = solve_patterns(["a", "b"], quality)
     assert [(p.models, p.queries) for p in found] == [(("a",), 2), ((), 1), (("a", "b"), 1)]
+
+
+def test_patterns_of_a_leaderboard_with_many_models():
+    models = [f"m{i}" for i in range(100)]
+    found = solve_patterns(models, np.vstack([np.eye(100)[99], np.eye(100)[99], np.eye(100)[3]]))
+    assert [(p.models, p.queries) for p in found] == [(("m99",), 2), (("m3",), 1)]
 
 
 def test_duplicates_are_found_through_case_space_and_punctuation(tmp_path):

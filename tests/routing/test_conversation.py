@@ -118,6 +118,18 @@ def test_tools_leave_only_models_that_can_use_them():
     assert models(run(chat("easy", tools=True), catalog=catalog)) == ["handy"]
 
 
+def test_what_stands_around_the_messages_is_read_and_gated_as_in_serve():
+    can = {"vision": True, "lacks": frozenset({"audio"})}
+    catalog = make_catalog(spec("deaf", 1, 0.9, **can), spec("keen", 3, 0.9, vision=True))
+    turns = (Turn("easy", harness_tokens=40), Turn("easy"))
+    said = Conversation("be brief", turns, images=1, unread_tokens=500, needs=frozenset({"audio"}))
+    one = run(said, catalog=catalog)
+    assert models(one) == ["keen", "keen"]
+    assert one.turns[0].tokens.history == 2 + IMAGE_TOKENS + 500
+    assert one.turns[0].tokens.message == 1 + 40
+    assert one.turns[0].has_image
+
+
 def test_costs_follow_from_prices_tokens_and_the_warm_cache():
     catalog = assumed_cache(make_catalog(spec("one", 10, 0.9)), 0.1)
     one = run(chat("easy", "easy"), catalog=catalog)

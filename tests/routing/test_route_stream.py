@@ -10,17 +10,17 @@ from hydra_core.cli.route import route_stream
 from hydra_core.routing.decision import redecide
 from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions
-from tests.routing.conftest import Scores, make_catalog
+from tests.routing.conftest import Scores, make_catalog, spec
 
 
 @pytest.fixture
 def stream(monkeypatch, capsys):
     """Runs lines (objects, or bytes as they are) through a fresh router: exit code, answers."""
 
-    def run(*lines, level=0.1, receipts=False):
+    def run(*lines, level=0.1, receipts=False, catalog=None):
         raw = [x if isinstance(x, bytes) else json.dumps(x).encode() for x in lines]
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\n".join(raw))))
-        router = Router(make_catalog(), Scores(level), sessions=MemorySessions())
+        router = Router(catalog or make_catalog(), Scores(level), sessions=MemorySessions())
         code = route_stream(router, receipts=receipts)
         return code, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
@@ -94,6 +94,14 @@ def test_a_wrong_health_is_an_error_line_and_a_failed_run(stream, health):
     code, (answer,) = stream(b'{"text": "x", "health": {"cheap": ' + health + b"}}")
     assert code == 2
     assert "health" in answer["error"]
+
+
+def test_a_text_says_what_it_needs_as_messages_do(stream):
+    deaf = make_catalog(spec("cheap", 1, 0.2, lacks=frozenset({"audio"})))
+    _, answers = stream({"text": "x", "needs": ["audio"]}, {"text": "y"}, catalog=deaf)
+    assert answers[0]["http_status"] == 400
+    assert "audio" in answers[0]["error"]
+    assert answers[1]["model"] == "cheap"
 
 
 def test_half_characters_pass_through(stream):

@@ -103,6 +103,13 @@ def test_too_long_for_every_model_is_a_413(catalog):
     assert caught.value.http_status == 413
 
 
+def test_a_text_alone_must_fit_the_window_where_nothing_else_is_known():
+    pool = make_catalog(spec("small", 1, 0.9, context_window=2_000), spec("large", 3, 0.9))
+    long = "word " * 3_000
+    assert Router(pool).decide(need(0.1), Query(long)).model == "large"
+    assert Router(pool).decide(need(0.1), Query(long, context_tokens=1_900)).model == "small"
+
+
 def test_a_retiring_model_routes_until_its_day():
     catalog = make_catalog(
         spec("old", 1, 0.5, status=ModelStatus.RETIRING, retire_on=date(2026, 6, 1)),

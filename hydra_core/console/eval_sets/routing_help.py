@@ -12,7 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
-from hydra_core.base.spelling import usd
+from hydra_core.base.spelling import signed, usd
 from hydra_core.base.types import Catalog, IntArray
 from hydra_core.console import cache, replays, selectors, tables, widgets
 from hydra_core.console.cache import SetEntry
@@ -135,18 +135,17 @@ def limits(known: PerfectRouter, task: Task | None, *, texts: bool) -> None:
 def _figures(known: PerfectRouter, middle: float, *, texts: bool) -> None:
     gain = known.gain.scaled(100.0)
     interval = f"{gain.bounds()} pp" if gain.known else "one group: no interval"
-    saving = "n/a" if np.isnan(known.saving) else f"{100 * known.saving:.0f} %"
     entries = (
         ("Best single model", f"{100 * known.quality:.1f} %", known.best,
          "Mean quality when every query goes to the model with the highest mean quality."),
         ("Perfect router", f"{100 * known.oracle:.1f} %", "best in hindsight",
          "Mean quality when every query goes to the model that did best on it (the oracle). No "
          "router can do better."),
-        ("Possible gain", f"+{gain.value:.1f} pp", interval,
+        ("Possible gain", f"{signed(gain.value)} pp", interval,
          "Perfect router minus best single model. Below: 95 % interval."),
-        ("Models differ on", f"{100 * known.decidable:.0f} %", f"saves up to {saving}",
+        ("Models differ on", f"{100 * known.decidable:.0f} %", figured.saving_text(known.saving),
          "Share of queries on which the models differ. On the others every choice is equally good. "
-         "Below: the share of the best single model's cost that a perfect router saves."),
+         "Below: what a perfect router costs beside the best single model."),
         ("Success predicted", "–" if np.isnan(middle) else f"{middle:.2f}",
          "AUC; chance is 0.50" if texts else "no texts here",
          "How well success is predicted on queries that were not learned from. Median AUC over the "

@@ -60,6 +60,14 @@ def interval_text(interval: Interval, *, signed: bool = False) -> str:
     return value
 
 
+def saving_text(saving: float) -> str:
+    """What a perfect router saves of the best single model's cost; NaN where that is free."""
+    if np.isnan(saving):
+        return "no cost to save"
+    share = f"{100 * abs(saving):.0f} %"
+    return f"saves up to {share}" if saving >= 0 else f"costs {share} more"
+
+
 def model_table(evalset: EvalSet) -> pd.DataFrame:
     """One row per model, cheapest first: quality, resolved, cost, and what is missing."""
     rows = []

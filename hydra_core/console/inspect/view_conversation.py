@@ -69,7 +69,7 @@ def scenes() -> tuple[Scene, ...]:
 def change(cost: float, afresh: float) -> str:
     """How a cost compares with that of routing every turn afresh, in words."""
     if not afresh:
-        return "nothing was served"
+        return "instead of $0" if cost else "no difference"
     share = round(100 * (cost / afresh - 1))
     if not share:
         return "no difference" if cost == afresh else "less than 1 % apart"
@@ -135,7 +135,7 @@ def alone(kept: TurnOutcome, routed: TurnOutcome) -> str:
     made = routed.decision
     if made.valuation is not None:
         net = made.valuation.net
-        behind = 100 * float(net.max() - net[made.pool.ids.index(str(kept.model))])
+        behind = 100 * float(net[made.index] - net[made.pool.ids.index(str(kept.model))])
         return (
             f"By itself this turn would go to {routed.model}; {kept.model} is worth "
             f"{behind:.1f} pp less here (value rule)."

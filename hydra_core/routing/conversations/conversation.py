@@ -138,8 +138,8 @@ def play(
         sessions=MemorySessions(clock=lambda: 0.0),
     )
     turns: list[TurnOutcome] = []
-    history, prefix, current = count(conversation.opening), tuple[str, ...](), None
-    image_seen, since = False, 1
+    history, prefix, current = _opening(conversation, count), tuple[str, ...](), None
+    image_seen, since = conversation.images > 0, 1
     for number, turn in enumerate(conversation.turns, 1):
         fresh = number in options.compacted and number > 1
         if fresh:
@@ -148,6 +148,7 @@ def play(
         images = turn.images + (number in options.images)
         image_seen = image_seen or images > 0
         message = count(turn.text) + count(turn.results) + images * IMAGE_TOKENS
+        message += turn.harness_tokens
         query = Query(
             turn.text,
             number,
@@ -159,6 +160,8 @@ def play(
             compacted=fresh,
             current=current,
             context=context_at(conversation.turns, number, since),
+            harness_tokens=turn.harness_tokens,
+            needs=conversation.needs,
         )
         tokens = TurnTokens(history, message, count(turn.answer))
         one = _played(router, query, tokens, options)
@@ -167,6 +170,12 @@ def play(
         history += message + one.tokens.answer
         prefix = (*prefix, turn.text)
     return Simulation(options.mode, _priced(catalog, turns))
+
+
+def _opening(conversation: Conversation, count: Callable[[str], int]) -> int:
+    """Tokens before the first turn, with those of parts whose turn is not known."""
+    seen = conversation.images * IMAGE_TOKENS + conversation.unread_tokens
+    return count(conversation.opening) + seen
 
 
 def _played(router: Router, query: Query, tokens: TurnTokens, options: Options) -> TurnOutcome:
