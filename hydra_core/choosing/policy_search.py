@@ -224,14 +224,13 @@ class SearchedPolicy:
     @property
     def text(self) -> str:
         """What was chosen on what, and what it kept of its promise."""
-        qr, cost = self.metrics.qr, self.metrics.mean_cost_usd
+        qr, cost = self.metrics.qr.scaled(100.0), self.metrics.mean_cost_usd
         more = self.over_tau_only.quality.scaled(100.0)
         cells = f" Profile cells moved: {moved}." if (moved := len(self.setting.cells)) else ""
         return (
             f"Aim: {self.aim}. Picked on one half of the queries and measured on the other: QR "
-            f"{100 * qr.value:.1f} % [{qr.scaled(100.0).bounds(between=', ')}] at "
-            f"${cost.value:.4g} per query; the halves promised "
-            f"{100 * (qr.value + self.optimism_qr):.1f} % at "
+            f"{qr.value:.1f} % [{qr.bounds(between=', ')}] at ${cost.value:.4g} "
+            f"per query; the halves promised {qr.value + 100 * self.optimism_qr:.1f} % at "
             f"${cost.value - self.optimism_cost_usd:.4g} (promised less kept "
             f"{signed(100 * self.optimism_qr)} pp). Against tuning tau alone, at the "
             f"same cost, quality: {more.text('pp')}.{cells}"

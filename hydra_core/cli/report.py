@@ -17,6 +17,7 @@ from hydra_core.cli.workspace import open_catalog, open_evalset
 if TYPE_CHECKING:
     from hydra_core.base.intervals import Interval
     from hydra_core.base.types import Catalog
+    from hydra_core.replay.metrics import PolicyMetrics
     from hydra_core.replay.sweep import Sweep
     from hydra_core.replay.verdict import Verdict
 
@@ -125,6 +126,11 @@ def _known(share: float, sign: str = "") -> str:
     return f"{100 * share:{sign}.1f}" if isfinite(share) else "–"
 
 
+def _retained(qr: Interval, policy: PolicyMetrics) -> str:
+    """A QR in percent, the least possible where queries go to models without outcomes."""
+    return ("≥ " if policy.unknown else "") + _known(qr.value)
+
+
 def _portability(options: argparse.Namespace) -> None:
     from hydra_core.base.types import Selection
     from hydra_core.replay.catalog_changes import default_events, parse_event, portability
@@ -156,7 +162,7 @@ def _portability(options: argparse.Namespace) -> None:
     rows = [
         [
             str(one.event),
-            *(_known(qr.value) for qr in one.comparison.retained),
+            *map(_retained, one.comparison.retained, (one.before, one.after)),
             _shown(one.comparison.quality),
             _shown(one.comparison.savings),
             f"{100 * one.comparison.moved:.0f}",
@@ -203,7 +209,7 @@ def _ablation(options: argparse.Namespace) -> None:
         [
             " + ".join(one.kept),
             str(len(one.kept)),
-            _known(one.metrics.qr.value),
+            _retained(one.metrics.qr, one.metrics),
             f"{one.metrics.mean_cost_usd.value:.4g}",
             _shown(one.against_full.quality),
             _result(one.verdict),

@@ -1,10 +1,10 @@
 """What a change of the catalog does to a running policy, without retraining anything.
 
 An event removes, adds or reprices a model: capabilities, weights and the cost order follow by
-Algorithm 1, and the router is replayed at the same tau on the same queries. After a price change
-the realised costs of that model are scaled by the ratio of its blended prices, which the report
-says. A nudge moves one number of the evidence up and down by a stated step, alone: the queries that
-change their model are counted, and the models that no query can reach are named.
+Algorithm 1, and the router is replayed at the same tau on the same queries. A new price moves the
+realised costs as an edit of the catalog does (`pricing`). A nudge moves one number of the evidence
+up and down by a stated step, alone: the queries that change their model are counted, and the
+models that no query can reach are named.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ from hydra_core.base.types import (
     Catalog,
     FloatArray,
     IntArray,
+    ModelSpec,
     ModelStatus,
     Selection,
 )
-from hydra_core.catalog.profiles import blended_price, capabilities
+from hydra_core.catalog.profiles import capabilities
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.replay.compare import Comparison, compare, policy_run
 from hydra_core.replay.metrics import PolicyMetrics, evaluate_choice, picked
-from hydra_core.replay.pricing import CostSource, priced_costs
+from hydra_core.replay.pricing import RECORDED_COSTS, CostSource, priced_costs
 from hydra_core.replay.replay import ReplayData, align_catalog, replay
 from hydra_core.replay.verdict import Verdict, verdict
 from hydra_core.routing.matcher import choose
@@ -156,18 +157,12 @@ def _report(
 ) -> EventReport:
     first, second = event_catalogs(catalog, event)
     notes = []
-    before = _replayed(first, evalset, requirements, today)
-    factor = 1.0
-    if event.kind is EventKind.REPRICE:
-        ratio = catalog.policy.price_ratio
-        old, new = (blended_price(one.model(event.model), ratio) for one in (first, second))
-        factor = new / old
-        if priced_costs(evalset, second).sources.get(event.model) is not CostSource.RECORDED:
-            factor = 1.0  # its costs follow the new price by themselves
-        else:
-            scaled = f"realised costs of {event.model} are scaled by {factor:.3g}"
-            notes.append(f"{scaled} (an estimate)")
-    after = _replayed(second, evalset, requirements, today, {event.model: factor})
+    source = priced_costs(evalset, second).sources.get(event.model)
+    if event.kind is EventKind.REPRICE and source is CostSource.RECORDED:
+        notes.append(f"{RECORDED_COSTS}: it has neither tokens nor the price of {event.model}.")
+    before, after = (
+        align_catalog(evalset, one, requirements, today=today) for one in (first, second)
+    )
     choices = replay(before, tau), replay(after, tau)
     runs = policy_run("before", before, choices[0]), policy_run("after", after, choices[1])
     found = compare(*runs, evalset.clusters)
@@ -184,17 +179,17 @@ def _report(
 def event_catalogs(catalog: Catalog, event: Event) -> tuple[Catalog, Catalog]:
     """The catalog before and after an event; an added model is taken out for "before".
 
+    A new price is that of the model's effort levels too, where theirs was the same.
+
     Raises:
         KeyError: The catalog has no such model.
     """
     old = catalog.model(event.model)
     if event.kind is EventKind.REPRICE:
-        new = replace(
-            old,
-            input_usd_per_mtok=event.input_usd_per_mtok or old.input_usd_per_mtok,
-            output_usd_per_mtok=event.output_usd_per_mtok or old.output_usd_per_mtok,
+        models = tuple(
+            _repriced(spec, old, event) if spec.base == event.model or spec is old else spec
+            for spec in catalog.models
         )
-        models = tuple(new if spec.id == event.model else spec for spec in catalog.models)
         repriced = replace(catalog, models=models, digest=f"{catalog.digest}:{event}")
         return catalog, repriced
     off = tuple(  # its evidence no longer sets any range
@@ -205,16 +200,14 @@ def event_catalogs(catalog: Catalog, event: Event) -> tuple[Catalog, Catalog]:
     return (without, catalog) if event.kind is EventKind.ADD else (catalog, without)
 
 
-def _replayed(
-    catalog: Catalog,
-    evalset: EvalSet,
-    requirements: FloatArray,
-    today: date,
-    scaled: dict[str, float] | None = None,
-) -> ReplayData:
-    factors = np.array([(scaled or {}).get(model, 1.0) for model in evalset.models])
-    priced = replace(evalset, cost_usd=evalset.cost_usd * factors)
-    return align_catalog(priced, catalog, requirements, today=today)
+def _repriced(spec: ModelSpec, old: ModelSpec, event: Event) -> ModelSpec:
+    """The model, or an effort level of it, with each new price in place of the old one."""
+    prices = {
+        name: new
+        for name in ("input_usd_per_mtok", "output_usd_per_mtok")
+        if (new := getattr(event, name)) and getattr(spec, name) == getattr(old, name)
+    }
+    return replace(spec, **prices)
 
 
 class Cell(StrEnum):

@@ -28,6 +28,7 @@ from hydra_core.replay.catalog_changes import (
     Steps,
     default_events,
     dominated,
+    event_catalogs,
     parse_event,
     portability,
     reach,
@@ -114,11 +115,26 @@ def test_adding_is_removing_the_other_way_round(world):
     assert added.comparison.quality.value == pytest.approx(-removed.comparison.quality.value)
 
 
-def test_a_model_that_becomes_the_cheapest_takes_traffic_and_the_estimate_is_said(world):
+def test_a_model_that_becomes_the_cheapest_takes_traffic_and_recorded_costs_stay(world):
     (found,) = report(world, parse_event("reprice:m2=0.1,0.1"))
     assert found.after.shares["m2"] == 1.0
-    assert found.after.mean_cost_usd.value < found.before.mean_cost_usd.value
-    assert "an estimate" in found.notes[0]
+    assert found.after.mean_cost_usd.value == pytest.approx(world[2].cost_usd[:, 2].mean())
+    assert found.notes[0].startswith("Price edits do not change this set's costs")
+    catalog, evalset, data = world
+    priced = replace(evalset, prices={"m2": catalog.model("m2").price})
+    (found,) = report((catalog, priced, data), parse_event("reprice:m2=0.1,0.1"))
+    scaled = world[2].cost_usd[:, 2].mean() * 0.1 / catalog.model("m2").input_usd_per_mtok
+    assert found.after.mean_cost_usd.value == pytest.approx(scaled)
+
+
+def test_effort_levels_that_have_the_price_of_their_model_are_repriced_with_it(world):
+    catalog = world[0]
+    models = [replace(one, variant_of="m2") for one in catalog.models[:2]]
+    models[1] = replace(models[1], output_usd_per_mtok=catalog.model("m2").output_usd_per_mtok)
+    family = replace(catalog, models=(*models, catalog.model("m2")))
+    _, after = event_catalogs(family, parse_event("reprice:m2=7,9"))
+    prices = [(one.input_usd_per_mtok, one.output_usd_per_mtok) for one in after.models]
+    assert prices == [(1.0, 1.0), (4.0, 9.0), (7.0, 9.0)]
 
 
 def test_both_pools_are_held_against_one_oracle(world):

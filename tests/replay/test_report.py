@@ -15,8 +15,9 @@ import pytest
 
 from hydra_core.base.types import Selection
 from hydra_core.cli.main import main
-from hydra_core.cli.report import _result
+from hydra_core.cli.report import _result, _retained
 from hydra_core.replay.evaluation import evaluate, evaluation_document
+from hydra_core.replay.metrics import evaluate_choice
 from hydra_core.replay.report import evaluation_html
 from hydra_core.replay.sweep import Sweep
 from hydra_core.replay.verdict import verdict
@@ -142,6 +143,9 @@ def test_a_result_that_hangs_on_models_without_outcomes_is_not_known():
     same = replace(found, interval=replace(found.interval, lo=-0.5, hi=0.5))
     assert _result(same) == "no measurable difference"
     assert _result(replace(same, unknown=0.1)) == "not known"
+    policy = evaluate_choice(data, np.zeros(100, dtype=int))
+    shown = _retained(policy.qr, policy)
+    assert _retained(policy.qr, replace(policy, unknown=0.1)) == f"≥ {shown}"
 
 
 def test_portability_on_the_command_line(capsys):
