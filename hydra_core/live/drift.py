@@ -8,15 +8,16 @@ whose PSI against all other traffic is above `STEADY` beyond chance, over all wi
 Regions are a few clusters of scored decisions by their requirements. One is known where enough of
 its own decisions were rated, or enough queries of the eval set lie within it.
 
-Feedback bets against the promise: wealth starts at 1 and is multiplied by 1 + stake (floor -
-outcome) for every rated conversation. While the promise holds, it reaches 1 / (1 - confidence) with
-a probability of at most 1 - confidence, however long one looks (Ville).
+Feedback bets against the promise, which is of the mean over requests: wealth starts at 1 and every
+rated conversation multiplies it by 1 + stake times the sum of (floor - outcome) over its requests,
+as a share of the largest conversation. While the promise holds, it reaches 1 / (1 - confidence)
+with a probability of at most 1 - confidence, however long one looks (Ville).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -284,7 +285,7 @@ class PromiseStatus:
     Attributes:
         ended: Why it is no longer covered; '' while it is.
         floor: Mean quality that it allows.
-        rated: Rated conversations of this catalog.
+        rated: Rated requests that this catalog's rule routed, of `conversations`.
         mean: Their mean outcome; NaN where there is none.
     """
 
@@ -292,19 +293,25 @@ class PromiseStatus:
     ended: str
     floor: float
     rated: int
+    conversations: int
     mean: float
+
+    @property
+    def reached(self) -> str:
+        """What the feedback says, beside what the promise allows."""
+        units = self.conversations
+        of = f" of {units:,} conversation{'s' * (units != 1)}" if units < self.rated else ""
+        rated = (
+            f"{self.rated:,} rated requests{of} reach" if self.rated > 1 else "1 request reaches"
+        )
+        return f"{rated} {100 * self.mean:.1f} %, the promise allows {100 * self.floor:.1f} %."
 
     @property
     def sentence(self) -> str:
         """One sentence for people."""
         if self.ended:
             return f"{self.claim[:1].upper()}{self.claim[1:]}: no longer covered. {self.ended}"
-        rated = (
-            f"{self.rated:,} rated conversations reach {100 * self.mean:.1f} %, the promise allows "
-            f"{100 * self.floor:.1f} %."
-            if self.rated
-            else "No feedback yet that could contradict it."
-        )
+        rated = self.reached if self.rated else "No feedback yet that could contradict it."
         return f"{self.claim[:1].upper()}{self.claim[1:]}. {rated}"
 
 
@@ -320,46 +327,46 @@ def promise_status(
     made = catalog.policy.promise
     if made is None:
         return None
-    outcomes = _rated(catalog, traffic)
+    outcomes, clusters = _rated(catalog, traffic)
     mean = float(outcomes.mean()) if outcomes.size else float("nan")
+    units = np.unique(clusters).size
+    found = PromiseStatus(made.claim, "", made.floor, outcomes.size, units, mean)
     ended = ""
     if problem := not_covered(catalog):
         ended = f"{problem[:1].upper()}{problem[1:]}."
     elif changed:
         names = ", ".join(name.replace("_", " ") for name in changed)
         ended = f"Requirements have changed ({names}): promise again on an eval set of this log."
-    elif evidence(outcomes, made.floor) >= 1.0 / (1.0 - made.confidence):
-        ended = (
-            f"Feedback contradicts it: {outcomes.size:,} rated conversations reach "
-            f"{100 * mean:.1f} %, the promise allows {100 * made.floor:.1f} %."
-        )
-    return PromiseStatus(made.claim, ended, made.floor, outcomes.size, mean)
+    elif evidence(outcomes, made.floor, clusters) >= 1.0 / (1.0 - made.confidence):
+        ended = f"Feedback contradicts it: {found.reached}"
+    return replace(found, ended=ended)
 
 
-def evidence(outcomes: FloatArray, floor: float) -> float:
+def evidence(outcomes: FloatArray, floor: float, clusters: IntArray) -> float:
     """Return the largest wealth of bets that the mean outcome lies below the floor.
 
     Args:
         outcomes: (n,) in [0, 1], oldest first.
         floor: What was promised, in [0, 1].
+        clusters: (n,) number of each one's conversation, which bets once.
     """
     if not outcomes.size:
         return 1.0
-    gains = np.clip(floor, 0.0, 1.0) - outcomes
+    units, _ = pd.factorize(pd.Series(clusters))
+    gained = np.bincount(units, weights=np.clip(floor, 0.0, 1.0) - outcomes)
+    gains = gained / np.bincount(units).max()
     wealth = sum(np.exp(np.cumsum(np.log1p(stake * gains))) for stake in _STAKES)
     return float(np.max(wealth)) / len(_STAKES)
 
 
-def _rated(catalog: Catalog, traffic: Traffic) -> FloatArray:
-    """(n,) mean outcome of every rated conversation that this catalog's rule routed, in order."""
+def _rated(catalog: Catalog, traffic: Traffic) -> tuple[FloatArray, IntArray]:
+    """(n,) outcome of every rated request that this catalog's rule routed, and its conversation."""
     rows = traffic.rows
     own = (rows["catalog_digest"] == catalog.digest) & (rows["arm"] != CANARY)
     known = rows["quality"].notna()
     chosen = np.asarray(own & known, dtype=bool) & traffic.routed
-    outcomes = pd.Series(rows["quality"].to_numpy(dtype=np.float64)[chosen])
-    by_unit = outcomes.groupby(traffic.clusters[chosen], sort=False).mean()
-    result: FloatArray = np.clip(by_unit.to_numpy(dtype=np.float64), 0.0, 1.0)
-    return result
+    outcomes = rows["quality"].to_numpy(dtype=np.float64)[chosen]
+    return np.clip(outcomes, 0.0, 1.0), traffic.clusters[chosen]
 
 
 #: Rated decisions, or eval queries, that make a cluster known.

@@ -36,14 +36,15 @@ def rated(folder, qualities, **changes):
 def test_feedback_that_keeps_it_ends_it_in_5_percent_at_most():
     rng = np.random.default_rng(0)
     ended = sum(
-        evidence((rng.random(1_000) < FLOOR).astype(float), FLOOR) >= 20 for _ in range(1_000)
+        evidence((rng.random(1_000) < FLOOR).astype(float), FLOOR, np.arange(1_000)) >= 20
+        for _ in range(1_000)
     )
     assert ended <= 50
 
 
 def test_feedback_far_below_ends_it(catalog, tmp_path):
     found = promise_status(catalog, rated(tmp_path / "log", [0.0, 1.0] * 60))
-    assert "Feedback contradicts it: 120 rated conversations reach 50.0 %" in found.ended
+    assert "Feedback contradicts it: 120 rated requests reach 50.0 %" in found.ended
     assert "no longer covered" in found.sentence
 
 
@@ -69,7 +70,19 @@ def test_only_what_this_catalog_routed_counts(catalog, tmp_path):
 
 def test_a_conversation_bets_once(catalog, tmp_path):
     found = promise_status(catalog, rated(tmp_path / "log", [0.0] * 100, conversation_id="one"))
-    assert (found.rated, found.ended) == (1, "")
+    assert (found.rated, found.conversations, found.ended) == (100, 1, "")
+    assert "100 rated requests of 1 conversation reach" in found.sentence
+
+
+def test_conversations_of_different_lengths_are_judged_by_their_requests(catalog, tmp_path):
+    """Long conversations do well, single requests fail; and the other way round."""
+    names = [f"c{i}" for i in range(60) for _ in range(9)] + [None] * 60
+    log = [decision(i, conversation_id=name) for i, name in enumerate(names)]
+    for long, said, ended in ((1.0, "reach 90.0 %", False), (0.0, "reach 10.0 %", True)):
+        told = {f"d{i}": long if name else 1.0 - long for i, name in enumerate(names)}
+        found = promise_status(catalog, traffic(tmp_path / said, log, told))
+        assert said in found.sentence
+        assert bool(found.ended) == ended
 
 
 def test_changed_requirements_and_another_setting_end_it(catalog, tmp_path):
