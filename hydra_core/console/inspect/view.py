@@ -267,7 +267,7 @@ def success_text(valued: Valuation, i: int) -> str:
     share = f"{100 * valued.success[i]:.0f} %"
     if ends is None:
         placed = valued.valuer.ids[i] in valued.valuer.predictions.placed
-    return f"{share}, from its profile only" if placed else share
+        return f"{share}, from its profile only" if placed else share
     return f"{share} [{100 * ends[0]:.0f}, {100 * ends[1]:.0f}]"
 
 
