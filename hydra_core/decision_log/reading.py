@@ -98,7 +98,9 @@ def _parquet(path: Path, schema: pa.Schema) -> pa.Table:
     try:
         return pq.read_table(path, schema=schema)
     except (OSError, pa.ArrowException) as error:
-        raise LogError(f"{path}: is damaged: {error}") from error
+        raise LogError(
+            f"{path}: is damaged: {error}; move it to another folder to read the others"
+        ) from error
 
 
 def _joined(rows: pd.DataFrame) -> DecisionLog:

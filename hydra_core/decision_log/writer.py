@@ -215,7 +215,9 @@ def lines_table(path: Path) -> pa.Table:
     except FileNotFoundError:
         raise
     except (OSError, pa.ArrowException) as error:
-        raise LogError(f"{path}: cannot be read: {error}") from error
+        raise LogError(
+            f"{path}: cannot be read: {error}; move it to another folder to read the others"
+        ) from error
 
 
 def _table(lines: bytes) -> pa.Table:

@@ -2,7 +2,7 @@
 
 Drift, per dimension: the population stability index (PSI) over tenths of the reference. Without it
 PSI / (1/n + 1/m) is chi-square with bins - 1 degrees of freedom, with drift it is noncentral;
-inverting that gives the interval. n counts what dependent decisions are worth. A burst is a window
+inverting that gives the interval. n and m count what dependent ones are worth. A burst is a window
 whose PSI against all other traffic is above `STEADY` beyond chance, over all windows looked at.
 
 Regions are a few clusters of scored decisions by their requirements. One is known where enough of
@@ -82,17 +82,19 @@ def drift(
     traffic: Traffic,
     reference: FloatArray,
     dimensions: Sequence[str],
+    reference_clusters: IntArray | None = None,
 ) -> tuple[Drift, ...]:
     """Every dimension of scored traffic against a reference.
 
     Args:
         reference: (m, K) scores, such as those of the eval set that the catalog was tuned on.
+        reference_clusters: (m,) numbers of their dependent groups, such as translations of a task.
     """
     here = traffic.requirements()
     return tuple(
         Drift(
             name,
-            psi(here[:, k], reference[:, k], traffic.clusters),
+            psi(here[:, k], reference[:, k], traffic.clusters, reference_clusters),
             float(here[:, k].mean()),
             float(reference[:, k].mean()),
         )
@@ -116,13 +118,19 @@ def band_shares(
     )
 
 
-def psi(here: FloatArray, reference: FloatArray, clusters: IntArray | None = None) -> Interval:
+def psi(
+    here: FloatArray,
+    reference: FloatArray,
+    clusters: IntArray | None = None,
+    reference_clusters: IntArray | None = None,
+) -> Interval:
     """Population stability index over tenths of the reference, with its 95 % interval.
 
     Args:
         here: (n,) values of today.
         reference: (m,) values before.
         clusters: (n,) numbers of dependent groups of `here`.
+        reference_clusters: (m,) of `reference`.
     """
     if reference.min() == reference.max():  # no tenths: nothing can be said
         return Interval.none(float("nan"), "the reference has one value only")
@@ -130,10 +138,12 @@ def psi(here: FloatArray, reference: FloatArray, clusters: IntArray | None = Non
     bins = edges.size + 1
     places = np.searchsorted(edges, here, side="right")
     now = np.bincount(places, minlength=bins)
-    before = np.bincount(np.searchsorted(edges, reference, side="right"), minlength=bins)
+    old_places = np.searchsorted(edges, reference, side="right")
+    before = np.bincount(old_places, minlength=bins)
     p, q = (np.maximum(counts, _LEAST) / counts.sum() for counts in (now, before))
     value = float(((p - q) * np.log(p / q)).sum())
-    noise = 1.0 / _worth(places, bins, clusters) + 1.0 / reference.size
+    old_worth = _worth(old_places, bins, reference_clusters)
+    noise = 1.0 / _worth(places, bins, clusters) + 1.0 / old_worth
     found, freedom = value / noise, bins - 1
     lo = _noncentrality(found, freedom, (1 + LEVEL) / 2)
     hi = _noncentrality(max(found, freedom), freedom, (1 - LEVEL) / 2)  # chance can be too good
@@ -145,6 +155,7 @@ def _worth(places: IntArray, bins: int, clusters: IntArray | None) -> float:
     n = places.size
     if clusters is None or n < 2:
         return float(n)
+    clusters = np.unique(clusters, return_inverse=True)[1]
     plain = clustered = 0.0
     for one in range(bins):
         inside = (places == one).astype(float)
@@ -192,16 +203,19 @@ def bursts_of(traffic: Traffic, dimensions: Sequence[str]) -> tuple[Burst, ...]:
     A window that holds a shorter one that differs is left out.
     """
     at = np.array([moment.timestamp() for moment in traffic.rows["at"]])
-    return bursts(at, traffic.requirements(), dimensions)
+    return bursts(at, traffic.requirements(), dimensions, traffic.clusters)
 
 
-def bursts(at: FloatArray, values: FloatArray, dimensions: Sequence[str]) -> tuple[Burst, ...]:
+def bursts(
+    at: FloatArray, values: FloatArray, dimensions: Sequence[str], clusters: IntArray
+) -> tuple[Burst, ...]:
     """The same of plain values.
 
     Args:
         at: (n,) seconds since 1970.
         values: (n, K) requirements.
         dimensions: (K,) names.
+        clusters: (n,) numbers of dependent groups, such as conversations.
     """
     found: list[Burst] = []
     for width, name in WINDOWS.items():
@@ -210,7 +224,7 @@ def bursts(at: FloatArray, values: FloatArray, dimensions: Sequence[str]) -> tup
         looked = np.flatnonzero((counts >= _LEAST_INSIDE) & (at.size - counts >= _LEAST_OUTSIDE))
         if not looked.size:
             continue
-        psi, chance = _compared(values, window, kinds.size)
+        psi, chance = _compared(values, window, kinds.size, clusters)
         best = psi.argmax(axis=1)
         for one in looked.tolist():
             k, inside = int(best[one]), window == one
@@ -233,25 +247,29 @@ def bursts(at: FloatArray, values: FloatArray, dimensions: Sequence[str]) -> tup
     return tuple(sorted(found, key=lambda burst: burst.start, reverse=True))
 
 
-def compared(values: FloatArray, inside: BoolArray) -> tuple[FloatArray, FloatArray]:
+def compared(
+    values: FloatArray, inside: BoolArray, clusters: IntArray
+) -> tuple[FloatArray, FloatArray]:
     """PSI of some decisions against the others, and its chance if the true one is `STEADY`.
 
     Args:
         values: (n, K) requirements.
         inside: (n,) which are compared with the others.
+        clusters: (n,) numbers of dependent groups, such as conversations.
 
     Returns:
         (K,) each.
     """
-    psi, chance = _compared(values, inside.astype(np.intp), 2)
+    psi, chance = _compared(values, inside.astype(np.intp), 2, clusters)
     return psi[1], chance[1]
 
 
-def _compared(values: FloatArray, window: IntArray, windows: int) -> tuple[FloatArray, FloatArray]:
+def _compared(
+    values: FloatArray, window: IntArray, windows: int, clusters: IntArray
+) -> tuple[FloatArray, FloatArray]:
     """(n, K), (n,) numbers of windows -> (windows, K) PSI and chance of each window."""
     psi, chance = np.zeros((windows, values.shape[1])), np.ones((windows, values.shape[1]))
-    size = np.bincount(window, minlength=windows)
-    noise = 1.0 / np.maximum(size, 1) + 1.0 / np.maximum(len(values) - size, 1)
+    noise = sum(1.0 / np.maximum(one, 1) for one in _independent(window, windows, clusters))
     for k, column in enumerate(values.T):
         edges = np.unique(np.quantile(column, _TENTHS))
         bins = edges.size + 1
@@ -262,6 +280,23 @@ def _compared(values: FloatArray, window: IntArray, windows: int) -> tuple[Float
         psi[:, k] = ((p - q) * np.log(p / q)).sum(axis=1)
         chance[:, k] = stats.ncx2.sf(psi[:, k] / noise, edges.size, STEADY / noise)
     return psi, chance
+
+
+def _independent(window: IntArray, windows: int, clusters: IntArray) -> tuple[FloatArray, ...]:
+    """(windows,) what the decisions inside and outside are worth, as if those of one cluster were
+    all alike (Kish).
+    """
+    codes, each = np.unique(clusters, return_inverse=True)
+    whole = np.bincount(each).astype(np.float64)
+    pairs, counts = np.unique(window * codes.size + each, return_counts=True)
+    places, same = pairs // codes.size, whole[pairs % codes.size]
+    inside, squares, shared = (
+        np.bincount(places, weights=one, minlength=windows)
+        for one in (counts, counts**2, 2.0 * same * counts)
+    )
+    outside = len(clusters) - inside
+    others = np.maximum(np.square(whole).sum() - shared + squares, 1.0)
+    return inside**2 / np.maximum(squares, 1.0), outside**2 / others
 
 
 def _shares(counts: IntArray) -> FloatArray:

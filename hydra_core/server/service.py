@@ -160,7 +160,8 @@ class Service:
             raise refused.error from None
         decision = decided.decision
         gates = _gates(decided.serving, decision.query or chat.query) if decision.gates else ()
-        self.metrics.decided(decision, gates, wait_s + decided.decide_ms / 1e3)
+        seconds = wait_s + decided.decide_ms / 1e3
+        self.metrics.decided(decision, gates, seconds, chat.query.conversation_id)
         return decided
 
     async def answer(self, request: Request, chat: ChatRequest) -> Response:

@@ -185,13 +185,17 @@ class Metrics:
             self._first_failures.labels(arm).inc()
 
     def decided(
-        self, decision: Decision, gates: Iterable[tuple[str, Gate]], seconds: float
+        self,
+        decision: Decision,
+        gates: Iterable[tuple[str, Gate]],
+        seconds: float,
+        conversation: str | None = None,
     ) -> None:
         """Count one decision and the models that were taken out of it."""
         self._causes.labels(self._label(decision.model), decision.cause.value).inc()
         self._decide.observe(seconds)
         if decision.scored:
-            self.kinds.add(decision.requirements)
+            self.kinds.add(decision.requirements, conversation)
         self.gated(gates)
         for i in (decision.health < decision.health_floor).nonzero()[0]:
             self._vetoes.labels(self._label(decision.pool.ids[i]), _HEALTH).inc()
@@ -264,19 +268,23 @@ class Metrics:
         return model if model in self._models else _OTHER
 
 
+#: When a decision was made, what it required, and its conversation.
+_Kind = tuple[float, tuple[float, ...], str | None]
+
+
 class RecentKinds:
     """Requirements of the last seven days' decisions of one process, 50,000 at most."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock, self._lock = clock, threading.Lock()
-        self._rows: deque[tuple[float, tuple[float, ...]]] = deque(maxlen=_MOST)
+        self._rows: deque[_Kind] = deque(maxlen=_MOST)
         self._found: dict[str, tuple[float, bool]] = {}
         self._looked = -_AGAIN_S
 
-    def add(self, requirements: FloatArray) -> None:
-        """Keep one scored decision."""
+    def add(self, requirements: FloatArray, conversation: str | None = None) -> None:
+        """Keep one scored decision; those of one conversation are dependent."""
         with self._lock:
-            self._rows.append((self._clock(), tuple(requirements.tolist())))
+            self._rows.append((self._clock(), tuple(requirements.tolist()), conversation))
 
     def shifts(self) -> dict[str, tuple[float, bool]]:
         """By window: the largest PSI of a dimension against all before, and if it is no chance.
@@ -291,21 +299,22 @@ class RecentKinds:
         return self._found
 
 
-def _shifts(
-    rows: Sequence[tuple[float, tuple[float, ...]]], now: float
-) -> dict[str, tuple[float, bool]]:
+def _shifts(rows: Sequence[_Kind], now: float) -> dict[str, tuple[float, bool]]:
     from hydra_core.live.drift import compared  # scipy, which a start need not wait for
 
-    at = np.array([moment for moment, _ in rows])
-    widths = {len(values) for _, values in rows}
+    at = np.array([moment for moment, _, _ in rows])
+    widths = {len(values) for _, values, _ in rows}
     if len(widths) != 1:  # none, or the catalog's dimensions changed
         return {}
-    values = np.array([values for _, values in rows])
+    values = np.array([values for _, values, _ in rows])
+    units: dict[object, int] = {}
+    named = (i if name is None else name for i, (_, _, name) in enumerate(rows))
+    clusters = np.array([units.setdefault(name, len(units)) for name in named], dtype=np.intp)
     found = {}
     for name, width in WINDOWS.items():
         inside = at >= now - width
         if inside.sum() >= _LEAST and (~inside).sum() >= _LEAST_BEFORE:
-            psi, chance = compared(values, inside)
+            psi, chance = compared(values, inside, clusters)
             k = int(psi.argmax())
             found[name] = float(psi[k]), bool(chance[k] < _CHANCE)
     return found

@@ -26,7 +26,7 @@ def test_206_of_4231_requests_of_another_kind_are_seen():
     begin = DAY + 50_000
     at = np.concatenate([at, begin + rng.random(206) * 1200])
     values = np.concatenate([values, np.column_stack([rng.beta(2, 4, 206), rng.beta(6, 2, 206)])])
-    found = bursts(at, values, DIMENSIONS)
+    found = bursts(at, values, DIMENSIONS, np.arange(len(at)))
     assert {one.dimension for one in found} == {"code_generation"}
     assert {one.window for one in found} == {"15 minutes"}
     assert min(one.start.timestamp() for one in found) <= begin
@@ -38,7 +38,17 @@ def test_206_of_4231_requests_of_another_kind_are_seen():
 
 def test_ordinary_days_have_no_burst():
     rng = np.random.default_rng(1)
-    assert not any(bursts(*ordinary(rng), DIMENSIONS) for _ in range(20))
+    assert not any(bursts(*ordinary(rng), DIMENSIONS, np.arange(4025)) for _ in range(20))
+
+
+def test_one_long_conversation_of_another_kind_is_no_burst():
+    rng = np.random.default_rng(4)
+    at, values = ordinary(rng)
+    at = np.concatenate([at, DAY + 50_000 + rng.random(300) * 800])
+    values = np.concatenate([values, np.column_stack([rng.beta(2, 4, 300), rng.beta(6, 2, 300)])])
+    own = np.arange(len(at))
+    assert bursts(at, values, DIMENSIONS, own)
+    assert not bursts(at, values, DIMENSIONS, np.minimum(own, 4025))
 
 
 def test_the_metric_follows_the_last_quarter_of_an_hour():
@@ -56,6 +66,20 @@ def test_the_metric_follows_the_last_quarter_of_an_hour():
     worse, shifted = kinds.shifts()["15m"]
     assert shifted
     assert worse > psi
+
+
+def test_the_metric_takes_no_conversation_for_a_shift():
+    rng, now = np.random.default_rng(2), [0.0]
+    kinds = RecentKinds(lambda: now[0])
+    for i in range(600):
+        now[0] = 30.0 * i
+        kinds.add(rng.beta(2, 4, 2))
+    for i in range(60):
+        now[0] = 18_000 + 10.0 * i
+        kinds.add(rng.beta(6, 2, 2), "one")
+    psi, shifted = kinds.shifts()["15m"]
+    assert psi > 0.25
+    assert not shifted
 
 
 @pytest.mark.parametrize(("rate", "tone"), [(0.7, "success"), (0.3, "warning")])

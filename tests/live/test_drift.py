@@ -35,6 +35,15 @@ def test_dependent_decisions_widen_the_interval():
     assert psi(here, reference).lo > 0.0
 
 
+def test_translations_in_the_eval_set_widen_the_interval():
+    rng = np.random.default_rng(1)
+    clusters = np.repeat(np.arange(60), 10)
+    reference = rng.normal(0, 1, 60)[clusters]
+    here = rng.normal(0, 1, 3000)
+    assert psi(here, reference, None, clusters).lo == 0.0
+    assert psi(here, reference).lo > 0.0
+
+
 def test_a_reference_without_spread_says_nothing():
     found = psi(np.ones(10), np.ones(10))
     assert np.isnan(found.value)

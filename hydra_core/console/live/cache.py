@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from hydra_core.base.errors import HydraError
 from hydra_core.base.shipped import SAMPLE_DATA
 from hydra_core.base.types import Catalog
+from hydra_core.console import cache
 from hydra_core.console.cache import SetEntry, cached
 from hydra_core.console.demo import session
 from hydra_core.console.replays import requirements
@@ -121,7 +122,8 @@ def drifted(key: LogKey, catalog: Catalog, entry: SetEntry) -> tuple[Drift, ...]
     from hydra_core.live.drift import drift
 
     scored = scored_by(traffic(key), catalog)
-    return drift(scored, requirements(entry, catalog), catalog.dimensions)
+    clusters = cache.evalset(entry).clusters
+    return drift(scored, requirements(entry, catalog), catalog.dimensions, clusters)
 
 
 @cached(8)
