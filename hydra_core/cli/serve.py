@@ -144,8 +144,8 @@ def _serve(options: argparse.Namespace) -> None:
         return
     if settings.explore_all:
         say(_cost_of_trying_all(settings))
-    say(f"routing on http://{options.host}:{options.port} (Ctrl-C stops)")
-    serve(settings)
+    where = f"http://{options.host}:{options.port}"
+    serve(settings, lambda: say(f"starting on {where} (Ctrl-C stops)"))
 
 
 def _cost_of_trying_all(settings: Settings) -> str:

@@ -182,13 +182,17 @@ def _warnings(settings: Settings, sticky: str) -> list[str]:
     return found
 
 
-def serve(settings: Settings) -> None:
+def serve(settings: Settings, checked: Callable[[], None]) -> None:
     """Run until told to stop.
+
+    Args:
+        checked: Called once the configuration is known to be valid.
 
     Raises:
         HydraError: The configuration is not valid.
     """
     report = check(settings)
+    checked()
     log_json(settings.log_level)
     for warning in _warnings(settings, str(report["sticky"])):
         _LOG.warning("%s", warning, extra={"event": "warning"})

@@ -1,6 +1,5 @@
 """Live from app.py: an empty state that teaches, and every part says what the core says."""
 
-import os
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -55,7 +54,7 @@ def test_without_a_log_the_page_teaches_how_to_get_one(open_page):
     assert not app.exception
     (taught,) = (one.value for one in app.markdown if "hydra-router serve" in one.value)
     assert "--catalog store:mine " in taught
-    assert f"--log {os.path.relpath(workspace_folder() / 'log')}\n" in taught
+    assert f"--log {workspace_folder().resolve() / 'log'}\n" in taught
 
 
 def test_a_link_that_names_a_view_and_no_part_opens(open_page, log):

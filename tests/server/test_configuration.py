@@ -77,6 +77,10 @@ def test_check_says_what_would_run_and_starts_nothing(tmp_path, monkeypatch, cap
     monkeypatch.delenv("FAKE_KEY", raising=False)
     assert main(words) == 2
     assert "FAKE_KEY" in capsys.readouterr().err
+    assert main(words[:-2]) == 2
+    said = capsys.readouterr().err
+    assert "FAKE_KEY" in said
+    assert "starting" not in said  # what is not valid does not start
     monkeypatch.setenv("FAKE_KEY", "k")
     assert main(words) == 0
     assert json.loads(capsys.readouterr().out)["models"] == list(MODELS)

@@ -240,7 +240,7 @@ def test_a_service_told_to_stop_waits_only_so_long_and_loses_no_record(tmp_path,
     code = (
         "from hydra_core.server.run import serve; from hydra_core.server.settings import Settings; "
         f"serve(Settings({str(CATALOG)!r}, {str(upstreams)!r}, port={port}, log={str(log)!r}, "
-        "stop_s=1))"
+        "stop_s=1), print)"
     )
     environ = {**os.environ, "FAKE_KEY": "k"}
     process = subprocess.Popen([sys.executable, "-c", code], env=environ, stderr=subprocess.DEVNULL)

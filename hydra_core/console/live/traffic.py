@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -146,7 +145,9 @@ def teach(title: str = "No decision log yet", text: str = _HOW) -> None:
     own = cache.own_catalogs()
     name = own[0].key.removeprefix("my/") if own else "mine"
     catalog = f"store:{name}" if not own or own[0].revision else name
-    log = quote_word(os.path.relpath(session.folder() / "log"))
+    folder = session.folder().resolve() / "log"
+    inside = folder.is_relative_to(Path.cwd())
+    log = quote_word(str(folder.relative_to(Path.cwd()) if inside else folder))
     with st.container(border=True):
         st.markdown(f"#### {widgets.literal(title)}")
         st.markdown(text.replace("{catalog}", catalog).replace("{log}", log))
