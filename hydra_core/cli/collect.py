@@ -130,7 +130,7 @@ def _collect(options: argparse.Namespace) -> int:
             return 0
         keep_filled(folder, [existing(path) for path in options.grades])
         by_people = read_grades(folder, _console_grades(folder))  # damaged ones before any cost
-        keep_setup(folder, plan, len(cells), options.out)
+        keep_setup(folder, plan, cells, options.out)
         if options.write_batch:
             _write_batch(folder, plan, cells, ledger)
             return 0

@@ -6,7 +6,7 @@ from hydra_core.console import cache
 from hydra_core.console.access import identity
 from hydra_core.console.eval_sets.collect import runs_table
 from hydra_core.lab.collect.people import Blind
-from hydra_core.lab.collect.plan import LEDGER, SETUP, SUFFIX, RunStatus
+from hydra_core.lab.collect.plan import LEDGER, SETUP, SUFFIX, RunStatus, status_of
 from hydra_core.lab.labeling.ledger import Call, Ledger
 
 PAGE = "pages/configure/eval_sets.py?part=collect"
@@ -36,6 +36,29 @@ def test_a_run_is_shown_with_what_it_has_and_what_it_cost(open_page, workspace):
     (row,) = app.dataframe[0].value.to_dict("records")
     assert (row["run"], row["state"], row["done"]) == ("mine", "complete", 75.0)
     assert (row["answers"], row["aside"], row["spent"]) == ("3 of 4", 1, "$0.75 of $2")
+
+
+def test_a_run_is_complete_where_nothing_is_still_to_come(workspace):
+    folder = workspace / "evalsets" / f"mine{SUFFIX}"
+    folder.mkdir(parents=True)
+    setup = {"models": ["a"], "cells": 4, "calls": 8, "set": "x", "budget_usd": 2.0}
+    (folder / SETUP).write_text(json.dumps(setup))
+    states = []
+    with Ledger(folder / LEDGER, "recipe") as ledger:
+        for i in range(4):
+            call = Call(f"a|q{i}", "answer", "a")
+            ledger.add("answered", call, cost_usd=0.25, tokens=[1, 2], content="yes")
+            if i == 1:  # answered, and set aside because nobody could grade it
+                for j in range(2):
+                    ledger.add("aside", Call(f"a|q{j}", "judge", "a"), reason="no grade")
+            states.append(status_of(folder).complete)
+        for i in (2, 3):
+            call = Call(f"a|q{i}", "judge", "a")
+            ledger.add("answered", call, cost_usd=0.25, tokens=[1, 2], content="1")
+            states.append(status_of(folder).complete)
+    assert states == [False] * 3 + [True] * 3
+    (folder / SETUP).write_text(json.dumps(setup | {"calls": 20}))
+    assert not status_of(folder).complete
 
 
 def test_people_grade_answers_blind_and_one_after_another(open_page, workspace):
@@ -73,5 +96,5 @@ def test_a_damaged_run_is_named_and_hides_no_other(open_page, workspace):
 
 
 def test_a_little_that_was_spent_is_no_zero():
-    one = RunStatus("mine", ("a",), 4, 1, 0, 0.0004, 2_000_000.0, running=False)
+    one = RunStatus("mine", ("a",), 4, 1, 0, 0.0004, 2_000_000.0, running=False, complete=False)
     assert runs_table([one])["spent"].tolist() == ["$0.000400 of $2,000,000"]

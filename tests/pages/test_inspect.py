@@ -185,6 +185,21 @@ def test_links_are_read_back_as_written():
     assert (read.rule, read.value_usd) == (Rule.VALUE, 0.02)
 
 
+def test_a_link_without_the_text_keeps_how_long_it_is():
+    long = inspect_state.Inspecting(text="word " * 8_000)
+    link = inspect_state.to_link(long, "paper_five", Policy(0.25, (1.0,) * 2), (0.1, 0.2))
+    read = inspect_state.from_link(link)
+    assert "text" not in link
+    assert read.query("").window_tokens == long.query(long.text).window_tokens == 10_000
+    again = inspect_state.to_link(read, "paper_five", Policy(0.25, (1.0,) * 2), (0.1, 0.2))
+    assert again == link
+    more = replace(read, context_tokens=500)
+    assert (
+        more.query("").window_tokens
+        == replace(long, context_tokens=500).query(long.text).window_tokens
+    )
+
+
 def test_a_catalog_of_another_predictor_is_refused_with_the_remedy(open_page):
     app = open_page(PAGE, catalog="paper_five_published")
     assert not app.exception

@@ -1,12 +1,14 @@
 """Labels from app.py: no run, a run under way, a finished one, a damaged one."""
 
 import json
+import math
 from base64 import b64decode
 from datetime import UTC, datetime
 
 import numpy as np
 import pytest
 
+from hydra_core.console.eval_sets.labels import answer
 from hydra_core.lab.labeling.config import load_config
 from hydra_core.lab.labeling.ledger import Call, Ledger
 from hydra_core.lab.labeling.messages import read_messages
@@ -103,3 +105,12 @@ def test_a_damaged_run_says_what_to_mend(open_page, run):
     app = open_page(PAGE)
     assert not app.exception
     assert "--dry-run" in app.error[0].value.replace("\\", "")
+
+
+def test_equal_labels_are_not_called_unchecked():
+    nothing = {"value": math.nan, "lo": math.nan, "hi": math.nan}
+    twice = {"n": 7, "reasoning": {"alpha": nothing, "mean_absolute_difference": 0.0}}
+    said = answer({"labelled": 7, "stability": twice, "judges": {}})
+    assert "All of the 7 messages judged twice have the same label" in said[2]
+    never = answer({"labelled": 7, "stability": {}, "judges": {}})
+    assert "No message was judged twice" in never[2]

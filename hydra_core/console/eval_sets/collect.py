@@ -104,7 +104,7 @@ def runs_table(rows: list[RunStatus]) -> pd.DataFrame:
     def state(one: RunStatus) -> str:
         if one.running:
             return "running"
-        return "complete" if one.answered + one.aside >= one.cells else "stopped"
+        return "complete" if one.complete else "stopped"
 
     return pd.DataFrame(
         {

@@ -94,6 +94,12 @@ def answer(found: Mapping[str, Any]) -> tuple[str, str, str]:
     own = _alphas(found["stability"])
     if not found["labelled"]:
         return "info", "No labels yet", "Figures appear with the first judged messages."
+    if not own and found["stability"]:
+        return (
+            "info", "The judge was checked on too little",
+            f"All of the {found['stability']['n']:,} messages judged twice have the same label, so "
+            "alpha is not defined. Judge more, or more different, messages.",
+        )  # fmt: skip
     if not own:
         return (
             "info", "The judge was not checked",

@@ -33,6 +33,7 @@ def explained(catalog: Catalog, text: str) -> Inspection | None:
         predictor = SessionPredictor()
         if not text and brought is not None and len(brought) == len(catalog.dimensions):
             one = view.reopen(catalog, brought, query, now.predicted)
+            one = replace(one, left_out=now.left_out)
         elif not text.strip():
             return None
         else:

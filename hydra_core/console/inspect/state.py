@@ -32,6 +32,7 @@ class Inspecting:
         share_text: Whether the link carries the text.
         requirements: (K,) from a link that came without its text.
         predicted: (m,) success and (m,) cost in USD, likewise, under the value rule.
+        left_out: Tokens of the text that a link came without.
         part: The dimension whose words are shown; '' for the first.
         example: Whether the page still has to put in an example that fits the pool.
     """
@@ -52,13 +53,16 @@ class Inspecting:
     deny: tuple[str, ...] = ()
     requirements: tuple[float, ...] | None = None
     predicted: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+    left_out: int = 0
     part: str = ""
     example: bool = False
 
     def query(self, text: str) -> Query:
         """The request that is routed; harness text is not scored, as in `serve`."""
         message, harness_tokens = said(text)
-        own = round(text_tokens(message)) if self.context_tokens else 0
+        own = self.left_out
+        if text:
+            own = round(text_tokens(message)) if self.context_tokens else 0
         return Query(
             message,
             self.turn,
@@ -80,6 +84,7 @@ def put(**changes: object) -> None:
     if "text" in changes:
         changes.setdefault("requirements", None)
         changes.setdefault("predicted", None)
+        changes.setdefault("left_out", 0)
         changes.setdefault("example", False)
     _INSPECTING.put(**changes)
 
@@ -136,6 +141,7 @@ def from_link(params: Mapping[str, str]) -> Inspecting:
         deny=tuple(name for name in params.get("deny", "").split(",") if name),
         requirements=needs,
         predicted=_predicted(params) if needs is not None else None,
+        left_out=_context(params.get("size", "")) if needs is not None else 0,
         part=params.get("words", ""),
         example=not text and needs is None,
     )
@@ -164,8 +170,8 @@ def to_link(
 ) -> dict[str, str]:
     """The parameters that reopen what is on screen; `from_link` reads them back.
 
-    Without the text the link carries (K,) requirements and, under the value rule, (m,) success and
-    (m,) cost in USD, so that the decision is the same.
+    Without the text the link carries its tokens, (K,) requirements and, under the value rule, (m,)
+    success and (m,) cost in USD, so that the decision is the same.
     """
     link = {"catalog": key, "tau": repr(policy.tau), "w": ",".join(map(repr, policy.weights))}
     if policy.value_usd is not None:
@@ -175,6 +181,7 @@ def to_link(
         link["compare"] = "1" if now.compare else ""
     else:
         link["r"] = ",".join(map(repr, requirements))
+        link["size"] = str((round(text_tokens(said(now.text)[0])) or now.left_out) or "")
         if predicted is not None:
             link |= {name: ",".join(map(repr, one))
                      for name, one in zip("pc", predicted, strict=True)}  # fmt: skip

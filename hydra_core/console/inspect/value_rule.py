@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from hydra_core.base.errors import MismatchError
+from hydra_core.base.spelling import set_usd
 from hydra_core.base.tokens import text_tokens
 from hydra_core.base.types import BoolArray, Catalog, Rule
 from hydra_core.console import cache, selectors, tables
@@ -65,6 +66,8 @@ def _basis(valued: Valuation) -> str:
         f"Worth: predicted success less cost / V, at {knob_text(Rule.VALUE, valued.value_usd)}; "
         "the rule takes the largest."
     )
+    if valued.seconds is not None:
+        text += f" A second of waiting counts as {set_usd(valued.second_usd)} of cost."
     if valuer.outcome_model is None:
         text += f" By success profiles, fitted to the outcomes of {valuer.evalset}."
     else:
@@ -138,7 +141,7 @@ def message_costs(
     if valued is None and query is not None and query.text:
         valued = valuation(catalog, predictor, query)
     if valued is not None:
-        size = 0.0 if query is None else further + text_tokens(query.text)
+        size = 0.0 if query is None else further + text_tokens(query.text) + one.left_out
         return view.predicted_costs(catalog, valued, further, size)
     if query is None or not query.text:
         return None

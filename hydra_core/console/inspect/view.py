@@ -95,6 +95,7 @@ class Inspection:
         gap: What of the message it did not see, None if nothing.
         plain: The model chosen without the image and the earlier context, '' where there is none.
         costs: Of the message on each model; None when a link brought no text.
+        left_out: Tokens of the text that a link came without.
     """
 
     decision: Decision
@@ -104,6 +105,7 @@ class Inspection:
     gap: Gap | None = None
     plain: str = ""
     costs: MessageCosts | None = None
+    left_out: int = 0
 
     def cost_text(self, model: str) -> str:
         """What the message costs on a model; '' where that is not known."""
@@ -149,7 +151,7 @@ def further_tokens(one: Inspection) -> int:
     query = one.decision.query
     if query is None:
         return 0
-    return (IMAGE_TOKENS if query.has_image else 0) + _earlier_tokens(query)
+    return (IMAGE_TOKENS if query.has_image else 0) + _earlier_tokens(query) - one.left_out
 
 
 def _earlier_tokens(query: Query) -> int:

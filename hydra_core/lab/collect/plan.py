@@ -48,6 +48,8 @@ SUFFIX: Final = ".collect"
 LEDGER: Final = "ledger.jsonl"
 SETUP: Final = "run.json"
 _ANSWER: Final = "answer"
+#: Of a cell: its answer, graded twice.
+_MOST_CALLS: Final = 3
 _RUBRIC: Final = (
     "You grade one answer to one request. The user message is a JSON object with the request, the "
     "answer and, where there are such, a reference and the whole conversation that the request is "
@@ -301,9 +303,10 @@ def plan_of(settings: GradeSettings, models: Mapping[str, Server]) -> CollectPla
     return CollectPlan(settings, models)
 
 
-def keep_setup(folder: Path, plan: CollectPlan, cells: int, out: Path) -> None:
+def keep_setup(folder: Path, plan: CollectPlan, cells: Sequence[Cell], out: Path) -> None:
     """Write down beside the ledger what a run will ask, for whoever watches it."""
-    setup = {"models": list(plan.models), "cells": cells, "set": str(out),
+    calls = sum(len(plan.planned(cell)) for cell in cells)
+    setup = {"models": list(plan.models), "cells": len(cells), "calls": calls, "set": str(out),
              "budget_usd": plan.budget_usd}  # fmt: skip
     with whole_file(folder / SETUP) as target:
         target.write_text(json.dumps(setup, indent=1), encoding="utf-8")
@@ -316,6 +319,7 @@ class RunStatus:
     Attributes:
         cells: Answers that it will have: messages times models.
         running: Whether a process is at it now.
+        complete: Whether no answer and no grade is still to come.
     """
 
     name: str
@@ -326,6 +330,7 @@ class RunStatus:
     spent_usd: float
     budget_usd: float
     running: bool
+    complete: bool
 
 
 def status_of(folder: Path) -> RunStatus:
@@ -339,10 +344,13 @@ def status_of(folder: Path) -> RunStatus:
     tail = Tail(folder / LEDGER)
     tail.read()
     record = tail.record
-    answered = sum(call.stage == _ANSWER for call in record.answered)
+    answers = {call.message for call in record.answered if call.stage == _ANSWER}
+    cells, settled = int(setup["cells"]), len(answers | record.aside.keys())
+    due = int(setup.get("calls", 0)) - len(record.answered) - _MOST_CALLS * len(record.aside)
     return RunStatus(
-        folder.name.removesuffix(SUFFIX), tuple(setup["models"]), int(setup["cells"]), answered,
+        folder.name.removesuffix(SUFFIX), tuple(setup["models"]), cells, len(answers),
         len(record.aside), record.committed_usd, float(setup["budget_usd"]), tail.is_written(),
+        complete=settled >= cells and due <= 0,
     )  # fmt: skip
 
 

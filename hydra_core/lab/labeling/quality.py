@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hydra_core.base.intervals import Interval
+from hydra_core.base.spelling import usd
 from hydra_core.base.types import FloatArray
 from hydra_core.base.whole_file import whole_file
 from hydra_core.lab.audit.tables import alpha_interval
@@ -189,7 +190,7 @@ def quality_text(found: Mapping[str, Any]) -> str:
     lines += [f"{found['labelled']} of {found['messages']} messages labelled by the judge, "
               f"{found['synthetic']} with the default of their tier, "
               f"{sum(found['set_aside'].values())} set aside, {found['waiting']} waiting. "
-              f"Spent ${sum(found['spent_usd'].values()):.2f}.", ""]  # fmt: skip
+              f"Spent {usd(sum(found['spent_usd'].values()))}.", ""]  # fmt: skip
     for title, key, part in _PARTS:
         if found[key]:
             lines += [f"## {title}", "", *part(found[key]), ""]
@@ -228,6 +229,8 @@ def _aside_rows(found: Mapping[str, int]) -> list[str]:
 def _signed(one: Mapping[str, float]) -> str:
     if not np.isfinite(one["value"]):
         return "not defined (all equal)"
+    if not np.isfinite(one["lo"]):
+        return f"{one['value']:.3f} (too few for an interval)"
     return f"{one['value']:.3f} [{one['lo']:.3f}, {one['hi']:.3f}]"
 
 

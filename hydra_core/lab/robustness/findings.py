@@ -136,10 +136,13 @@ class PoolRoutes:
 
     Args:
         valuer: Predicts success and cost under the value rule; None for the shortfall rule.
+        time_usd: (m,) what the time of an answer costs, where the catalog gives a second a price.
     """
 
-    def __init__(self, pool: Pool, valuer: Valuer | None = None) -> None:
-        self.pool, self.valuer = pool, valuer
+    def __init__(
+        self, pool: Pool, valuer: Valuer | None = None, time_usd: FloatArray | float = 0.0
+    ) -> None:
+        self.pool, self.valuer, self._time_usd = pool, valuer, time_usd
         order = np.argsort(pool.cost, kind="stable")
         self.frontier: BoolArray = np.isin(np.arange(pool.cost.size), order[-_FRONTIER:])
 
@@ -162,7 +165,7 @@ class PoolRoutes:
             found = self.valuer.predict(
                 Messages(read.requirements, half, surface_counts(read.texts)), sizes
             )
-        return found.success, found.cost_usd
+        return found.success, found.cost_usd + self._time_usd
 
     def at(self, terms: tuple[FloatArray, FloatArray], knob: float) -> IntArray:
         """(n,) model chosen for each message."""
@@ -181,15 +184,18 @@ class RoutedAttacks:
     """Attacked messages under one pool and rule; every knob is a look-up.
 
     Args:
-        valuer: Predicts success and cost under the value rule; None for the shortfall rule.
+        valuer, time_usd: As `PoolRoutes` takes them.
 
     Raises:
         MismatchError: The value rule, and the bundle gives no text vectors.
     """
 
-    def __init__(self, attacked: Attacked, pool: Pool, valuer: Valuer | None = None) -> None:
+    def __init__(
+        self, attacked: Attacked, pool: Pool, valuer: Valuer | None = None,
+        time_usd: FloatArray | float = 0.0,
+    ) -> None:  # fmt: skip
         self.attacked, self.pool, self.valuer = attacked, pool, valuer
-        routes = PoolRoutes(pool, valuer)
+        routes = PoolRoutes(pool, valuer, time_usd)
         self._frontier, self._routes = routes.frontier, routes.at
         self._clean = routes.terms(attacked.clean)
         self._attacks = [routes.terms(attack.read) for attack in attacked.attacks]
@@ -374,7 +380,7 @@ def cheap_at(catalog: Catalog, knob: float) -> Callable[[Read], BoolArray]:
     Raises:
         HydraError: The outcome model cannot be had.
     """
-    routes = PoolRoutes(*_pool_and_valuer(catalog))
+    routes = PoolRoutes(*_rule_of(catalog))
     return lambda clean: routes.cheap(clean, knob)
 
 
@@ -384,12 +390,13 @@ def routed(found: Attacked, catalog: Catalog) -> RoutedAttacks:
     Raises:
         HydraError: The outcome model cannot be had.
     """
-    return RoutedAttacks(found, *_pool_and_valuer(catalog))
+    return RoutedAttacks(found, *_rule_of(catalog))
 
 
-def _pool_and_valuer(catalog: Catalog) -> tuple[Pool, Valuer | None]:
+def _rule_of(catalog: Catalog) -> tuple[Pool, Valuer | None, FloatArray]:
     models = pool(catalog, today=date.today())
-    return models, valuer_of(catalog, models)
+    seconds = np.array([catalog.model(name).latency_s or 0.0 for name in models.ids])
+    return models, valuer_of(catalog, models), catalog.policy.second_usd * seconds
 
 
 def family_rows(found: RoutedAttacks) -> list[tuple[float, AttackRow]]:

@@ -1,6 +1,7 @@
 """A run looked at from outside: what it was begun with, how far it is; nothing is written."""
 
 import json
+import math
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -10,7 +11,7 @@ from hydra_core.cli.main import main
 from hydra_core.lab.labeling.config import load_config
 from hydra_core.lab.labeling.ledger import Call, Ledger, Tail
 from hydra_core.lab.labeling.messages import read_messages
-from hydra_core.lab.labeling.quality import quality
+from hydra_core.lab.labeling.quality import quality, quality_text
 from hydra_core.lab.labeling.run_folder import LEDGER, TrackedRun, list_runs, read_setup
 from tests.lab.labeling.fake_server import settings
 
@@ -108,3 +109,13 @@ def test_a_folder_that_cannot_be_read_says_how_to_mend_it(checked, files, server
     assert label(files, checked, "--dry-run") == 0
     assert TrackedRun(checked).status().labelled == 40
     assert read_setup(checked).began <= datetime.now(UTC)
+
+
+def test_one_message_has_figures_without_intervals(checked):
+    found = json.loads((checked / "quality.json").read_text())
+    alone = {"value": 0.5, "lo": math.nan, "hi": math.nan}
+    bias = {"n": 1, "first_minus_second": {"reasoning": alone}, "winner_turned": 0.0}
+    text = quality_text({**found, "position": bias, "spent_usd": {"judge": 0.00042}})
+    assert "| reasoning | 0.500 (too few for an interval) |" in text
+    assert "nan" not in text
+    assert "Spent $0.000420." in text

@@ -12,7 +12,9 @@ import pytest
 from scipy import stats
 
 from hydra_core.base.errors import EvalSetError, MismatchError
+from hydra_core.base.shipped import CATALOGS
 from hydra_core.base.types import Pool
+from hydra_core.catalog import load_catalog
 from hydra_core.cli.main import main
 from hydra_core.console.inspect.robustness import unusual_text
 from hydra_core.lab.robustness.attack import (
@@ -25,8 +27,11 @@ from hydra_core.lab.robustness.attack import (
     suffix_lines,
 )
 from hydra_core.lab.robustness.findings import EVERYONE, PoolRoutes, RoutedAttacks
+from hydra_core.lab.robustness.findings import routed as routed_by
 from hydra_core.outcome_model.heads import Predicted
 from hydra_core.predictor.onnx_predictor import Prediction
+from hydra_core.routing.query import Query
+from hydra_core.routing.router import Router
 
 POOL = Pool(
     ("small", "large", "middle", "largest"),
@@ -198,6 +203,27 @@ def test_the_value_rule_routes_by_predicted_success():
     assert found.at(20.0).overall(localised=False).success.value == 0.5
     assert found.at(5.0).overall(localised=False).success.value == 0.0
     assert found.at(20.0).cheap == 4
+
+
+def test_messages_go_where_the_router_sends_them_where_time_has_a_price():
+    def by_length(texts, turns=None, contexts=None):
+        needs = np.array([[min(len(text) / 40, 1.0)] * 4 for text in texts])
+        return Prediction(needs, np.full(len(texts), 9), np.zeros(len(texts), dtype=bool))
+
+    catalog = load_catalog(CATALOGS / "mixed_2024.yaml")
+    slow = [replace(one, latency_s=2.0 + 9.0 * i) for i, one in enumerate(catalog.models)]
+    policy = replace(catalog.policy, second_usd=0.002)
+    catalog = replace(catalog, models=tuple(slow), policy=policy)
+    found = attacked(remembering(by_length), TEXTS, CODES, FAMILIES, rng=np.random.default_rng(0))
+    router = Router(catalog, SimpleNamespace(predict=by_length))
+    exchanges = routed_by(found, catalog).exchanges(policy.value_usd)
+    assert exchanges
+    for one in exchanges:
+        assert one.before == router.route(Query(TEXTS[one.row])).model
+        assert one.after == router.route(Query(one.text)).model
+    free = replace(catalog, policy=replace(policy, second_usd=0.0))
+    before = {one.before for one in routed_by(found, free).exchanges(policy.value_usd)}
+    assert before != {one.before for one in exchanges}
 
 
 def test_the_value_rule_needs_vectors():
