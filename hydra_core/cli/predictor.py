@@ -212,7 +212,11 @@ def _print_errors(found: Recalibration, dimensions: Sequence[str]) -> None:
 
 
 def _shown(row: Recalibration | ScriptPart, k: int) -> list[str]:
-    return [f"{value:+.3f}" for value in _figures(row, k).values()]
+    shown = {part: f"{value:z.3f}" for part, value in _figures(row, k).items()}
+    return [
+        f"+{text}" if part.startswith("bias") and text.strip("-0.") and text[0] != "-" else text
+        for part, text in shown.items()
+    ]
 
 
 _PROBE = """attack a router with claims of difficulty

@@ -54,7 +54,7 @@ def read_log(
         arm: Only decisions of this arm of a canary (`canary`, `main`).
 
     Raises:
-        LogError: The folder is not there or a segment is damaged.
+        LogError: The folder is not there, a segment is damaged, or decisions are of other arms.
     """
     if not folder.is_dir():
         raise LogError(f"{folder}: there is no such log folder")
@@ -74,8 +74,20 @@ def read_log(
     if until is not None:
         kept = kept[kept["at"] < until]
     if arm is not None:
-        kept = kept[kept["arm"] == arm]
+        kept = _of_arm(kept, arm, folder)
     return DecisionLog(kept.reset_index(drop=True), found.orphans, found.lost)
+
+
+def _of_arm(decisions: pd.DataFrame, arm: str, folder: Path) -> pd.DataFrame:
+    """The decisions of one arm of a canary; where they are all of others, an error names those."""
+    arms = decisions["arm"].fillna("")
+    if len(decisions) and not (arms == arm).any():
+        there = ", ".join(sorted(set(arms) - {""}))
+        raise LogError(
+            f"{folder}: none of {len(decisions):,} decisions is of the arm {arm!r}"
+            + (f", all are of {there}" if there else ": there was no canary; leave out --arm")
+        )
+    return decisions[arms == arm]
 
 
 def _since(table: pa.Table, since: datetime | None) -> pa.Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replaced
 from datetime import date
@@ -218,11 +218,7 @@ def align(
     having = [model for model in pool.ids if model in columns]
     absent = tuple(model for model in pool.ids if model not in columns)
     if not having:
-        raise MismatchError(
-            f"eval set '{evalset.name}' has no outcomes for any model of this catalog: it has "
-            f"{', '.join(evalset.models)}; the catalog has {', '.join(pool.ids)}. Rename the "
-            "models in one of them, or choose another eval set"
-        )
+        raise _other_models(evalset, pool.ids)
     at = [columns[model] for model in having]
     known = np.isfinite(evalset.quality[:, at]) & np.isfinite(evalset.cost_usd[:, at])
     complete, scored = known.all(axis=1), np.isfinite(requirements).all(axis=1)
@@ -264,6 +260,14 @@ def align(
     )
 
 
+def _other_models(evalset: EvalSet, ids: Iterable[str]) -> MismatchError:
+    return MismatchError(
+        f"eval set '{evalset.name}' has no outcomes for any model of this catalog: it has "
+        f"{', '.join(evalset.models)}; the catalog has {', '.join(ids)}. Rename the "
+        "models in one of them, or choose another eval set"
+    )
+
+
 def measured_columns(evalset: EvalSet) -> dict[str, int]:
     """Model id -> column, of the models that have at least one outcome."""
     some = np.isfinite(evalset.quality).sum(axis=0).tolist()
@@ -274,12 +278,15 @@ def catalog_scores(evalset: EvalSet, catalog: Catalog) -> FloatArray:
     """(n, K) requirements by the bundle the catalog is bound to; another bundle's are never used.
 
     Raises:
-        MismatchError: The set is not scored by it; the message says what to do.
+        MismatchError: The set is not scored by it, or has other models; it says what to do.
         EvalSetError: The scores are damaged.
     """
     scores = load_scores(evalset, catalog.predictor_fingerprint)
     if scores is not None:
         return scores
+    ids = [model.id for model in catalog.models]
+    if not measured_columns(evalset).keys() & set(ids):
+        raise _other_models(evalset, ids)  # scores or other bands would not help
     others = ", ".join(name[:12] for name in scored_by(evalset.path))
     raise MismatchError(
         f"Eval set '{evalset.name}' is not scored by '{catalog.predictor}' "

@@ -63,6 +63,16 @@ def test_a_window_and_an_arm_of_a_log_are_read(tmp_path):
     assert ids(since=hours[1], until=hours[3]) == ["d1", "d2"]
     assert ids(arm="canary") == ["d1", "d3"]
     assert ids(until=hours[2], arm="main") == ["d0"]
+    with pytest.raises(LogError, match="none of 1 decisions is of the arm 'canary', all are of m"):
+        ids(until=hours[1], arm="canary")
+
+
+def test_a_log_without_a_canary_has_no_arms(tmp_path):
+    log = LogWriter(tmp_path / "log")
+    log.add(record(1))
+    log.close()
+    with pytest.raises(LogError, match="there was no canary; leave out --arm"):
+        read_log(tmp_path / "log", arm="main")
 
 
 def test_what_was_written_is_read_back_whole(tmp_path):

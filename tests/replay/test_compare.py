@@ -176,6 +176,9 @@ def test_deltas_are_after_minus_before(replayed):
 def test_another_predictors_catalog_is_refused(replayed):
     with pytest.raises(MismatchError, match="is not scored by"):
         replayed(replace(CATALOG, predictor_fingerprint="0" * 64))
+    others = tuple(replace(model, id=f"other-{model.id}") for model in CATALOG.models)
+    with pytest.raises(MismatchError, match="no outcomes for any model"):  # no rebind would help
+        replayed(replace(CATALOG, models=others, predictor_fingerprint="0" * 64))
 
 
 @pytest.mark.parametrize("model", [model.id for model in CATALOG.models])

@@ -21,7 +21,7 @@ _FIGURES: Final[Mapping[str, tuple[str, ...]]] = {
     "quality": (
         *("is correct", "correct", "quality", "score", "accuracy", "acc", "passed", "pass"),
         *("resolved", "solved", "success", "rating", "grade", "exact match", "pass@1", "result"),
-        *("scores", "richtig", "korrekt", "correcto"),
+        *("scores", "richtig", "korrekt", "correcto", "ok"),
     ),
     "input_tokens": (
         *("input tokens", "prompt tokens", "tokens in", "in tokens", "tokens input"),

@@ -12,7 +12,7 @@ from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.evalsets.importers.headers import holders, unit_of, wide_columns
 from hydra_core.evalsets.importers.reading.cells import LINE
 from hydra_core.evalsets.importers.reading.json_document import EACH
-from hydra_core.evalsets.importers.reading.notation import Notation
+from hydra_core.evalsets.importers.reading.notation import Measure, Notation
 from hydra_core.evalsets.rules import (
     EXTRA_OUTCOMES,
     OPTIONAL_QUERY_COLUMNS,
@@ -28,6 +28,8 @@ _NATIVE = (
     ("native_tokens_prompt", "tokens_prompt"),
     ("native_tokens_completion", "tokens_completion"),
 )
+#: What OpenRouter writes beside them, in milliseconds.
+_OPENROUTER_MS = frozenset({"latency", "generation_time"})
 #: Without the accents of their letters, which `_plain` takes off.
 _KNOWN_NAMES: Mapping[str, tuple[str, ...]] = {
     "query_id": (
@@ -48,7 +50,7 @@ _KNOWN_NAMES: Mapping[str, tuple[str, ...]] = {
     "context": (),  # other people's columns of that name hold something else
     "group": (
         *("group", "category", "task", "dataset", "repo", "eval_name", "team", "topic"),
-        *("kategorie", "categorie", "categoria", "thema"),
+        *("kategorie", "categorie", "categoria", "thema", "gruppe", "groupe", "grupo"),
     ),
     "cluster": ("cluster",),
     "needs": (),  # other people's columns of that name hold something else
@@ -60,7 +62,7 @@ _KNOWN_NAMES: Mapping[str, tuple[str, ...]] = {
     "quality": (
         *("quality", "score", "resolved", "correct", "is_correct", "passed", "pass"),
         *("pass1", "accuracy", "success", "solved", "rating", "judge_score"),
-        *("richtig", "korrekt", "correcte", "correcto", "correcta"),
+        *("richtig", "korrekt", "correcte", "correcto", "correcta", "ok"),
     ),
     "cost_usd": (
         *("cost_usd", "cost", "usd", "total_cost", "inference_cost", "price", "cost_cents"),
@@ -293,6 +295,10 @@ def header_notations(columns: Sequence[str]) -> dict[str, Notation]:
     headers = wide_columns(columns)
     stated = {column: header.notation for column, header in headers.items()}
     stated |= {column: unit_of(column) for column in columns if column not in stated}
+    for column in columns:
+        inside, leaf = column[: column.rfind(".") + 1], column[column.rfind(".") + 1 :]
+        if leaf in _OPENROUTER_MS and f"{inside}{_NATIVE[0][0]}" in columns:
+            stated[column] = Notation(divisor=1e3, measure=Measure.SECONDS)
     return {column: notation for column, notation in stated.items() if notation != Notation()}
 
 

@@ -386,7 +386,7 @@ def sample_log(
     text = rows["text"].map(lambda one: one if isinstance(one, str) else "")
     rows = rows.assign(text=text)[text.str.strip() != ""]
     if rows.empty:
-        remedy = "start serve with --log-text, or choose another time"
+        remedy = "start serve with --log-text, or choose another time or arm"
         raise LabelError.of(str(log), "no message is in this part of the log", remedy)
     rows = rows[~rows["text"].map(normalised).duplicated()]
     drawn = rows.iloc[_evenly(rows, count)]

@@ -160,6 +160,16 @@ def test_a_unit_of_money_in_the_header_counts(tmp_path, column, value):
     np.testing.assert_allclose(draft.cost_usd, [[value]], rtol=1e-12)
 
 
+@pytest.mark.parametrize("inside", ["", "data."])
+def test_openrouters_latency_is_in_milliseconds(tmp_path, inside):
+    head = f"query_id,text,model,quality,cost,{inside}native_tokens_prompt,{inside}latency\n"
+    path = tmp_path / "x.csv"
+    path.write_text(head + "a,Why?,m,1,0.1,20,812\n")
+    mapping = parse_map([f"latency_s={inside}latency"])
+    draft = read_table([path], mapping)
+    assert draft.extras["latency_s"].tolist() == [[0.812]]
+
+
 def test_what_is_no_known_unit_is_named_with_the_one_that_was_taken(tmp_path):
     header = HEADER.replace("cost_usd", "cost (EURm),latency (p50)")
     draft = read_table([table(tmp_path, ["q,Hi,a,1,0.1,2"], header)])

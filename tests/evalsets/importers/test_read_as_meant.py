@@ -415,6 +415,7 @@ def test_the_remedy_for_points_between_thousands_of_tokens_is_right(tmp_path):
         "Nr.;Frage;Antwort;Modell;richtig;Kosten",
         "Nr.;question;réponse;modèle;correct;coût",
         "id;pregunta;respuesta;modelo;correcto;coste",
+        "Nr.;Frage;Gruppe;Modell;ok;Kosten",
     ],
 )
 def test_headers_in_other_languages_are_suggested(tmp_path, header):
@@ -426,7 +427,9 @@ def test_headers_in_other_languages_are_suggested(tmp_path, header):
     assert (draft.quality[:, 0].tolist(), draft.cost_usd[:, 0].tolist()) == ([1, 0], [0.25, 0.5])
 
 
-@pytest.mark.parametrize(("right", "cost"), [("richtig", "Kosten"), ("correct", "coût")])
+@pytest.mark.parametrize(
+    ("right", "cost"), [("richtig", "Kosten"), ("correct", "coût"), ("ok", "Kosten")]
+)
 def test_headers_of_models_in_other_languages_are_suggested(tmp_path, right, cost):
     header = f"id,prompt,GPT-4o {right},GPT-4o {cost} ($)"
     draft = read_table([write(tmp_path, "a.csv", f"{header}\n7,Hi,1,0.25\n")], ids={"GPT-4o": "g"})

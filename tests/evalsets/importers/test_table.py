@@ -249,7 +249,16 @@ BROKEN = {
     "cut row": (GOOD[:-8], "cells instead of 6"),
     "no rows": (HEADER, "has no rows"),
     "empty": ("", "is empty"),
-    "not utf-8": (GOOD.replace("Fix", "Füx").encode("latin-1"), "not UTF-8"),
+    "not utf-8": (GOOD.replace("Fix", "Füx").encode("latin-1"), "line 2: is not UTF-8"),
+    "merged headings": (
+        ",,gpt-5,,haiku,\nid,question,score,cost,score,cost\nq,What?,1,0.1,0,0.01\n",
+        "line 1: are two rows of headings (write one row of headings, such as 'haiku score', and "
+        "delete line 1)",
+    ),
+    "headings in two rows": (
+        "id,question,gpt-5,,haiku,\n,,score,cost,score,cost\nq,What?,1,0.1,0,0.01\n",
+        "line 1: are two rows of headings",
+    ),
     "cut utf-16": (GOOD.encode("utf-16")[:-1], "not UTF-16"),
     "twice": (GOOD.replace("language,", "text,"), "column 'text': occurs twice"),
 }

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 
 import numpy as np
 import pandas as pd
@@ -84,6 +85,8 @@ def test_a_log_without_text_says_why_nothing_is_left(tmp_path):
     log.close()
     with pytest.raises(EvalSetError, match="no message was stored"):
         read_decision_log(tmp_path / "log")
+    with pytest.raises(EvalSetError, match="has no decision of that time"):
+        read_decision_log(tmp_path / "log", since=AT + timedelta(days=1))
 
 
 def spend(number, **changes):

@@ -10,10 +10,11 @@ import pytest
 
 from hydra_core.base.errors import BundleError
 from hydra_core.cli.main import main
+from hydra_core.cli.predictor import _shown
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.evalsets.scores import load_scores
 from hydra_core.evalsets.suspects import Suspects, answer
-from hydra_core.lab.audit.recalibrate import apply_curve, fit_curve, recalibrate
+from hydra_core.lab.audit.recalibrate import ScriptPart, apply_curve, fit_curve, recalibrate
 from hydra_core.lab.audit.tables import to_csv
 from hydra_core.predictor.bundle import Curve, load_bundle
 
@@ -194,3 +195,9 @@ def test_scores_that_no_curve_brings_nearer_stay_as_they_are():
     common = recalibrate(right, human, scripts=scripts, rng=rng).curves.common
     assert common[0] == Curve((0.0, 1.0), (0.0, 1.0))
     assert apply_curve(common[1], np.array([0.7])) == pytest.approx(0.5, abs=0.05)
+
+
+def test_figures_of_errors_have_no_sign_and_nothing_is_minus_zero():
+    figures = (np.array([value]) for value in (0.25, 0.0001, -0.0001, 0.03))
+    part = ScriptPart("other", 40, True, (True,), *figures)
+    assert _shown(part, 0) == ["0.250", "0.000", "0.000", "+0.030"]

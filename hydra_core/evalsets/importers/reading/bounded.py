@@ -179,11 +179,25 @@ def open_plain(
                 yield kind, text
     except UnicodeDecodeError as error:
         message = f"is not {error.encoding.upper()} text (byte {error.object[error.start]:#04x})"
-        raise EvalSetError.of(source, message, "save it as UTF-8") from error
+        place = f"line {_first_other(file)}" if error.encoding == "utf-8" else ""
+        raise EvalSetError.of(source, message, "save it as UTF-8", place=place) from error
     except UnicodeError as error:  # UTF-16 that is cut off
         raise EvalSetError.of(source, f"is no text: {error}", "save it as UTF-8") from error
     except OSError as error:
         raise EvalSetError.of(source, f"cannot be read: {error}", "check the file") from error
+
+
+def _first_other(file: TableFile) -> int:
+    """The first line that is not UTF-8, of a file that has one."""
+    with bytes_of(file) as raw, _inflated(raw, file.name) as (_, stream):
+        lines = io.TextIOWrapper(stream, encoding="utf-8", errors="surrogateescape")
+        number = next((n for n, line in enumerate(lines, 1) if not _is_utf8(line)), 0)
+        lines.detach()
+    return number
+
+
+def _is_utf8(line: str) -> bool:
+    return line.isascii() or not any("\udc80" <= letter <= "\udcff" for letter in line)
 
 
 def _cut_off(source: str, error: Exception) -> EvalSetError:

@@ -67,13 +67,28 @@ def columns_of(file: TableFile) -> list[str]:
             columns = _names_of(found for _, found in objects)
             issues.raise_any(file.name)
         else:
-            line, columns = _header(_csv_reader(text, kind, file.name))
+            rows = _csv_reader(text, kind, file.name)
+            line, columns = _header(rows)
+            _require_one_heading(columns, line, _header(rows)[1], file.name)
             named = [name for name in columns if name.strip()]
             if len(named) < 2 <= len(columns):
                 found = f"has {len(named)} of {len(columns)} headings: {', '.join(named)}"
                 remedy = "delete the rows above the headings"
                 raise EvalSetError.of(file.name, found, remedy, place=f"line {line}")
     return _checked(columns, file.name)
+
+
+def _require_one_heading(first: list[str], line: int, second: list[str], source: str) -> None:
+    """Refuse a heading of two rows, as merged cells give it: the second completes the first."""
+    if len(first) != len(second) or len(set(first)) == len(first):
+        return
+    pairs = list(zip(first, second, strict=True))
+    completes = all(above.strip() or below.strip() for above, below in pairs)
+    both = [f"{above.strip()} {below.strip()}" for above, below in pairs if above and below]
+    words = not re.search(r"\d", "".join(second)) and sum(map(bool, second)) > 1
+    if words and completes and both:
+        remedy = f"write one row of headings, such as {both[-1]!r}, and delete line {line}"
+        raise EvalSetError.of(source, "are two rows of headings", remedy, place=f"line {line}")
 
 
 def _names_of(objects: Iterable[dict[str, Any]]) -> list[str]:

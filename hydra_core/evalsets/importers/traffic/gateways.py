@@ -79,6 +79,9 @@ def read_decision_log(
     names = models or {}
     traffic = Traffic(Given(models=names), zero_is_unknown=False)
     decisions = read_log(folder, since=since, until=until, arm=arm).decisions
+    if decisions.empty and (since or until):
+        remedy = "leave out or move --since and --until"
+        raise EvalSetError.of("decision log", "has no decision of that time", remedy)
     for line, row in enumerate(decisions.to_dict("records"), 1):
         message = text(row["text"])
         problem = "" if message.strip() else f"{NO_MESSAGE} (serve with --log-text)"
