@@ -1,4 +1,4 @@
-"""Differences and costs as every sentence spells them: console, receipt, report."""
+"""Differences, costs and counts as every sentence spells them: console, receipt, report."""
 
 from __future__ import annotations
 
@@ -30,6 +30,12 @@ def set_usd(value: float) -> str:
 def short_number(value: float, digits: int = 4) -> str:
     """A number in at most so many significant digits, never with an exponent: 0.24, 0.00001."""
     return f"{Decimal(f'{value:.{digits}g}').normalize():,f}"
+
+
+def counted(count: int, noun: str) -> str:
+    """A number of things, named in the singular: 1 query, 4,074 queries."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count:,} {noun if count == 1 else plural}"
 
 
 def signed_usd(value: float) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hydra_core.base.digests import SHA256
 from hydra_core.base.errors import CatalogError, HydraError, Problem, ProblemsError
+from hydra_core.base.spelling import counted
 from hydra_core.cli.import_tables import pairs
 from hydra_core.cli.options import Verbs, verb, whole
 from hydra_core.cli.output import print_json, say, show
@@ -204,8 +205,8 @@ def _summary(made: InitialCatalog, out: Path) -> dict[str, Any]:
 def _init_text(made: InitialCatalog, out: Path) -> str:
     policy = made.catalog.policy
     lines = [
-        f"{out}: {len(made.catalog.models)} models, tau {policy.tau:g}, cost order "
-        f"{policy.cost_basis.value}; profiles from {made.trained_on:,} queries",
+        f"{out}: {counted(len(made.catalog.models), 'model')}, tau {policy.tau:g}, cost order "
+        f"{policy.cost_basis.value}; profiles from {counted(made.trained_on, 'query')}",
         *(f"note: {text}" for text in made.assumptions),
         *(f"warning: {text}" for text in made.warnings),
     ]
@@ -306,7 +307,7 @@ def _check_catalog(path: Path) -> str:
     costs = dict.fromkeys((model.id for model in catalog.models), 1.0)
     basis = costs if catalog.policy.cost_basis is CostBasis.REALISED else None
     routable = pool(catalog, today=date.today(), realised_cost=basis)
-    summary = f"{len(catalog.models)} models, {len(routable.ids)} of them routable today"
+    summary = f"{counted(len(catalog.models), 'model')}, {len(routable.ids)} of them routable today"
     release = check_release(read_catalog_text(path))
     if release is not None and release.intact:
         summary += ", a release, unchanged since it was written"
@@ -317,21 +318,21 @@ def _check_catalog(path: Path) -> str:
         if problem := not_covered(catalog):
             raise CatalogError.of(str(path), f"does not hold: {problem}", place="policy.promise")
     if catalog.success_profiles is not None:
-        summary += f", success profiles of {len(catalog.success_profiles.models)} models"
+        summary += f", success profiles of {counted(len(catalog.success_profiles.models), 'model')}"
     if catalog.outcome_model is None:
         return summary
     from hydra_core.outcome_model.format import catalog_outcome_model
 
     named = catalog_outcome_model(catalog)
-    return f"{summary}, outcome model {named.digest[:12]} of {len(named.models)} models"
+    return f"{summary}, outcome model {named.digest[:12]} of {counted(len(named.models), 'model')}"
 
 
 def _check_outcome_model(folder: Path) -> str:
     from hydra_core.outcome_model.format import load_outcome_model
 
     model = load_outcome_model(folder)
-    queries = len(model.learned.query_ids)
-    return f"{len(model.models)} models, learned on {queries} queries of {model.evalset!r}"
+    queries = counted(len(model.learned.query_ids), "query")
+    return f"{counted(len(model.models), 'model')}, learned on {queries} of {model.evalset!r}"
 
 
 def _check_evalset(folder: Path) -> str:
@@ -342,7 +343,8 @@ def _check_evalset(folder: Path) -> str:
     fingerprints = scored_by(folder)
     for fingerprint in fingerprints:
         load_scores(evalset, fingerprint)
-    return f"{evalset.n} queries, {len(evalset.models)} models, {len(fingerprints)} sets of scores"
+    counts = (evalset.n, "query"), (len(evalset.models), "model"), (len(fingerprints), "set")
+    return ", ".join(counted(*one) for one in counts) + " of scores"
 
 
 def _bands(options: argparse.Namespace, bundle: Bundle) -> tuple[Band, ...]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hydra_core.base.spelling import counted
 from hydra_core.cli.options import WINDOW, Verbs, verb
 from hydra_core.cli.output import (
     CannotRunError,
@@ -326,7 +327,10 @@ def _write(options: argparse.Namespace, found: Collected, prices: Mapping[str, L
         options.out, lambda: write_set(found, options.out, name, prices, force=options.force)
     )
     doubts = findings_of(made, made.models)
-    lines = [f"{options.out}: {len(found.messages):,} queries, {len(found.models)} models"]
+    lines = [
+        f"{options.out}: {counted(len(found.messages), 'query')}, "
+        f"{counted(len(found.models), 'model')}"
+    ]
     for model, facts in found.to_dict()["models"].items():
         quality = "-" if facts["quality"] is None else f"{facts['quality']:.3f}"
         cost = "-" if facts["mean_cost_usd"] is None else f"${facts['mean_cost_usd']:.6f}"

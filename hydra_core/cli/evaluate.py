@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydra_core.base.errors import CatalogError, EvalSetError
-from hydra_core.base.spelling import usd
+from hydra_core.base.spelling import counted, usd
 from hydra_core.cli.options import Verbs, verb
 from hydra_core.cli.output import percent, percent_range, print_json, progress_bar, say, show, table
 from hydra_core.cli.score import scores_for, vectors_for
@@ -251,7 +251,8 @@ def _text(evaluation: Evaluation) -> str:
     shares = ", ".join(f"{model} {percent(share)}" for model, share in router.shares.items())
     return "\n".join(
         [
-            f"{evalset.name}: {router.n} queries, catalog {evaluation.sweep.catalog.name}, "
+            f"{evalset.name}: {counted(router.n, 'query')}, catalog "
+            f"{evaluation.sweep.catalog.name}, "
             f"{_KNOBS[evaluation.sweep.rule.value]} {evaluation.knob:g}",
             *flags,
             "",
@@ -290,7 +291,7 @@ def _conversations(evaluation: Evaluation) -> list[str]:
     ]
     head = ["sticky mode", "quality", "USD/turn", "CS", "cache reads", "switches", "lost, USD"]
     return [
-        f"{played.turns:,} turns of {played.conversations:,} whole conversations "
+        f"{counted(played.turns, 'turn')} of {played.conversations:,} whole conversations "
         f"({played.left_out:,} left out); CS against {played.strong} with a warm cache; switches "
         "and what they lost per conversation:",
         table(head, rows),
@@ -381,7 +382,7 @@ def _table_text(made: SignificanceTable) -> str:
     ]
     return "\n".join(
         [
-            f"{made.n:,} queries, {made.independent:,} independent",
+            f"{counted(made.n, 'query')}, {made.independent:,} independent",
             table(list(HEAD), standing_cells(made)),
             "",
             "row minus column, points of quality; * where the corrected p is below 0.05",

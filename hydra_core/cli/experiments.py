@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsFloat
 
 from hydra_core.base.errors import HydraError, ProblemsError
+from hydra_core.base.spelling import counted
 from hydra_core.cli.options import WINDOW, Verbs, verb
 from hydra_core.cli.output import (
     mix_table,
@@ -233,7 +234,7 @@ def _value(logged: LoggedValue) -> dict[str, Any]:
 
 
 def _text(replay: Shadow, value: LoggedValue | None, why: str) -> str:
-    lines = [f"{len(replay.traffic):,} decisions replayed"]
+    lines = [f"{counted(len(replay.traffic), 'decision')} replayed"]
     lines += [f"  left out, {reason}: {count:,}" for reason, count in replay.left_out.items()]
     lines += [f"agreement: {percent_range(replay.agreement)}"]
     for cost, against, known in (

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.spelling import counted
 from hydra_core.cli.options import IMPORT, Verbs, verb
 from hydra_core.cli.output import progress_bar, say, show, table
 from hydra_core.cli.workspace import EVALSET, changes, existing, open_evalset, shown
@@ -186,7 +187,7 @@ def _policy(options: argparse.Namespace) -> None:
     shares = models.value_counts(normalize=True).to_dict()
     listed = ", ".join(f"{model} {100 * share:.1f} %" for model, share in shares.items())
     document = {"out": str(path), "n": evalset.n, "shares": shares}
-    show(options, document, f"{path}: {evalset.n:,} queries; {listed}")
+    show(options, document, f"{path}: {counted(evalset.n, 'query')}; {listed}")
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hydra_core.base.errors import Problem, ProblemsError
-from hydra_core.base.spelling import usd
+from hydra_core.base.spelling import counted, usd
 from hydra_core.cli.options import Grammar, Verbs, verb
 from hydra_core.cli.output import print_json, progress_bar, say, show, table
 from hydra_core.cli.workspace import acting, existing, open_catalog, store_of
@@ -105,7 +105,7 @@ def _print_curve(swept: Swept, tau: float, options: argparse.Namespace) -> None:
         "misroute": [f"{row['misroute']:.4f}" for row in found],
     }
     text = table(list(figures), list(zip(*figures.values(), strict=True)))
-    where = f"{swept.n:,} queries, {len(frame):,} taus: {options.out / 'curve.parquet'}"
+    where = f"{counted(swept.n, 'query')}, {len(frame):,} taus: {options.out / 'curve.parquet'}"
     show(options, {"n": swept.n, "points": len(frame), "rows": found}, f"{where}\n{text}")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from hydra_core.base.errors import CatalogError, OutcomeModelError, Problem
+from hydra_core.base.spelling import counted
 from hydra_core.base.workspace import workspace_folder
 from hydra_core.cli.options import Verbs, verb, whole
 from hydra_core.cli.output import lift_table, points, points_range, progress_bar, say, show, table
@@ -189,7 +190,7 @@ def _rung_text(found: Mapping[str, Any]) -> str:
     lines = [found["reason"]]
     if found["lift"] is not None:
         lines += ["", lift_table("above the best fixed mix", found["lift"])]
-    return "\n".join([*lines, "", f"{found['n']:,} queries, cross-fitted"])
+    return "\n".join([*lines, "", f"{counted(found['n'], 'query')}, cross-fitted"])
 
 
 def _ladder_text(found: Ladder) -> str:
@@ -372,7 +373,7 @@ def _text(made: OutcomeModel) -> str:
     steps = [f"{one['queries']}: {points(one['lift'])}" for one in figures["learning_curve"]]
     lines += [
         f"learner: {figures['learner']}",
-        f"outcomes: {counts}; {figures['n']} queries learned on",
+        f"outcomes: {counts}; {counted(figures['n'], 'query')} learned on",
         *([] if not logged else [_logged(logged)]),
         *([figures["rehearsal"]["sentence"]] if figures.get("rehearsal") else []),
         *(f"check: {one['text']}" for one in (figures.get("check") or _NO_CHECK)["findings"][:5]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hydra_core.base.spelling import usd
+from hydra_core.base.spelling import counted, usd
 from hydra_core.cli.output import mix_table, percent, percent_range, quality_lines, value_and_ends
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def log_document(found: LoggedEvaluation) -> dict[str, Any]:
 def log_text(found: LoggedEvaluation, catalog: Catalog, evalset: EvalSet) -> str:
     """Return it as the verb prints it."""
     lines = [
-        f"{evalset.name}: {found.n:,} queries with the outcome of one model; not replayed",
+        f"{evalset.name}: {counted(found.n, 'query')} with the outcome of one model; not replayed",
         "",
         mix_table(["served", catalog.name], [found.served, found.chosen]),
         "",

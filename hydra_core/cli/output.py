@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from hydra_core.base.errors import HydraError, ProblemsError
 from hydra_core.base.json_values import json_text
+from hydra_core.base.spelling import counted
 
 if TYPE_CHECKING:
     from hydra_core.base.intervals import Interval
@@ -177,7 +178,7 @@ def say_taken(taken: int, left: Mapping[str, int], path: Path) -> None:
 def say_batches(folder: Path, written: Mapping[str, int]) -> None:
     """Print which files of requests were written."""
     for name, count in written.items():
-        say(f"{folder / name}: {count} requests; give its output file to --read-batch")
+        say(f"{folder / name}: {counted(count, 'request')}; give its output file to --read-batch")
     if not written:
         say("every call is answered; there is nothing to write")
 

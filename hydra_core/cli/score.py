@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydra_core.base.errors import EvalSetError
+from hydra_core.base.spelling import counted
 from hydra_core.cli.options import Verbs, verb
 from hydra_core.cli.output import LINE_BYTES, print_json, progress_bar, say, show, stdin_lines
 from hydra_core.cli.workspace import changes, existing, open_evalset
@@ -71,7 +72,7 @@ def _score(options: argparse.Namespace) -> None:
     listed = ", ".join(f"{name} {value:.3f}" for name, value in means.items())
     by = f"{bundle.name} ({bundle.fingerprint[:12]})"
     document = {"n": len(scores), "fingerprint": bundle.fingerprint, "mean": means}
-    show(options, document, f"{len(scores)} queries scored by {by}: {listed}")
+    show(options, document, f"{counted(len(scores), 'query')} scored by {by}: {listed}")
 
 
 def open_predictor(bundle: Path | None) -> Predictor:
@@ -138,7 +139,7 @@ def scored(evalset: EvalSet, predictor: Predictor) -> FloatArray:
     scores = is_scored(evalset, predictor.bundle)
     if scores is not None:
         return scores
-    say(f"scoring the {evalset.n:,} queries of {evalset.name}")
+    say(f"scoring the {counted(evalset.n, 'query')} of {evalset.name}")
     return score_now(evalset, predictor)
 
 

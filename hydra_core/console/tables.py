@@ -12,7 +12,7 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import ArrayLike
 
-from hydra_core.base.spelling import signed
+from hydra_core.base.spelling import counted, signed
 from hydra_core.export.downloads import csv_file, latex_file, parquet_file
 
 if TYPE_CHECKING:  # it brings Jinja with it, and few tables need it
@@ -248,6 +248,6 @@ def queries(frame: pd.DataFrame, total: int) -> None:
         },
     )
     if total > len(frame):
-        st.caption(f"The first {len(frame):,} of {total:,} queries.")
+        st.caption(f"The first {len(frame):,} of {counted(total, 'query')}.")
     if "text" not in frame.columns:
         st.caption("This set has no texts.")

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.base.intervals import COST
-from hydra_core.base.spelling import signed, usd
+from hydra_core.base.spelling import counted, signed, usd
 from hydra_core.console.numbers import percent
 from hydra_core.evalsets.evalset import clusters_among
 from hydra_core.replay.band import MIN_MOVED
@@ -110,7 +110,7 @@ def tiles(evaluation: Evaluation) -> tuple[Tile, ...]:
             Measure.QUALITY,
             f"{'Resolved' if data.binary else 'Mean quality'}{least}",
             *percent(metrics.quality),
-            f"{metrics.resolved:,} of {metrics.n:,} queries resolved.",
+            f"{metrics.resolved:,} of {counted(metrics.n, 'query')} resolved.",
         ),
         Tile(
             Measure.COST,
@@ -164,7 +164,7 @@ def mean_seconds(evaluation: Evaluation) -> str | None:
     mean = mean_interval(found[known], clusters).clipped(*COST)
     ends = mean.bounds(lambda seconds: f"{seconds:.3g}", " – ")
     lost = int((~known).sum())
-    some = f"; {lost:,} queries without a time left out" if lost else ""
+    some = f"; {counted(lost, 'query')} without a time left out" if lost else ""
     second_usd = evaluation.sweep.catalog.policy.second_usd
     priced = f" A second is priced at {usd(second_usd)}." if second_usd else ""
     return f"{mean.value:.3g} s an answer ({ends}){some}.{priced}"

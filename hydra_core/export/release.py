@@ -21,6 +21,7 @@ import pandas as pd
 from hydra_core.base.digests import text_sha256
 from hydra_core.base.errors import StoreError
 from hydra_core.base.intervals import Interval
+from hydra_core.base.spelling import counted
 from hydra_core.base.types import Catalog, CostBasis, Policy, Rule
 from hydra_core.base.whole_file import whole_file
 from hydra_core.base.workspace import OUTCOME_MODELS
@@ -237,7 +238,7 @@ def _policy(catalog: Catalog) -> Iterator[str]:
         yield f"{what} chosen on: {one.evalset}, {one.how}, queries sha256 {one.queries}"
     block = catalog.success_profiles
     if block is not None:
-        on = f"{block.evalset}, {block.queries} queries, digest {block.digest}"
+        on = f"{block.evalset}, {counted(block.queries, 'query')}, digest {block.digest}"
         yield f"success profiles: fitted to {on}"
     if block is not None and catalog.outcome_model is not None and catalog.success_source:
         yield f"success predicted from: {catalog.success_source.words}"

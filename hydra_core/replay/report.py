@@ -11,7 +11,7 @@ from datetime import datetime
 from html import escape
 from typing import Any
 
-from hydra_core.base.spelling import signed
+from hydra_core.base.spelling import counted, signed
 from hydra_core.base.types import Rule
 from hydra_core.replay.evaluation import KNOBS, STATED, Evaluation, evaluation_document
 from hydra_core.replay.pricing import RECORDED_COSTS
@@ -276,7 +276,9 @@ def _significance(table: Mapping[str, Any] | None) -> list[str]:
         return []
     return [
         "<h2>Significance</h2>",
-        _table(f"On {table['n']:,} queries; p against {table['strong']}", HEAD, table["cells"]),
+        _table(
+            f"On {counted(table['n'], 'query')}; p against {table['strong']}", HEAD, table["cells"]
+        ),
         _table(
             "Row minus column in points of quality; * where the corrected p is below 0.05",
             ["", *table["names"]],
@@ -305,8 +307,9 @@ def _conversations(report: Mapping[str, Any]) -> list[str]:
         for mode, one in played["modes"].items()
     ]
     caption = (
-        f"{played['turns']:,} turns of {played['conversations']:,} conversations, cache reads "
-        f"counted; savings against {played['strong']}; switches and losses per conversation"
+        f"{counted(played['turns'], 'turn')} of "
+        f"{counted(played['conversations'], 'conversation')}, cache reads counted; "
+        f"savings against {played['strong']}; switches and losses per conversation"
     )
     if played["without_price"]:
         caption += f"; no cached price is known of {', '.join(played['without_price'])}"

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.base.intervals import SHARE, Interval, normal_quantile
+from hydra_core.base.spelling import counted
 from hydra_core.base.types import BoolArray, FloatArray, IntArray, Progress
 from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet, clusters_among
 from hydra_core.evalsets.suspects import normalised
@@ -59,8 +60,12 @@ class MissingData:
 
     def __str__(self) -> str:
         if self.complete == self.queries:
-            return f"every model has an outcome and a cost on all {self.queries:,} queries"
-        gaps = ", ".join(f"{m}: {q:,} outcomes, {c:,} costs" for m, (q, c) in self.by_model.items())
+            every = f"all {self.queries:,} queries" if self.queries > 1 else "the only query"
+            return f"every model has an outcome and a cost on {every}"
+        gaps = ", ".join(
+            f"{m}: {counted(q, 'outcome')}, {counted(c, 'cost')}"
+            for m, (q, c) in self.by_model.items()
+        )
         return f"{self.complete:,} of {self.queries:,} queries are complete; missing for {gaps}"
 
 

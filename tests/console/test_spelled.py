@@ -3,12 +3,18 @@
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.spelling import counted
 from hydra_core.console import tables
 
 
 def test_differences_have_a_minus_and_nothing_has_no_sign():
     points = tables.change("+.0f", " pp")
     assert [points(one) for one in (-7.3, 0.4, -0.4, 2.0)] == ["−7 pp", "0 pp", "0 pp", "+2 pp"]
+
+
+def test_one_thing_is_named_in_the_singular():
+    assert [counted(n, "query") for n in (0, 1, 4074)] == ["0 queries", "1 query", "4,074 queries"]
+    assert counted(2, "model") == "2 models"
 
 
 def test_a_spelled_table_keeps_its_numbers_and_shows_a_dash_for_none():

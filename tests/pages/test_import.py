@@ -39,7 +39,7 @@ def test_a_file_of_another_format_is_named_and_read_with_its_importer(open_page,
     assert app.selectbox(key="eval_sets.format").value == "routerarena"
     assert app.data_editor[0].value["id"].tolist() == ["gpt-5"]
     app.button(key="eval_sets.import").click().run()
-    assert "Kept 3 queries with 3 outcomes of 1 models" in shown(app)
+    assert "Kept 3 queries with 3 outcomes of 1 model" in shown(app)
 
 
 def test_a_first_run_has_three_ways_in(open_page):
@@ -76,7 +76,7 @@ def test_decimal_commas_are_seen_shown_and_read(open_page):
     app = uploaded(importing(open_page), "query_id;text;model;quality;cost_usd\n" + lines)
     assert app.dataframe[0].value["cost_usd"].tolist() == ["0.01"] * 3
     app.button(key="eval_sets.import").click().run()
-    assert "Kept 3 queries with 3 outcomes of 1 models" in shown(app)
+    assert "Kept 3 queries with 3 outcomes of 1 model" in shown(app)
 
 
 def test_euros_are_asked_for_their_rate_and_converted(open_page, workspace):
@@ -104,7 +104,7 @@ def test_a_wide_table_is_proposed_as_a_grid_and_its_message_by_its_texts(open_pa
     assert grid["id"].tolist() == ["gpt-4o-may"]
     assert grid["cost_usd"].tolist() == ["GPT 4o (May) $"]
     app.button(key="eval_sets.import").click().run()
-    assert "Kept 2 queries with 2 outcomes of 1 models" in shown(app)
+    assert "Kept 2 queries with 2 outcomes of 1 model" in shown(app)
 
 
 def keys(app):
@@ -141,7 +141,7 @@ def test_a_large_file_is_imported_in_the_background(open_page, workspace):
         time.sleep(0.1)
     assert (task.error, task.done) == ("", task.total)
     assert task.total == 5
-    assert "Kept 60 queries with 60 outcomes of 1 models" in shown(app.run())
+    assert "Kept 60 queries with 60 outcomes of 1 model" in shown(app.run())
     assert load_evalset(workspace / "evalsets" / "mine").n == 60
 
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from hydra_core.base.intervals import Interval
+from hydra_core.base.spelling import counted
 from hydra_core.base.types import BoolArray, ChoiceArray, FloatArray, IntArray
 from hydra_core.choosing.lift import differences_to_hull, hull_of, with_ends
 from hydra_core.choosing.material import groups_at, known_means
@@ -170,7 +171,7 @@ def _filled(
         if written is None:
             continue
         if silent := int((known & (written[:, j] == 0)).sum()):
-            text = f"{model} wrote nothing on {silent} queries of {group}."
+            text = f"{model} wrote nothing on {counted(silent, 'query')} of {group}."
             yield Finding(FindingKind.NO_TOKENS, model, group, silent, text)
         if read is not None:
             yield from _constant(model, group, read[known, j], written[known, j])

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.intervals import Interval
-from hydra_core.base.spelling import signed, signed_usd, usd
+from hydra_core.base.spelling import counted, signed, signed_usd, usd
 from hydra_core.base.types import Catalog, FloatArray, IntArray, Rule
 from hydra_core.catalog.profiles import capabilities
 from hydra_core.console import replays, selectors, tables, widgets
@@ -42,7 +42,7 @@ def sentence(found: WhatIf) -> str:
     if not moved:
         return f"No query of {comparison.n:,} changes its model."
     share = 100 * moved / comparison.n
-    return f"{moved:,} of {comparison.n:,} queries ({share:.1f} %) change their model."
+    return f"{moved:,} of {counted(comparison.n, 'query')} ({share:.1f} %) change their model."
 
 
 def alone(found: WhatIf) -> str:
@@ -156,7 +156,7 @@ def _flips(found: WhatIf) -> None:
         values[at] = cell.queries
         texts[at[0]][at[1]] = f"{cell.queries:,}"
         hover[at[0]][at[1]] = (
-            f"<b>{cell.before} → {cell.after}</b><br>{cell.queries:,} queries<br>"
+            f"<b>{cell.before} → {cell.after}</b><br>{counted(cell.queries, 'query')}<br>"
             f"quality {points(cell.delta_quality)} each<br>"
             f"cost {signed_usd(cell.delta_cost_usd)} each"
         )
@@ -414,7 +414,7 @@ def draft_effect(working: Working, *, knob: bool = False) -> None:
         where = policy_text(found.after.catalog.policy)
         with st.container(key=SUMMARY):
             n = found.comparison.n
-            summary(found, chosen, f"{text} Replayed on {n:,} queries at {where}.")
+            summary(found, chosen, f"{text} Replayed on {counted(n, 'query')} at {where}.")
         if knob:
             knob_deltas(found, chosen, fades=(SUMMARY,))
         else:

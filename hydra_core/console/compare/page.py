@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.intervals import Interval
-from hydra_core.base.spelling import signed, signed_usd, usd
+from hydra_core.base.spelling import counted, signed, signed_usd, usd
 from hydra_core.base.types import Catalog, Rule
 from hydra_core.console import cache, frame, replays, selectors, state, tables, widgets
 from hydra_core.console import reports as reporting
@@ -99,7 +99,9 @@ def views(own: Sweep, both: view.Paired, both_sides: view.Sides) -> str:
     widgets.recorded_costs(own.data)
     widgets.notes(own)
     if both.found.left_out:
-        st.caption(f"{both.found.left_out:,} queries that only one of the two can route: left out.")
+        st.caption(
+            f"{counted(both.found.left_out, 'query')} that only one of the two can route: left out."
+        )
     with st.container(horizontal=True, horizontal_alignment="distribute"):
         part = widgets.switch("View", _VIEWS, "compare.view")
         if b.knob is not None:
@@ -216,9 +218,9 @@ def answer(both: view.Paired) -> None:
          f"Share of queries that a cheaper model than the chosen one resolved, B minus A. {below}"),
         ("Resolved by one only", f"{only_b:,} : {only_a:,}",
          f"{test} {report.p_text(found.mcnemar.p_value)}",
-         f"{only_b:,} queries only B resolves, {only_a:,} only A. The p value says how likely "
-         "so uneven a split is if both were equally good. Queries that either sends to a model "
-         "without outcomes are left out; dependent queries count once."),
+         f"{counted(only_b, 'query')} only B resolves, {only_a:,} only A. The p value says how "
+         "likely so uneven a split is if both were equally good. Queries that either sends to a "
+         "model without outcomes are left out; dependent queries count once."),
     ])  # fmt: skip
 
 
@@ -268,8 +270,8 @@ def flips(both: view.Paired) -> None:
     moved = int(both.found.flipped.size)
     with st.container(horizontal=True, horizontal_alignment="distribute", gap="small"):
         st.markdown(
-            f"**{moved:,}** of {both.found.n:,} queries ({100 * moved / both.found.n:.0f} %) go "
-            "to another model.",
+            f"**{moved:,}** of {counted(both.found.n, 'query')} "
+            f"({100 * moved / both.found.n:.0f} %) go to another model.",
             width="content",
         )
         measure = widgets.switch("Colour", list(view.Measure), "compare.measure")

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.base.intervals import COST, DIFFERENCE, SHARE, Interval
-from hydra_core.base.spelling import signed, signed_usd, usd
+from hydra_core.base.spelling import counted, signed, signed_usd, usd
 from hydra_core.base.types import IntArray, Rule
 from hydra_core.console.figures.frontier import FrontierView, Spot
 from hydra_core.console.figures.heat import HeatView
@@ -242,7 +242,7 @@ def sentence(both: Paired) -> str:
     found = both.found
     before, after = (float(run.cost_usd.mean()) for run in (both.a, both.b))
     if not found.flipped.size:
-        return f"Both send every one of the {found.n:,} queries to the same model."
+        return f"Both send every one of the {counted(found.n, 'query')} to the same model."
     saved = found.savings.scaled(100.0)
     if not np.isfinite(saved.value):
         spent = f"B costs {usd(after)} per query, A nothing"
@@ -333,7 +333,7 @@ def _cell_hover(row: str, column: str, cell: FlipCell | None, kept: int) -> str:
     if cell is None:
         return f"{kept:,} queries stay with <b>{plain(row)}</b>" if kept else "no query"
     return (
-        f"<b>{plain(row)} → {plain(column)}</b><br>{cell.queries:,} queries<br>quality "
+        f"<b>{plain(row)} → {plain(column)}</b><br>{counted(cell.queries, 'query')}<br>quality "
         f"{points(cell.delta_quality)}<br>cost {signed_usd(cell.delta_cost_usd)} per query"
     )
 

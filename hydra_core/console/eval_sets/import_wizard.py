@@ -15,6 +15,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from hydra_core.base.errors import EvalSetError, HydraError, Problem
 from hydra_core.base.list_price import ListPrice
+from hydra_core.base.spelling import counted
 from hydra_core.catalog.identifiers import proposed_ids
 from hydra_core.choosing.initial_catalog import covered
 from hydra_core.console import cache, replays, selectors, state, tables, widgets
@@ -203,8 +204,8 @@ def _going_on(task: Task) -> bool:
 
 def _report(report: ImportReport, key: str, name: str) -> None:
     st.success(
-        f"Kept {report.kept:,} queries with {report.outcomes:,} outcomes of "
-        f"{len(report.models)} models.",
+        f"Kept {counted(report.kept, 'query')} with {counted(report.outcomes, 'outcome')} of "
+        f"{counted(len(report.models), 'model')}.",
         title=literal(f"{name} is imported"),
         icon=":material/check_circle:",
     )
@@ -221,7 +222,10 @@ def _report(report: ImportReport, key: str, name: str) -> None:
     else:
         st.caption("Nothing was left out.")
     if report.missing:
-        lines = [f"{m}: {q:,} outcomes, {c:,} costs" for m, (q, c) in report.missing.items()]
+        lines = [
+            f"{m}: {counted(q, 'outcome')}, {counted(c, 'cost')}"
+            for m, (q, c) in report.missing.items()
+        ]
         st.caption(literal("Missing (not filled in): " + "; ".join(lines)))
     known = covered(report.models, [one.catalog for one in cache.catalogs()])
     if not known:
@@ -381,7 +385,7 @@ def _models(names: Sequence[str]) -> dict[str, str]:
         format_func=lambda name: name or "(no name)", placeholder="one or more models",
     )  # fmt: skip
     if not taken:
-        st.caption(f"The files name {len(names)} models.")
+        st.caption(f"The files name {counted(len(names), 'model')}.")
         return {}
     proposed = proposed_ids(taken)
     frame = pd.DataFrame({"name": taken, "id": [proposed[name] for name in taken]})

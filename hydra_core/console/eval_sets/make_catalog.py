@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
-from hydra_core.base.spelling import short_number
+from hydra_core.base.spelling import counted, short_number
 from hydra_core.catalog.prices.price_file import GivenPrice
 from hydra_core.catalog.prices.recorded import cost_gaps
 from hydra_core.choosing import initial_catalog as new_catalog
@@ -169,9 +169,10 @@ def _catalog(entry: SetEntry, loaded: EvalSet, entered: new_catalog.EnteredPrice
         order = {"realised": "mean cost in this set", "list_price": "list price"}
         st.markdown(
             literal(
-                f"{len(made.catalog.models)} models, ordered by {order[policy.cost_basis.value]}. "
+                f"{counted(len(made.catalog.models), 'model')}, ordered by "
+                f"{order[policy.cost_basis.value]}. "
                 f"Profiles and τ {short_number(policy.tau)} come from {made.trained_on:,} of "
-                f"{loaded.n:,} queries, bands from all of them."
+                f"{counted(loaded.n, 'query')}, bands from all of them."
             )
         )
         if made.under_hull:

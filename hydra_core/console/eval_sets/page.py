@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from hydra_core.base.errors import EvalSetError, HydraError
+from hydra_core.base.spelling import counted
 from hydra_core.console import cache, frame, selectors, tables, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.browser import cell_typing
@@ -208,7 +209,9 @@ def _caption(entry: SetEntry) -> str:
     kinds = ["**synthetic**"] if info.synthetic else []
     kinds += [] if entry.shipped else ["**yours**"]
     kinds += [] if info.scored else ["**not scored**"]
-    return " · ".join([f"{info.n:,} queries", f"{len(info.models)} models", *kinds])
+    return " · ".join(
+        [f"{counted(info.n, 'query')}", f"{counted(len(info.models), 'model')}", *kinds]
+    )
 
 
 def one_set(entry: SetEntry) -> None:

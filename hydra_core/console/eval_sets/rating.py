@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
-from hydra_core.base.spelling import titled
+from hydra_core.base.spelling import counted, titled
 from hydra_core.console import cache, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.widgets import literal
@@ -134,7 +134,8 @@ def exchange(sample: Sample) -> None:
             "rated have empty cells; rows without scores are not imported."
         )
         st.download_button(
-            f"{len(_given(sample)):,} ratings of {len(sample.query_ids):,} queries as CSV",
+            f"{counted(len(_given(sample)), 'rating')} of "
+            f"{counted(len(sample.query_ids), 'query')} as CSV",
             export(sample),
             f"{sample.name}.csv", icon=":material/download:", key="audit.out",
         )  # fmt: skip
@@ -152,4 +153,4 @@ def exchange(sample: Sample) -> None:
         except HydraError as error:
             widgets.problem(error)
             return
-        st.success(f"{count:,} ratings imported.")
+        st.success(f"{counted(count, 'rating')} imported.")

@@ -12,7 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
-from hydra_core.base.spelling import signed, usd
+from hydra_core.base.spelling import counted, signed, usd
 from hydra_core.base.types import Catalog, IntArray
 from hydra_core.console import cache, replays, selectors, tables, widgets
 from hydra_core.console.cache import SetEntry
@@ -184,7 +184,7 @@ def _sent_to(entry: SetEntry, catalog: Catalog) -> IntArray | None:
         return None
     data, choice = found.data, found.choice
     counts = np.bincount(choice, minlength=len(data.pool.ids))
-    names = {"": f"any model ({len(choice):,} queries)"}
+    names = {"": f"any model ({counted(len(choice), 'query')})"}
     names |= {m: f"{m} ({counts[i]:,})" for i, m in enumerate(data.pool.ids) if counts[i]}
     if st.session_state.get("explore.sent") not in names:
         st.session_state["explore.sent"] = ""
@@ -273,7 +273,7 @@ def predictability(sweep: Sweep, task: Task | None) -> None:
     if found.advantage:
         note += " Last row: which of these two models is right where only one of them is."
     if found.sampled < found.n:
-        note += f" Measured on {found.sampled:,} of {found.n:,} queries."
+        note += f" Measured on {found.sampled:,} of {counted(found.n, 'query')}."
     st.caption(note)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
+from hydra_core.base.spelling import counted
 from hydra_core.console import cache, replays, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.access.identity import stop_button
@@ -114,7 +115,7 @@ def _offer(loaded: EvalSet, name: str, job: Task | None, elsewhere: bool) -> Non
             width="stretch",
         )
         st.button(
-            f"Score {loaded.n:,} queries", type="primary", key="eval_sets.score",
+            f"Score {counted(loaded.n, 'query')}", type="primary", key="eval_sets.score",
             disabled=not identity.may(Action.SCORE), on_click=widgets.later,
             args=(lambda: _begin(loaded),),
         )  # fmt: skip

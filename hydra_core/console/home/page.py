@@ -17,7 +17,7 @@ import streamlit as st
 from plotly.graph_objects import Figure
 
 from hydra_core.base.errors import HydraError
-from hydra_core.base.spelling import signed, titled, usd
+from hydra_core.base.spelling import counted, signed, titled, usd
 from hydra_core.base.types import Catalog, Rule, SuccessSource
 from hydra_core.console import (
     bundles,
@@ -125,7 +125,7 @@ def _published() -> None:
     st.markdown(f":material/rocket_launch: **{literal(entry.key)}**{number}")
     policy = literal(policy_text(entry.catalog.policy))
     st.markdown(
-        f"{len(entry.catalog.models)} models, {policy}",
+        f"{counted(len(entry.catalog.models), 'model')}, {policy}",
         help=f"{view_result.TAU}\n\n{view_result.VALUE}",
     )
     if newest is not None:
@@ -182,7 +182,7 @@ def day(traffic: Traffic) -> tuple[str, str]:
     counts = traffic.models.value_counts()
     mix = ", ".join(f"{name} {100 * k / n:.0f} %" for name, k in counts.head(3).items())
     more = f" and {len(counts) - 3} more" if len(counts) > 3 else ""
-    return f"{n:,} request{'s' if n != 1 else ''}{spent}{bad}", f"{mix}{more}"
+    return f"{counted(n, 'request')}{spent}{bad}", f"{mix}{more}"
 
 
 def in_use() -> InUse | None:
@@ -433,7 +433,9 @@ def loaded() -> None:
         for entry in sets:
             scored = "scored" if entry.info.scored else "not scored"
             kind = " · :orange[synthetic]" if entry.info.synthetic else ""
-            st.caption(f"{literal(entry.info.name)} · {entry.info.n:,} queries · {scored}{kind}")
+            st.caption(
+                f"{literal(entry.info.name)} · {counted(entry.info.n, 'query')} · {scored}{kind}"
+            )
 
 
 def _catalog(entry: CatalogEntry) -> None:
@@ -442,8 +444,8 @@ def _catalog(entry: CatalogEntry) -> None:
     with st.container(border=True):
         st.markdown(f":material/list_alt: **Catalog** {literal(entry.key)}")
         st.caption(
-            f"{len(catalog.models)} models · bound to predictor {literal(catalog.predictor)} "
-            f"({literal(catalog.predictor_fingerprint[:12])})"
+            f"{counted(len(catalog.models), 'model')} · bound to predictor "
+            f"{literal(catalog.predictor)} ({literal(catalog.predictor_fingerprint[:12])})"
         )
         _pool(pool_table(catalog))
 

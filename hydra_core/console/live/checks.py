@@ -8,7 +8,7 @@ from pathlib import Path
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
-from hydra_core.base.spelling import signed, titled
+from hydra_core.base.spelling import counted, signed, titled
 from hydra_core.base.types import Catalog
 from hydra_core.console import cache, tables, widgets
 from hydra_core.console.cache import SetEntry
@@ -38,7 +38,7 @@ def shadowing(look: LogView) -> None:
     widgets.metric(
         left, "Same model chosen", f"{agreement.value:.1f} %",
         f"{agreement.lo:.1f} – {agreement.hi:.1f} %",
-        f"On {len(found.models):,} decisions. Below: 95 % interval.",
+        f"On {counted(len(found.models), 'decision')}. Below: 95 % interval.",
     )  # fmt: skip
     widgets.metric(
         left, "Cost change", change, billed,

@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
+from hydra_core.base.spelling import counted
 from hydra_core.console import cache, frame, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.demo import session
@@ -106,7 +107,7 @@ def _make(key: LogKey, found: LogUse, rows: pd.DataFrame) -> None:
         return
     may = identity.may(Action.IMPORT)
     if not st.button(
-        f"Make an eval set of {found.usable:,} requests", type="primary", key="log.make",
+        f"Make an eval set of {counted(found.usable, 'request')}", type="primary", key="log.make",
         icon=":material/dataset:", disabled=not may,
         help=None if may else "Importing takes the role editor.",
     ):  # fmt: skip

@@ -10,7 +10,7 @@ from datetime import datetime
 import numpy as np
 import pandas as pd
 
-from hydra_core.base.spelling import short_number, usd
+from hydra_core.base.spelling import counted, short_number, usd
 from hydra_core.base.types import BoolArray, Catalog, FloatArray
 from hydra_core.console.figures.intervals import IntervalsView, one_series, ranged
 from hydra_core.console.numbers import percent
@@ -71,7 +71,9 @@ def agents_text(traffic: Traffic) -> str:
     rows = traffic.rows
     if "harness_tokens" in rows and (tokens := rows["harness_tokens"].fillna(0)).any():
         held = int((tokens > 0).sum())
-        said.append(f"{int(tokens.sum()):,} tokens of harness text ignored in {held:,} requests.")
+        said.append(
+            f"{int(tokens.sum()):,} tokens of harness text ignored in {counted(held, 'request')}."
+        )
     if "stalled" in rows and (stalled := int((rows["stalled"].fillna(0) > 1).sum())):
         said.append(f"{stalled:,} requests followed failed or repeated tool calls.")
     return " ".join(said)
@@ -102,7 +104,7 @@ def notes(traffic: Traffic) -> list[str]:
 
 
 def _requests(count: int) -> str:
-    return f"{count:,} request{'s' if count != 1 else ''}"
+    return counted(count, "request")
 
 
 def ago(at: datetime, now: datetime) -> str:

@@ -12,7 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
-from hydra_core.base.spelling import signed, titled, usd
+from hydra_core.base.spelling import counted, signed, titled, usd
 from hydra_core.base.types import Policy, Rule, Team, TeamBudget, WhenSpent
 from hydra_core.console import cache, replays, selectors, state, tables, widgets
 from hydra_core.console import view_frontier as frontier
@@ -47,7 +47,8 @@ def conversations(evaluation: Evaluation) -> None:
         st.caption(literal(why_per_query(sweep)))
         return
     st.markdown(
-        f"**{found.conversations:,} conversations, {found.turns:,} turns, cache reads counted**"
+        f"**{counted(found.conversations, 'conversation')}, {counted(found.turns, 'turn')}, "
+        "cache reads counted**"
     )
     money = tables.dollars([one.usd_per_turn.value for one in found.modes])
     column = st.column_config

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import CatalogError, HydraError, Problem
-from hydra_core.base.spelling import signed, signed_usd, titled, usd
+from hydra_core.base.spelling import counted, signed, signed_usd, titled, usd
 from hydra_core.base.types import Catalog, Rule, Selection
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.editing.evidence_grid import edit_capabilities
@@ -127,7 +127,7 @@ def _parts(setting: Setting) -> str:
     moved = len(setting.cells)
     if not moved:
         return "τ and weights"
-    return f"τ, weights and {moved} profile {'cell' if moved == 1 else 'cells'}"
+    return f"τ, weights and {counted(moved, 'profile cell')}"
 
 
 def _draft(result: SearchedPolicy, sweep: Sweep, entry: SetEntry) -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from hydra_core.base.spelling import titled, usd
+from hydra_core.base.spelling import counted, titled, usd
 from hydra_core.base.types import Rule
 from hydra_core.choosing.policy_search import (
     Cell,
@@ -88,7 +88,7 @@ def _burden(sweep: Sweep, cells: int) -> None:
     n = len(sweep.data.rows) if clusters is None else int(np.unique(clusters).size)
     numbers = cells + len(sweep.catalog.dimensions) + 1
     text = (
-        f"{cells} {'cell' if cells == 1 else 'cells'}, {len(sweep.catalog.dimensions)} weights "
+        f"{counted(cells, 'cell')}, {len(sweep.catalog.dimensions)} weights "
         f"and τ: {numbers} numbers from {n // 2:,} independent queries in each half."
     )
     if n // 2 >= _ENOUGH * numbers:

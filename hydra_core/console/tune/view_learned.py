@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hydra_core.base.spelling import signed
+from hydra_core.base.spelling import counted, signed
 from hydra_core.base.types import FloatArray
 from hydra_core.choosing.lift import Rival
 from hydra_core.console.figures.intervals import IntervalsView, Ranged, one_series, ranged
@@ -97,7 +97,10 @@ def curve_view(model: OutcomeModel) -> IntervalsView:
     """Mean lift against the number of queries that were learned on."""
     steps: Any = model.figures["learning_curve"]
     return lifts_view(
-        [_lifted(f"{one['queries']:,} queries", one["lift"], one["interval"]) for one in steps]
+        [
+            _lifted(f"{counted(one['queries'], 'query')}", one["lift"], one["interval"])
+            for one in steps
+        ]
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.spelling import counted
 from hydra_core.base.types import FloatArray
 from hydra_core.catalog.identifiers import look_alikes
 from hydra_core.catalog.prices.recorded import implausible_costs
@@ -158,7 +159,7 @@ def _draft(
         )
         warnings.append(f"there are no costs: {follows}")
     elif free := int((cost_usd == 0).sum()):
-        warnings.append(f"{free} outcomes cost exactly 0; leave unknown costs empty")
+        warnings.append(f"{free:,} outcomes cost exactly 0; leave unknown costs empty")
     warnings += _doubts(models, quality, matrices)
     report = report_on(models, quality, cost_usd, dropped, warnings, queries)
     draft = Draft(queries, models, quality, cost_usd, report, matrices)
@@ -307,8 +308,10 @@ def _with_languages(queries: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     if not unknown.any():
         return queries, warnings
     if warnings:
-        count = f"the language of {int(unknown.sum()):,} queries is not known"
+        count = f"the language of {counted(int(unknown.sum()), 'query')} is not known"
         return queries.assign(language=queries["language"].mask(unknown, "und")), [*warnings, count]
     guessed = queries.loc[unknown, "text"].map(language_of)
     queries = queries.assign(language=queries["language"].mask(unknown, guessed))
-    return queries, [f"the language of {int(unknown.sum()):,} queries was guessed from their text"]
+    return queries, [
+        f"the language of {counted(int(unknown.sum()), 'query')} was guessed from their text"
+    ]

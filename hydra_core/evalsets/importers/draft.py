@@ -12,6 +12,7 @@ import pandas as pd
 
 from hydra_core.base.errors import EvalSetError
 from hydra_core.base.list_price import ListPrice
+from hydra_core.base.spelling import counted
 from hydra_core.base.types import FloatArray
 from hydra_core.evalsets.evalset import EvalSet, save_evalset
 from hydra_core.evalsets.importers.given import PriceCard
@@ -60,14 +61,17 @@ class ImportReport:
     unread: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        lines = [f"kept {self.kept} queries, {self.outcomes} outcomes of {len(self.models)} models"]
+        lines = [
+            f"kept {counted(self.kept, 'query')}, {counted(self.outcomes, 'outcome')} of "
+            f"{counted(len(self.models), 'model')}"
+        ]
         if self.columns:
             lines.append("read " + ", ".join(f"{f} from {c!r}" for f, c in self.columns.items()))
         if self.unread:
             lines.append("not read: " + ", ".join(map(repr, self.unread)))
         lines += [f"dropped {entry}" for entry in self.dropped]
         lines += [
-            f"missing for {model}: {quality} outcomes, {cost} costs"
+            f"missing for {model}: {counted(quality, 'outcome')}, {counted(cost, 'cost')}"
             for model, (quality, cost) in self.missing.items()
         ]
         return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])

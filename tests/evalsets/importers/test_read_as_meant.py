@@ -133,7 +133,7 @@ def test_the_offered_renames_make_one_model_of_three_names(tmp_path, capsys):
     assert main(["import", "table", str(path), "--dry-run"]) == 0
     offered = capsys.readouterr().out.partition("as one model: ")[2].splitlines()[0].split()
     assert main(["import", "table", str(path), "--dry-run", *offered]) == 0
-    assert "kept 3 queries, 3 outcomes of 1 models" in capsys.readouterr().out
+    assert "kept 3 queries, 3 outcomes of 1 model" in capsys.readouterr().out
 
 
 def spend(number, **changes):
