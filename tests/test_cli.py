@@ -79,6 +79,7 @@ def test_evaluate_has_the_promised_keys(run, world):
     keys = {"tau", "quality", "mean_cost_usd", "qr", "cs", "misroute", "shares", "ci"}
     assert router.keys() >= keys
     assert router["ci"].keys() >= {"quality", "qr", "cs", "misroute"}
+    assert router["ci"].pop("qr") == [None, None]  # three queries that are all alike
     assert all(low <= router[name] <= high for name, (low, high) in router["ci"].items())
     assert sum(router["shares"].values()) == pytest.approx(1)
     assert found["verdict"].keys() >= {"label", "text", "delta", "interval", "constant"}
