@@ -35,7 +35,6 @@ from hydra_core.replay.significance import standard_error
 #: The customary reading of PSI: below the first it is steady, above the second it has changed.
 STEADY: Final = 0.1
 CHANGED: Final = 0.25
-_BINS = 10
 _LEAST = 0.5  # of a decision, in a bin where there is none
 #: Lengths of windows in seconds, and their names.
 WINDOWS: Final = {900: "15 minutes", 3600: "hour", 86_400: "day"}
@@ -134,7 +133,7 @@ def psi(
     """
     if reference.min() == reference.max():  # no tenths: nothing can be said
         return Interval.none(float("nan"), "the reference has one value only")
-    edges = np.unique(np.quantile(reference, np.linspace(0.0, 1.0, _BINS + 1)[1:-1]))
+    edges = _edges(reference)
     bins = edges.size + 1
     places = np.searchsorted(edges, here, side="right")
     now = np.bincount(places, minlength=bins)
@@ -148,6 +147,14 @@ def psi(
     lo = _noncentrality(found, freedom, (1 + LEVEL) / 2)
     hi = _noncentrality(max(found, freedom), freedom, (1 - LEVEL) / 2)  # chance can be too good
     return Interval.holding(value, noise * lo, noise * hi)
+
+
+def _edges(values: FloatArray) -> FloatArray:
+    """Edges between tenths; a value that fills more than one, such as 0, has a bin of its own."""
+    edges, times = np.unique(np.quantile(values, _TENTHS), return_counts=True)
+    edges = np.unique([*edges, *np.nextafter(edges[times > 1], np.inf)])
+    result: FloatArray = edges[(edges > values.min()) & (edges <= values.max())]
+    return result
 
 
 def _worth(places: IntArray, bins: int, clusters: IntArray | None) -> float:
@@ -271,14 +278,14 @@ def _compared(
     psi, chance = np.zeros((windows, values.shape[1])), np.ones((windows, values.shape[1]))
     noise = sum(1.0 / np.maximum(one, 1) for one in _independent(window, windows, clusters))
     for k, column in enumerate(values.T):
-        edges = np.unique(np.quantile(column, _TENTHS))
+        edges = _edges(column)
         bins = edges.size + 1
         places = np.searchsorted(edges, column, side="right")
         counts = np.bincount(window * bins + places, minlength=windows * bins)
         counts = counts.reshape(windows, bins)
         p, q = (_shares(one) for one in (counts, counts.sum(axis=0) - counts))
         psi[:, k] = ((p - q) * np.log(p / q)).sum(axis=1)
-        chance[:, k] = stats.ncx2.sf(psi[:, k] / noise, edges.size, STEADY / noise)
+        chance[:, k] = stats.ncx2.sf(psi[:, k] / noise, max(edges.size, 1), STEADY / noise)
     return psi, chance
 
 

@@ -51,6 +51,16 @@ def test_one_long_conversation_of_another_kind_is_no_burst():
     assert not bursts(at, values, DIMENSIONS, np.minimum(own, 4025))
 
 
+def test_a_burst_of_what_nearly_no_request_asks_for_is_seen():
+    rng = np.random.default_rng(5)
+    at, values = ordinary(rng)
+    values[:, 1] = 0.0
+    values[(at > DAY + 50_000) & (at < DAY + 55_000), 1] = 0.6
+    found = bursts(at, values, DIMENSIONS, np.arange(len(at)))
+    assert {one.dimension for one in found} == {"code_generation"}
+    assert not bursts(at, np.zeros_like(values), DIMENSIONS, np.arange(len(at)))
+
+
 def test_the_metric_follows_the_last_quarter_of_an_hour():
     rng, now = np.random.default_rng(2), [0.0]
     kinds = RecentKinds(lambda: now[0])

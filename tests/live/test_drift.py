@@ -44,6 +44,16 @@ def test_translations_in_the_eval_set_widen_the_interval():
     assert psi(here, reference).lo > 0.0
 
 
+@pytest.mark.parametrize("most", [0.0, 1.0])
+def test_a_value_that_most_of_the_set_has_is_told_from_others(most):
+    """Hardly any query of a set needs tools, say, and then most requests do."""
+    rng = np.random.default_rng(1)
+    reference = np.where(rng.random(3000) < 0.95, most, rng.uniform(0, 0.9, 3000))
+    others, same = rng.uniform(0.1, 0.9, 400), rng.choice(reference, 400)
+    assert Drift("tool_use", psi(others, reference), 0, 0).verdict == "changed"
+    assert Drift("tool_use", psi(same, reference), 0, 0).verdict == "steady"
+
+
 def test_a_reference_without_spread_says_nothing():
     found = psi(np.ones(10), np.ones(10))
     assert np.isnan(found.value)

@@ -67,6 +67,8 @@ def test_every_rejection_has_its_status(tmp_path):
     rows = [decision(i, status="rejected", upstream_status=400 + 22 * (i > 1)) for i in range(3)]
     (told,) = notes(traffic(tmp_path, rows))
     assert told == "3 requests rejected by an upstream as wrong (400: 2, 422: 1)."
+    older = traffic(tmp_path / "older", [decision(0, status="rejected")])
+    assert notes(older)[-1] == "1 request rejected by an upstream as wrong."
 
 
 def test_one_decision_is_one_bar(tmp_path):

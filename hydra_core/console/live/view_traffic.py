@@ -93,7 +93,8 @@ def notes(traffic: Traffic) -> list[str]:
     if len(rejected):
         codes = rejected.dropna().astype(int).value_counts()
         listed = ", ".join(f"{code}: {count:,}" for code, count in codes.items())
-        lines.append(f"{_requests(len(rejected))} rejected by an upstream as wrong ({listed}).")
+        said = f" ({listed})" if listed else ""  # an older log has no codes
+        lines.append(f"{_requests(len(rejected))} rejected by an upstream as wrong{said}.")
     if traffic.refused:
         lines.append(f"{_requests(traffic.refused)} refused: no model may serve them, or "
                      "a team's budget does not hold them.")  # fmt: skip
