@@ -59,14 +59,14 @@ def test_one_click_makes_the_set_that_was_announced(open_page, log, workspace):
 def test_without_messages_it_says_what_to_start(open_page, log):
     log(texts=False)
     app = open_page(PAGE)
-    assert any("--log-text" in one.value for one in app.markdown)
+    assert any("--log-text" in one.value for one in app.info)
     assert not [one for one in app.button if one.key == "log.make"]
 
 
 def test_without_feedback_it_says_where_it_goes(open_page, log):
     log(rated=0)
     app = open_page(PAGE)
-    assert any("/v1/outcomes" in one.value for one in app.markdown)
+    assert any("/v1/outcomes" in one.value for one in app.info)
     assert not [one for one in app.button if one.key == "log.make"]
 
 
@@ -76,7 +76,7 @@ def test_a_time_without_requests_asks_for_a_longer_one(open_page, tmp_path, monk
     monkeypatch.setenv("HYDRA_LOG", str(tmp_path / "decisions"))
     app = open_page(PAGE)
     assert not app.exception
-    assert any("Choose a longer one" in one.value for one in app.markdown)
+    assert any("Choose a longer one" in one.value for one in app.info)
 
 
 def test_a_set_of_one_outcome_a_query_leads_to_collecting(open_page, log, workspace):

@@ -97,14 +97,15 @@ def _log(head: Head) -> None:
             ("Usable", f"{found.usable:,}", "", "Message, serving model and feedback are there."),
         ]
     )
+    if found.usable == 0:
+        st.info("\n".join(uses(found)), icon=":material/info:")
+        return
     st.markdown("\n".join(f"- {line}" for line in uses(found)))
     _make(key, found, rows)
 
 
 def _make(key: LogKey, found: LogUse, rows: pd.DataFrame) -> None:
     """One click: the set is written, and Eval sets opens it."""
-    if found.usable == 0:
-        return
     may = identity.may(Action.IMPORT)
     if not st.button(
         f"Make an eval set of {counted(found.usable, 'request')}", type="primary", key="log.make",
