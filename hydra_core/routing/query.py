@@ -74,13 +74,13 @@ class Query:
 
     @property
     def input_tokens(self) -> float:
-        """Tokens of the whole request as far as they are known, at least those of its text."""
-        return max(float(self.context_tokens), text_tokens(self.text))
+        """Tokens of the whole request as far as they are known, at least those of its message."""
+        return max(float(self.context_tokens), text_tokens(self.text) + self.harness_tokens)
 
     @property
     def window_tokens(self) -> int:
-        """What a model's context window must hold: the text alone where nothing is known."""
-        return (self.context_tokens or round(text_tokens(self.text))) + self.output_tokens
+        """What a model's context window must hold: the message where nothing else is known."""
+        return (self.context_tokens or round(self.input_tokens)) + self.output_tokens
 
 
 class BadFieldError(Exception):

@@ -107,8 +107,9 @@ def test_a_missing_answer_is_counted_as_on_message(page):
     assert float(values(app)["Cost, estimated"].strip("$")) < float(counted.strip("$"))
 
 
-def test_one_turn_costs_what_the_message_costs(open_page):
-    text = "Prove that there are infinitely many primes."
+@pytest.mark.parametrize("harness", ["", "<system-reminder>be brief </system-reminder>" * 40])
+def test_one_turn_costs_what_the_message_costs(open_page, harness):
+    text = f"{harness}Prove that there are infinitely many primes."
     app = open_page("pages/operate/inspect.py?part=message", catalog="paper_five", text=text)
     shown = app.table[0].value.set_index("Model")
     (model,) = shown.index[shown[""] == "Chosen"]

@@ -108,6 +108,7 @@ def test_a_text_alone_must_fit_the_window_where_nothing_else_is_known():
     long = "word " * 3_000
     assert Router(pool).decide(need(0.1), Query(long)).model == "large"
     assert Router(pool).decide(need(0.1), Query(long, context_tokens=1_900)).model == "small"
+    assert Router(pool).decide(need(0.1), Query("x", harness_tokens=3_000)).model == "large"
 
 
 def test_a_retiring_model_routes_until_its_day():

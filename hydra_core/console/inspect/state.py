@@ -62,7 +62,7 @@ class Inspecting:
         message, harness_tokens = said(text)
         own = self.left_out
         if text:
-            own = round(text_tokens(message)) if self.context_tokens else 0
+            own = _tokens(message, harness_tokens) if self.context_tokens else 0
         return Query(
             message,
             self.turn,
@@ -181,7 +181,7 @@ def to_link(
         link["compare"] = "1" if now.compare else ""
     else:
         link["r"] = ",".join(map(repr, requirements))
-        link["size"] = str((round(text_tokens(said(now.text)[0])) or now.left_out) or "")
+        link["size"] = str(_tokens(*said(now.text)) or now.left_out or "")
         if predicted is not None:
             link |= {name: ",".join(map(repr, one))
                      for name, one in zip("pc", predicted, strict=True)}  # fmt: skip
@@ -192,6 +192,10 @@ def to_link(
     link["deny"] = ",".join(now.deny)
     link["words"] = now.part
     return {name: value for name, value in link.items() if value}
+
+
+def _tokens(message: str, harness_tokens: int) -> int:
+    return round(text_tokens(message)) + harness_tokens
 
 
 def _context(text: str) -> int:

@@ -147,16 +147,17 @@ def _without_burden(catalog: Catalog, predictor: Scorer, query: Query) -> str:
 
 
 def further_tokens(one: Inspection) -> int:
-    """Tokens of an image and of earlier context, which are read besides the message."""
+    """Tokens of an image, harness text and earlier context, which are read beside the message."""
     query = one.decision.query
     if query is None:
         return 0
-    return (IMAGE_TOKENS if query.has_image else 0) + _earlier_tokens(query) - one.left_out
+    image = IMAGE_TOKENS if query.has_image else 0
+    return image + query.harness_tokens + _earlier_tokens(query) - one.left_out
 
 
 def _earlier_tokens(query: Query) -> int:
     """Tokens of what came before the message, which the request holds beside it."""
-    return max(0, query.context_tokens - round(text_tokens(query.text)))
+    return max(0, query.context_tokens - round(text_tokens(query.text)) - query.harness_tokens)
 
 
 def burden(one: Inspection) -> str:
@@ -170,6 +171,7 @@ def burden(one: Inspection) -> str:
     parts = [f"{image:,} for the image (estimated)"] if image else []
     earlier = _earlier_tokens(query)
     parts += [f"{earlier:,} of earlier context"] if earlier else []
+    parts += [f"{query.harness_tokens:,} of harness text"] if query.harness_tokens else []
     reads = f"Reads {added:,} more tokens, {' and '.join(parts)}: {usd(cost)} on {spec.id}."
     if one.plain == spec.id:
         return f"{reads} The message alone would go there too."
