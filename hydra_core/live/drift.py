@@ -31,6 +31,7 @@ from hydra_core.catalog.chosen_and_promised import not_covered
 from hydra_core.live.canary import CANARY
 from hydra_core.live.traffic import Traffic, share
 from hydra_core.replay.significance import standard_error
+from hydra_core.routing.decision import EXPLORED
 
 #: The customary reading of PSI: below the first it is steady, above the second it has changed.
 STEADY: Final = 0.1
@@ -405,7 +406,7 @@ def _rated(catalog: Catalog, traffic: Traffic) -> tuple[FloatArray, IntArray]:
     """(n,) outcome of every rated request that this catalog's rule routed, and its conversation."""
     rows = traffic.rows
     own = (rows["catalog_digest"] == catalog.digest) & (rows["arm"] != CANARY)
-    known = rows["quality"].notna()
+    known = rows["quality"].notna() & (rows["cause"] != EXPLORED)
     chosen = np.asarray(own & known, dtype=bool) & traffic.routed
     outcomes = rows["quality"].to_numpy(dtype=np.float64)[chosen]
     return np.clip(outcomes, 0.0, 1.0), traffic.clusters[chosen]

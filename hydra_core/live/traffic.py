@@ -205,7 +205,7 @@ class Uncounted:
 
     Attributes:
         unknown: Answers without a cost.
-        unknown_usd: About what they cost; in no sum.
+        unknown_usd: About what they cost; in no sum. NaN where the log does not say.
         estimated: Streams that broke off or were cancelled.
         estimated_usd: Their estimated cost, which sums include.
     """
@@ -222,7 +222,7 @@ def uncounted(traffic: Traffic) -> Uncounted:
     unknown, estimated = usage == "unknown", usage == "estimated"
     about = traffic.rows["about_usd"].astype(float)
     return Uncounted(
-        int(unknown.sum()), float(about[unknown].sum()),
+        int(unknown.sum()), float(about[unknown].sum(min_count=int(unknown.any()))),
         int(estimated.sum()), float(about[estimated].sum()),
     )  # fmt: skip
 

@@ -61,6 +61,7 @@ def test_only_what_this_catalog_routed_counts(catalog, tmp_path):
             {"catalog_digest": "9"},
             {"arm": "canary"},
             {"rule": "named"},
+            {"cause": "explored"},
             {"cause": next(one.value for one in Cause if one.keeps)},
         )
     ):

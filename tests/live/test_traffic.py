@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hydra_core.console.home.page import day
-from hydra_core.console.live.view_traffic import head, model_frame, notes
+from hydra_core.console.live.view_traffic import cost_text, head, model_frame, notes
 from hydra_core.live.drift import regions
 from hydra_core.live.traffic import (
     Uncounted,
@@ -69,6 +69,16 @@ def test_every_rejection_has_its_status(tmp_path):
     assert told == "3 requests rejected by an upstream as wrong (400: 2, 422: 1)."
     older = traffic(tmp_path / "older", [decision(0, status="rejected")])
     assert notes(older)[-1] == "1 request rejected by an upstream as wrong."
+
+
+def test_a_cost_that_nobody_knows_is_no_zero_and_the_same_bill_is_not_more(tmp_path):
+    one = decision(0, level=0.9, usage="unknown", cost_usd=None)
+    (told,) = notes(traffic(tmp_path / "unknown", [one]))
+    assert told.startswith("1 request of unknown cost, not in the sum:")
+    assert "$" not in day(traffic(tmp_path / "again", [one]))[1]
+    some = traffic(tmp_path / "same", [decision(0), decision(1)])
+    found = against(some, make_catalog(), list(some.models), ["cheap"] * 2, "cheap")
+    assert cost_text(found, "always-cheap")[1].endswith(": the same, on 2 answers with tokens.")
 
 
 def test_one_decision_is_one_bar(tmp_path):

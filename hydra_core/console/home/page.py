@@ -176,7 +176,8 @@ def day(traffic: Traffic) -> tuple[str, str]:
     n, cost = len(traffic), traffic.rows["cost_usd"].astype(float)
     spent, found = f" · {usd(float(cost.sum()))}" if cost.notna().any() else "", uncounted(traffic)
     if found.unknown:
-        spent += f" · about {usd(found.unknown_usd)} more not counted by upstreams"
+        about = f"about {usd(found.unknown_usd)} more" if np.isfinite(found.unknown_usd) else "more"
+        spent += f" · {about} not counted by upstreams"
     failed = traffic.failed[np.isfinite(traffic.failed)]
     bad = f" · {100 * failed.mean():.1f} % failed" if failed.size else ""
     counts = traffic.models.value_counts()

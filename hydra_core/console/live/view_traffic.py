@@ -83,9 +83,10 @@ def notes(traffic: Traffic) -> list[str]:
     """What the row of figures leaves out: one sentence each."""
     found, lines = uncounted(traffic), []
     if found.unknown:
-        lines.append(f"{_requests(found.unknown)} of unknown cost, about {usd(found.unknown_usd)} "
-                    "in all and not in the sum: the upstream counted no tokens, or impossible ones."
-                    )  # fmt: skip
+        known = np.isfinite(found.unknown_usd)
+        about = f", about {usd(found.unknown_usd)} in all and" if known else ","
+        lines.append(f"{_requests(found.unknown)} of unknown cost{about} not in the sum: the "
+                     "upstream counted no tokens, or impossible ones.")  # fmt: skip
     if found.estimated:
         lines.append(f"{_requests(found.estimated)} ended early (broken off or cancelled): "
                     f"{usd(found.estimated_usd)} of the sum is estimated.")  # fmt: skip
@@ -194,10 +195,12 @@ def team_frame(traffic: Traffic, catalog: Catalog) -> pd.DataFrame:
 def cost_text(found: CostAgainst, kind: str) -> tuple[str, str]:
     """(value, sentence) of the traffic against one model for everything, as "always-strong"."""
     change = found.change.scaled(100.0)
-    word = "less" if change.value < 0 else "more"
+    more = f"{abs(change.value):.1f} % {'less' if change.value < 0 else 'more'}"
+    told = "the same" if more.startswith("0.0 %") else more
+    answers = f"{found.counted:,} answer{'s' * (found.counted != 1)} with tokens"
     return change.text("%"), (
         f"{usd(found.cost_usd)} instead of {usd(found.baseline_usd)} on {found.baseline} "
-        f"({kind}): {abs(change.value):.1f} % {word}, on {found.counted:,} answers with tokens."
+        f"({kind}): {told}, on {answers}."
     )
 
 
