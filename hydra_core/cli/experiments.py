@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import date
 from pathlib import Path
@@ -369,11 +370,16 @@ def _teams_text(teams: TeamParts) -> str:
                   one.verdict()] for one in part.report.results]  # fmt: skip
     head = ["team", "units", "metric", "arm", "change", "interval", "p (Holm)", "verdict"]
     shared = f" {teams.shared:,} units are in several teams and count in each." * (teams.shared > 0)
+    empty = [
+        f"{part.team or '(no team)'}, {line}"
+        for part in teams.parts
+        for line in _left_out(part.report.results if part.report else ())
+    ]
     return (
         f"By team: each interval at {100 * teams.level:.4g} %, so that those of one metric hold in "
         f"all {teams.compared} compared teams together with 95 %; p over all teams and metrics."
-        f"{shared}\n\n{table(head, rows)}"
-    )
+        f"{shared}\n\n{table(head, rows)}\n" + "\n".join(["", *empty] if empty else [])
+    ).rstrip()
 
 
 def _flight_text(report: FlightReport) -> str:
@@ -397,4 +403,11 @@ def _flight_text(report: FlightReport) -> str:
     state = "as planned" if alarm == "none" else f"{alarm.upper()}: not as planned"
     ratio = f"sample ratio {state} (p = {report.ratio.p_value:.3g})"
     return "\n".join([f"{report.flight.name}: {units} units, {kind}; {ratio}", "",
-                      table(head, rows), "", *savings])  # fmt: skip
+                      table(head, rows), "", *_left_out(report.results), *savings])  # fmt: skip
+
+
+def _left_out(results: Sequence[MetricResult]) -> list[str]:
+    """Which metrics do not count all units; nothing where all do."""
+    counts = {one.metric.name: one.left_out for one in results if one.left_out}
+    told = ", ".join(f"{name} {count:,}" for name, count in counts.items())
+    return [f"units left out because a cell of theirs is empty: {told}"] if told else []

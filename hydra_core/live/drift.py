@@ -11,7 +11,7 @@ its own decisions were rated, or enough queries of the eval set lie within it.
 Feedback bets against the promise, which is of the mean over requests: wealth starts at 1 and every
 rated conversation multiplies it by 1 + stake times the sum of (floor - outcome) over its requests,
 as a share of the largest conversation. While the promise holds, it reaches 1 / (1 - confidence)
-with a probability of at most 1 - confidence, however long one looks (Ville).
+with a probability of at most 1 - confidence, however long one looks from one start on (Ville).
 """
 
 from __future__ import annotations

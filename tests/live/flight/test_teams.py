@@ -134,3 +134,15 @@ def test_p_is_below_5_percent_only_where_the_interval_leaves_out_0():
     assert 0.05 / 3 < search.effect.p_value < 0.05
     assert search.verdict() == "no difference shown"
     assert search.p_holm == pytest.approx(3 * search.effect.p_value)
+
+
+def test_the_verb_says_how_many_units_a_metric_leaves_out(tmp_path, capsys):
+    frame = requests(np.random.default_rng(3), 60, teams=("build", "chat"))
+    frame.loc[frame["conversation"] == "c0", "usd"] = np.nan
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    (tmp_path / "flight.yaml").write_text(SETTINGS)
+    assert main(["flight", str(tmp_path / "flight.yaml")]) == 0
+    told = capsys.readouterr().out
+    assert "\nunits left out because a cell of theirs is empty: cost per request 1\n" in told
+    assert "\nbuild, units left out because a cell of theirs is empty: cost per request 1" in told
+    assert "chat, units left out" not in told
