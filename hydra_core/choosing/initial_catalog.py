@@ -125,11 +125,14 @@ def price_table(models: Sequence[str], given: Mapping[str, GivenPrice]) -> pd.Da
     )
 
 
-def entered_prices(table: pd.DataFrame, given: Mapping[str, GivenPrice]) -> EnteredPrices:
+def entered_prices(
+    table: pd.DataFrame, given: Mapping[str, GivenPrice], free: dict[str, PriceQuote] | None = None
+) -> EnteredPrices:
     """The prices of an edited `price_table`; nothing is guessed.
 
     Args:
         given: What it was filled with; a price that was not changed keeps its date and note.
+        free: What a list says of models that it has at a price of 0.
     """
     used = table[table["use"].astype(bool)]
     prices, missing, problems = [], [], []
@@ -151,12 +154,10 @@ def entered_prices(table: pd.DataFrame, given: Mapping[str, GivenPrice]) -> Ente
             missing.append(model)
         elif per_input is not None and per_output is not None and not wrong:
             price = ListPrice(per_input, per_output, per_cached)
-            given_price = given[model].price if model in given else price
-            if replace(given_price, long_prompts=()) == price:
-                price = given_price
             before = given.get(model)
-            kept = before if before is not None and before.price == price else None
-            listed = before.listed if before is not None else None
+            same = before is not None and replace(before.price, long_prompts=()) == price
+            kept = before if same else None
+            listed = before.listed if before is not None else (free or {}).get(model)
             own = GivenPrice(price, None, "given by the operator", listed)
             prices.append((model, kept or own))
     models = tuple(map(str, used["model"]))

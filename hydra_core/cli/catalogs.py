@@ -110,22 +110,33 @@ def _gathered_prices(
     recorded: Any,  # noqa: ANN401
 ) -> dict[str, GivenPrice]:
     """Prices by model: --price goes before --prices, that before what the eval set recorded."""
+    from datetime import date
+
     from hydra_core.catalog.prices.lists import LIST_ENDINGS
-    from hydra_core.catalog.prices.price_file import GivenPrice, listed_prices, read_price_file
+    from hydra_core.catalog.prices.price_file import (
+        GivenPrice,
+        free_entries,
+        listed_prices,
+        read_price_file,
+    )
+    from hydra_core.catalog.schema import read_catalog_text
     from hydra_core.choosing.initial_catalog import recorded_prices
     from hydra_core.evalsets.importers.given import parse_prices
 
-    prices = recorded_prices(recorded)
+    prices, free = recorded_prices(recorded), {}
     if options.prices is not None:
         path = existing(options.prices)
         if path.suffix.lower() in LIST_ENDINGS:
             entries = pairs(options.list_entry, "ID=ENTRY", place="--list-entry")
             prices |= listed_prices(path, models, entries)
+            text = read_catalog_text(path)
+            free = free_entries(text, path.name, models, as_of=date.today(), entries=entries)
         else:
             prices |= read_price_file(path)
     card = parse_prices(options.price)
     for model, price in card.prices.items():
         listed = prices[model].listed if model in prices else None
+        listed = listed or free.get(model)
         prices[model] = GivenPrice(price.price, None, "given by the operator", listed)
     if options.prices is not None:
         _propose_entries(options.prices, [model for model in models if model not in prices])

@@ -103,6 +103,19 @@ def test_an_entry_that_was_left_out_says_why(at, tmp_path):
     assert "check the unit" in err
 
 
+def test_what_a_list_says_of_a_free_model_holds_beside_a_given_price(at, tmp_path):
+    at.saved(tokens=False)
+    path = tmp_path / "list.csv"
+    path.write_text("Model,Input,Output,Context window\nsmall,0,0,200000\nlarge,1,2,400000\n")
+    code, _, err = at.run("init", at.folder, "--prices", path, "--out", at.out)
+    assert code == 2
+    assert "its entry was left out: a price of 0" in err
+    made = ("--prices", path, "--price", "small=0.001,0.001", "--out", at.out)
+    assert at.run("init", at.folder, *made)[0] == 0
+    windows = {model.id: model.context_window for model in load_catalog(at.out).models}
+    assert windows == {"small": 200_000, "large": 400_000}
+
+
 def test_neither_tokens_nor_costs_orders_by_list_price_and_evaluate_says_what_is_missing(at):
     at.saved(tokens=False, costs=False)
     code, out, _ = at.init()

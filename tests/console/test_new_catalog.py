@@ -9,7 +9,7 @@ import pytest
 
 from hydra_core.base.errors import CatalogError
 from hydra_core.base.list_price import ListPrice
-from hydra_core.catalog.prices.price_file import GivenPrice
+from hydra_core.catalog.prices.price_file import GivenPrice, free_entries
 from hydra_core.choosing.initial_catalog import (
     entered_prices,
     free_key,
@@ -44,6 +44,16 @@ def test_a_price_that_was_not_changed_keeps_its_date_and_an_edited_one_does_not(
     assert kept["a"] == GIVEN["a"]
     assert kept["b"] == GivenPrice(ListPrice(3.0, 4.0), None, "given by the operator")
     assert dict(edited("a", output=2.5).prices)["a"].day is None
+
+
+def test_what_a_list_says_of_a_free_model_holds_beside_the_price_that_is_typed():
+    text = "Model,Input,Output,Context window\nb,0,0,200000\n"
+    free = free_entries(text, "p.csv", ["a", "b"], as_of=date(2025, 1, 2))
+    table = price_table(["a", "b"], GIVEN)
+    table.loc[table["model"] == "b", ["input", "output"]] = 0.01
+    kept = dict(entered_prices(table, GIVEN, free).prices)
+    assert kept["b"].price == ListPrice(0.01, 0.01)
+    assert kept["b"].listed.context_window == 200_000
 
 
 @pytest.mark.parametrize("value", [0.0, -5.0, float("inf")])

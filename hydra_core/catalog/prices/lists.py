@@ -20,6 +20,7 @@ from hydra_core.base.errors import CatalogError
 from hydra_core.base.json_values import TwiceError, unique_keys
 from hydra_core.catalog.prices.price_table import price_table
 from hydra_core.catalog.prices.quotes import (
+    NO_PRICE,
     PriceList,
     PriceQuote,
     PriceSource,
@@ -29,6 +30,7 @@ from hydra_core.catalog.prices.quotes import (
     day,
     flag,
     is_map,
+    listed_pair,
     listed_price,
     optional_price,
     word,
@@ -81,15 +83,20 @@ def read_prices(text: str, filename: str, *, as_of: date) -> PriceList:
         source, entries = _recognised(data, filename)
         found = entries(data, as_of)
     quotes: list[PriceQuote] = []
+    free: list[PriceQuote] = []
     dropped: dict[str, list[str]] = {}
     for number, (name, read) in enumerate(found):
         if number >= _MAX_QUOTES:
             raise CatalogError.of(filename, f"has more than {_MAX_QUOTES:,} models")
         try:
-            quotes.append(read())
+            quote = read()
         except SkipEntry as reason:
             dropped.setdefault(str(reason), []).append(name)
-    return PriceList(source, tuple(quotes), dropped)
+            continue
+        (quotes if quote.input_usd_per_mtok else free).append(quote)
+        if not quote.input_usd_per_mtok:
+            dropped.setdefault(NO_PRICE, []).append(name)
+    return PriceList(source, tuple(quotes), dropped, tuple(free))
 
 
 _Entries = Iterator[tuple[str, Callable[[], PriceQuote]]]
@@ -164,9 +171,10 @@ def _litellm(name: str, entry: Mapping[str, Any], as_of: date) -> PriceQuote:
 def _prices(stated: Iterable[Any], factor: Decimal) -> dict[str, Any]:
     """Prices in, out and of cached input, times `factor`; a SkipEntry where one is needed."""
     read, written, cached = stated
+    inward, outward = listed_pair(read, written, factor)
     return {
-        "input_usd_per_mtok": listed_price(read, factor),
-        "output_usd_per_mtok": listed_price(written, factor),
+        "input_usd_per_mtok": inward,
+        "output_usd_per_mtok": outward,
         "cached_input_usd_per_mtok": optional_price(cached, factor),
     }
 

@@ -20,7 +20,7 @@ from hydra_core.base.list_price import ListPrice
 from hydra_core.base.reading.fields import POSITIVE, Section, read_mapping
 from hydra_core.base.reading.yaml_reader import MapNode, ScalarNode, shown
 from hydra_core.catalog.identifiers import id_problem, plain_name
-from hydra_core.catalog.prices.lists import read_prices
+from hydra_core.catalog.prices.lists import LIST_ENDINGS, read_prices
 from hydra_core.catalog.prices.quotes import PriceQuote
 from hydra_core.catalog.schema import read_catalog_text
 
@@ -104,25 +104,56 @@ def parse_listed(
         CatalogError: The list cannot be read, lists a model at more than one price, or lacks an
             entry that was named.
     """
-    quotes = read_prices(text, source, as_of=as_of).quotes
+    listed = read_prices(text, source, as_of=as_of)
+    quotes = listed.quotes
     problems, found = [], {}
     for model in models:
         wanted = (entries or {}).get(model, model)
-        hits = (
-            [quote for quote in quotes if quote.entry == wanted]
-            or [quote for quote in quotes if quote.id == wanted]
-            or [quote for quote in quotes if quote.id.rsplit("/", 1)[-1] == wanted]
-        )
+        hits = _named(quotes, wanted)
         if len({hit.price for hit in hits}) > 1:
             problems.append(_several(model, hits))
         elif hits:
             quote = hits[0]
             note = f"{quote.source.value}: {quote.entry}"
             found[model] = GivenPrice(quote.price, quote.as_of, note, quote)
-        elif wanted != model:
+        elif wanted != model and not _named(listed.free, wanted):
             problems.append(Problem(model, f"the list has no entry {wanted!r}", "look at its ids"))
     CatalogError.raise_any(source, problems)
     return found
+
+
+def free_entries(
+    text: str,
+    source: str,
+    models: Sequence[str],
+    *,
+    as_of: date,
+    entries: Mapping[str, str] | None = None,
+) -> dict[str, PriceQuote]:
+    """What the text of a list says of these models, where it has them at a price of 0.
+
+    A price file in YAML says nothing else.
+
+    Args:
+        entries: As for `parse_listed`.
+
+    Raises:
+        CatalogError: The list cannot be read.
+    """
+    if not source.lower().endswith(LIST_ENDINGS):
+        return {}
+    free = read_prices(text, source, as_of=as_of).free
+    found = {model: _named(free, (entries or {}).get(model, model)) for model in models}
+    return {model: hits[0] for model, hits in found.items() if hits}
+
+
+def _named(quotes: Sequence[PriceQuote], wanted: str) -> list[PriceQuote]:
+    """The quotes of an entry, else of an id, else of it behind a provider."""
+    return (
+        [quote for quote in quotes if quote.entry == wanted]
+        or [quote for quote in quotes if quote.id == wanted]
+        or [quote for quote in quotes if quote.id.rsplit("/", 1)[-1] == wanted]
+    )
 
 
 def _several(model: str, hits: Sequence[PriceQuote]) -> Problem:

@@ -20,6 +20,7 @@ from hydra_core.catalog.prices.quotes import (
     PriceTier,
     SkipEntry,
     day,
+    listed_pair,
     listed_price,
     optional_price,
     price_number,
@@ -229,12 +230,15 @@ def _quote(name: str, prices: dict[str, Decimal | None], facts: dict[str, Any]) 
     if not name:
         raise SkipEntry("no id or no prices")
     cached = prices["cached"]
+    inward, outward = listed_pair(prices["input"], prices["output"], Decimal(1))
     return PriceQuote(
         source=PriceSource.TABLE,
         id=name,
-        input_usd_per_mtok=listed_price(prices["input"], Decimal(1)),
-        output_usd_per_mtok=listed_price(prices["output"], Decimal(1)),
-        cached_input_usd_per_mtok=None if cached is None else listed_price(cached, Decimal(1)),
+        input_usd_per_mtok=inward,
+        output_usd_per_mtok=outward,
+        cached_input_usd_per_mtok=(
+            None if cached is None or not inward else listed_price(cached, Decimal(1))
+        ),
         **facts,
     )
 

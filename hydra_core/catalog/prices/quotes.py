@@ -111,15 +111,30 @@ class PriceQuote:
 
 @dataclass(frozen=True, slots=True)
 class PriceList:
-    """One list as read: its quotes in file order, and reason -> ids of what was dropped."""
+    """One list as read: its quotes in file order, and reason -> ids of what was dropped.
+
+    Attributes:
+        free: Entries that ask nothing, which are dropped as prices; what else they say holds.
+    """
 
     source: PriceSource
     quotes: tuple[PriceQuote, ...]
     dropped: Mapping[str, Sequence[str]]
+    free: tuple[PriceQuote, ...] = ()
 
 
 class SkipEntry(Exception):  # noqa: N818
     """This entry gives no usable price; the message says why."""
+
+
+NO_PRICE: Final = "a price of 0 or less, which is no list price"
+
+
+def listed_pair(read: Any, written: Any, factor: Decimal) -> tuple[Decimal, Decimal]:  # noqa: ANN401
+    """`listed_price` of input and output; (0, 0) of a model that asks nothing for either."""
+    if price_number(read) == price_number(written) == 0:
+        return Decimal(0), Decimal(0)
+    return listed_price(read, factor), listed_price(written, factor)
 
 
 def listed_price(value: Any, factor: Decimal) -> Decimal:  # noqa: ANN401
@@ -132,7 +147,7 @@ def listed_price(value: Any, factor: Decimal) -> Decimal:  # noqa: ANN401
     if number is None:
         raise SkipEntry("no price")
     if number <= 0:
-        raise SkipEntry("a price of 0 or less, which is no list price")
+        raise SkipEntry(NO_PRICE)
     if number.adjusted() > 6 or number.adjusted() < -18 or len(number.as_tuple().digits) > 25:
         raise SkipEntry(_OUTSIDE)
     price = (number * factor).normalize()

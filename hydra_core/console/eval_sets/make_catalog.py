@@ -10,7 +10,8 @@ import streamlit as st
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.spelling import counted, short_number
-from hydra_core.catalog.prices.price_file import GivenPrice
+from hydra_core.catalog.prices.price_file import GivenPrice, free_entries
+from hydra_core.catalog.prices.quotes import PriceQuote
 from hydra_core.catalog.prices.recorded import cost_gaps
 from hydra_core.choosing import initial_catalog as new_catalog
 from hydra_core.choosing.initial_catalog import InitialCatalog
@@ -69,7 +70,7 @@ def panel(entry: SetEntry, loaded: EvalSet) -> None:
 
 def _prices(entry: SetEntry, loaded: EvalSet) -> new_catalog.EnteredPrices:
     """The table of prices, filled from the set and a file."""
-    given = new_catalog.recorded_prices(loaded.prices)
+    given, free = new_catalog.recorded_prices(loaded.prices), dict[str, PriceQuote]()
     table = st.container()
     left, upload = st.columns([4, 3], gap="medium")
     with upload:
@@ -82,9 +83,10 @@ def _prices(entry: SetEntry, loaded: EvalSet) -> new_catalog.EnteredPrices:
     if file is not None:
         text = uploaded_text(file)
         given |= _given(text, file.name, file.file_id, loaded)
+        free = free_entries(text, file.name, loaded.models, as_of=date.today())
     with table:
         edited = _edited(loaded, given, f"{entry.key}.{file.file_id if file else ''}.{len(given)}")
-    entered = new_catalog.entered_prices(edited, given)
+    entered = new_catalog.entered_prices(edited, given, free)
     with left:
         _lacking(entered)
     return entered
