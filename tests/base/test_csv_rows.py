@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from hydra_core.base.reading.csv_rows import BrokenRow, csv_rows
+from hydra_core.base.reading.csv_rows import MARKDOWN, BrokenRow, csv_rows
 
 TABLE = [["model", "input"], ["a", "1"], ["b", "2,5"]]
 
@@ -38,6 +38,12 @@ def test_an_empty_cell_of_markdown_at_a_border_stays():
 def test_markdown_keeps_commas_of_its_heading_and_bars_in_its_cells():
     text = "| query, id | cost |\n|---|---|\n| a \\| b | 2,5 |\n"
     assert rows(text) == [["query, id", "cost"], ["a | b", "2,5"]]
+
+
+def test_other_lines_of_a_markdown_file_are_no_rows():
+    text = "# Prices, of May\n\nIn USD.\n\n| model | input |\n|---|---|\n| a | 1 |\n\nThe end.\n"
+    found = list(csv_rows(io.StringIO(text), MARKDOWN))
+    assert [(line, cells) for line, cells in found if cells] == [(5, TABLE[0]), (7, TABLE[1])]
 
 
 def test_a_stated_delimiter_goes_before_what_the_header_looks_like():

@@ -10,6 +10,8 @@ from typing import Final, TextIO
 
 #: Characters of a cell, and of the line that the delimiter is read from.
 MAX_CELL: Final = 16 << 20
+#: What parts the cells of Markdown, where other lines may stand before and behind the table.
+MARKDOWN: Final = "|"
 _STATED: Final = re.compile(r"\s*sep=(.)\s*", re.IGNORECASE)
 _BAR: Final = re.compile(r"(?<!\\)\|")
 _RULE: Final = re.compile(r"\s*:?-+:?\s*|\s*")
@@ -28,7 +30,8 @@ def csv_rows(text: TextIO, usual: str = "") -> Iterator[tuple[int, list[str]]]:
 
     Args:
         text: Opened with newline="" or as one string.
-        usual: The delimiter where no `sep=` line names one; else the first line's own.
+        usual: The delimiter where no `sep=` line names one, such as MARKDOWN; else the first
+            line's own.
 
     Raises:
         BrokenRow: Quotes that do not end where a cell does, or a cell beyond all bounds.
@@ -36,7 +39,12 @@ def csv_rows(text: TextIO, usual: str = "") -> Iterator[tuple[int, list[str]]]:
     csv.field_size_limit(MAX_CELL)
     line, first = 1, text.readline(MAX_CELL)
     delimiter = ""
-    while (stated := _STATED.fullmatch(first)) is not None or first.isspace():
+    prose = usual == MARKDOWN
+    while (
+        (stated := _STATED.fullmatch(first)) is not None
+        or first.isspace()
+        or (prose and first and MARKDOWN not in first)
+    ):
         delimiter = delimiter if stated is None else stated[1]
         yield line, []
         line, first = line + 1, text.readline(MAX_CELL)
@@ -50,7 +58,8 @@ def csv_rows(text: TextIO, usual: str = "") -> Iterator[tuple[int, list[str]]]:
     )
     try:
         for row in reader:
-            yield line, row if delimiter != "|" else _of_markdown(row, bordered)
+            cells = row if delimiter != MARKDOWN else _of_markdown(row, bordered)
+            yield line, [] if prose and len(row) < 2 else cells
             line = before + reader.line_num
     except csv.Error as error:
         raise BrokenRow(line, str(error)) from error

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from hydra_core.base.currencies import FOREIGN
 from hydra_core.base.errors import CatalogError, Problem
-from hydra_core.base.reading.csv_rows import BrokenRow, csv_rows
+from hydra_core.base.reading.csv_rows import MARKDOWN, BrokenRow, csv_rows
 from hydra_core.catalog.prices.quotes import (
     PriceQuote,
     PriceSource,
@@ -244,7 +244,8 @@ def _quote(name: str, prices: dict[str, Decimal | None], facts: dict[str, Any]) 
 
 
 def _rows(text: str, filename: str) -> tuple[list[str], list[_Row]]:
-    lines = csv_rows(io.StringIO(text.removeprefix("\ufeff")))
+    usual = MARKDOWN if filename.lower().endswith(".md") else ""
+    lines = csv_rows(io.StringIO(text.removeprefix("\ufeff")), usual)
     try:
         table = [(line, cells) for line, cells in lines if any(map(str.strip, cells))]
     except BrokenRow as error:

@@ -13,13 +13,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import BinaryIO, TypeAlias, cast
+from typing import BinaryIO, Final, TypeAlias, cast
 
 from hydra_core.base.errors import EvalSetError
+from hydra_core.base.reading.csv_rows import MARKDOWN
 from hydra_core.base.types import Progress
 
 #: Data one import may read, over all its files and after decompression.
 MAX_BYTES = 400 << 20
+#: Kinds of files that `csv_rows` reads, with what parts their cells where no line says it.
+TABLES: Final = {"csv": "", "tsv": "\t", "md": MARKDOWN}
 #: Rows one import may read, over all its files.
 MAX_ROWS = 2_000_000
 
@@ -153,8 +156,8 @@ def tail_of(text: io.TextIOWrapper) -> bytes:
 def open_plain(
     file: TableFile, budget: Budget
 ) -> Iterator[tuple[str, BinaryIO | io.TextIOWrapper]]:
-    """Open a file: (kind, stream) with kind csv (Markdown too), tsv, jsonl, json (text: UTF-8, or
-    UTF-16 with a byte order mark) or parquet (bytes).
+    """Open a file: (kind, stream) with kind csv, tsv, md, jsonl, json (text: UTF-8, or UTF-16 with
+    a byte order mark) or parquet (bytes).
 
     `.gz` and `.zip` (one file inside) are opened on the fly, never to disk.
 
@@ -244,8 +247,8 @@ def _only_member(raw: BinaryIO, source: str) -> tuple[str, BinaryIO]:
 
 def _kind(name: str, source: str) -> str:
     ending = Path(name).suffix.lower()
-    kind = {".ndjson": "jsonl", ".md": "csv"}.get(ending, ending[1:])
-    if kind not in ("csv", "tsv", "jsonl", "json", "parquet"):
+    kind = "jsonl" if ending == ".ndjson" else ending[1:]
+    if kind not in (*TABLES, "jsonl", "json", "parquet"):
         formats = ".csv, .tsv, .json, .jsonl, .md or .parquet"
         remedy = f"save it as {formats} (text formats also as .gz or .zip)"
         raise EvalSetError.of(

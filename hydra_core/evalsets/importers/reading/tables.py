@@ -24,6 +24,7 @@ from hydra_core.base.reading.csv_rows import MAX_CELL, BrokenRow, csv_rows
 from hydra_core.evalsets.folders import read_arrow
 from hydra_core.evalsets.importers.reading.bounded import (
     MAX_BYTES,
+    TABLES,
     Budget,
     TableFile,
     open_plain,
@@ -173,7 +174,7 @@ def _checked(columns: list[str], source: str) -> list[str]:
 def _csv_reader(text: TextIO, kind: str, source: str) -> Iterator[tuple[int, list[str]]]:
     """`csv_rows` of a file; a broken row ends it."""
     try:
-        yield from csv_rows(text, "\t" if kind == "tsv" else "")
+        yield from csv_rows(text, TABLES[kind])
     except BrokenRow as error:
         remedy = "the file may be cut off inside a quoted text; get it again"
         place = f"line {error.line}"
@@ -187,7 +188,7 @@ def csv_records(file: TableFile, budget: Budget) -> Iterator[tuple[int, list[str
         EvalSetError: It is no such file, is damaged, or is over the budget.
     """
     with open_plain(file, budget) as (kind, stream):
-        if kind not in ("csv", "tsv"):
+        if kind not in TABLES:
             raise EvalSetError.of(file.name, f"is {kind}", "give it as .csv")
         for line, row in _csv_reader(cast(io.TextIOWrapper, stream), kind, file.name):
             budget.take_rows(1, file.name)
@@ -370,7 +371,7 @@ def names_in(file: TableFile) -> tuple[set[str], bool]:
         if kind == "parquet":
             return set(pq.read_schema(stream).names), True
         head = str(stream.read(_HEAD))
-    if kind not in ("csv", "tsv"):
+    if kind not in TABLES:
         return set(_KEY.findall(head)), kind == "jsonl"
     try:
         return set(_header(_csv_reader(io.StringIO(head, newline=""), kind, ""))[1]), True
