@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hydra_core.console.inspect.robustness import headline
@@ -38,3 +40,11 @@ def test_the_share_of_moved_messages_is_in_the_headline():
     assert title == "Harmless changes of the text change the model"
     assert "typing slips" in text
     assert "21.0 %" in text
+
+
+def test_a_pool_of_two_is_not_told_to_turn_its_knob():
+    one = replace(found(0, 2), n=1, cheap=0)
+    _, title, text = headline(one)
+    assert title == "Nothing to attack here"
+    assert text.startswith("1 message, and none goes to a cheaper model")
+    assert "With more than two models, turn the knob" in text

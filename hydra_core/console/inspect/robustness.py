@@ -16,6 +16,7 @@ import streamlit as st
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.intervals import Interval
+from hydra_core.base.spelling import counted
 from hydra_core.base.types import Catalog, IntArray, Rule
 from hydra_core.catalog.binding import require_bundle
 from hydra_core.console import cache, replays, selectors, state, tables, widgets
@@ -67,17 +68,17 @@ def headline(found: Findings) -> tuple[str, str, str]:
         f"The worst harmless change ({flip.change}) sends {_share(flip.rate)} of the messages to "
         "another model."
         if flip.rate.value > 0
-        else f"No harmless change moved any of the {flip.n:,} messages."
+        else f"No harmless change moved any of {counted(flip.n, 'message')}."
     )
     if not found.cheap:
         text = (
-            f"All {found.n:,} messages go to the two most expensive models anyway. Turn the knob "
-            "to see what a claim of difficulty would change."
+            f"{counted(found.n, 'message')}, and none goes to a cheaper model than the two most "
+            "expensive. With more than two models, turn the knob to see what a claim would change."
         )
         return "info", "Nothing to attack here", f"{text} {moved}" if flip.rate.value > 0 else text
     text = (
-        f"{_share(own.success)} of {own.n:,} attacks on {found.cheap:,} messages led to one of "
-        f"the two most expensive models. {moved}"
+        f"{_share(own.success)} of {own.n:,} attacks on {counted(found.cheap, 'message')} led to "
+        f"one of the two most expensive models. {moved}"
     )
     if own.success.lo > BOUND:
         return "warning", "Claims of difficulty lead to expensive models", text
@@ -103,10 +104,8 @@ def attacks_view(found: Findings, *, by_language: bool) -> IntervalsView:
         else family_name(row.family)
         for row in own
     )  # fmt: skip
-    series = (
-        Series.of(text, [row.success for row in some], tone, scale=100.0)
-        for text, some, tone in (("Own language", own, "accent"), ("English", english, "ghost"))
-    )
+    series = (Series.of(text, [row.success for row in some], tone, scale=100.0) for text, some, tone
+              in (("Own language", own, "accent"), ("English", english, "ghost")))  # fmt: skip
     title = "Attacks that lead to an expensive model" + ", all families" * by_language
     return IntervalsView(tuple(names), tuple(series), title, unit=" %")
 
