@@ -11,7 +11,8 @@ its own decisions were rated, or enough queries of the eval set lie within it.
 Feedback bets against the promise, which is of the mean over requests: wealth starts at 1 and every
 rated conversation multiplies it by 1 + stake times the sum of (floor - outcome) over its requests,
 as a share of the largest conversation. While the promise holds, it reaches 1 / (1 - confidence)
-with a probability of at most 1 - confidence, however long one looks from one start on (Ville).
+with a probability of at most 1 - confidence, however long one looks from one start on (Ville). The
+k-th start has 1 / (k (k + 1)) of that probability, so that it holds for all starts together.
 """
 
 from __future__ import annotations
@@ -359,13 +360,14 @@ class PromiseStatus:
 
 
 def promise_status(
-    catalog: Catalog, traffic: Traffic, changed: Sequence[str] = ()
+    catalog: Catalog, traffic: Traffic, changed: Sequence[str] = (), start: int = 1
 ) -> PromiseStatus | None:
     """Say whether the catalog's promise still covers its traffic; None where it promises nothing.
 
     Args:
         traffic: Of the log; only decisions that its rule made count.
         changed: Dimensions whose requirements have changed (`Drift.verdict`).
+        start: The how manieth moment it is from which feedback is looked at, from 1 on.
     """
     made = catalog.policy.promise
     if made is None:
@@ -380,7 +382,7 @@ def promise_status(
     elif changed:
         names = ", ".join(name.replace("_", " ") for name in changed)
         ended = f"Requirements have changed ({names}): promise again on an eval set of this log."
-    elif evidence(outcomes, made.floor, clusters) >= 1.0 / (1.0 - made.confidence):
+    elif evidence(outcomes, made.floor, clusters) >= start * (start + 1) / (1.0 - made.confidence):
         ended = f"Feedback contradicts it: {found.reached}"
     return replace(found, ended=ended)
 

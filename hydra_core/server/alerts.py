@@ -217,11 +217,22 @@ class Webhook:
 
 
 class PromiseWatch(Watch):
-    """Compares the promise in use with the log's feedback of the last seven days, now and then."""
+    """Compares the promise in use with the log's feedback of the last one to two weeks.
 
-    def __init__(self, live: LiveCatalog, folder: Path, every_s: float = _LOOK_S) -> None:
+    It looks from one start for a week: over days that move with each look it would be contradicted
+    by chance sooner or later.
+    """
+
+    def __init__(
+        self,
+        live: LiveCatalog,
+        folder: Path,
+        every_s: float = _LOOK_S,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
         super().__init__("promise", "the promise cannot be watched", every_s, _PROMISE_REST)
-        self._live, self._folder = live, folder
+        self._live, self._folder, self._clock = live, folder, clock
+        self._digest, self._since, self._start = "", clock(), 0
         self._ended: tuple[str, str] = ("", "")
 
     @property
@@ -239,8 +250,13 @@ class PromiseWatch(Watch):
         catalog = self._live.now.catalog
         if catalog.policy.promise is None or self.ended:
             return
-        log = read_log(self._folder, since=datetime.now(UTC) - _PROMISE_WINDOW, columns=COLUMNS)
-        status = promise_status(catalog, traffic_of(log))
+        latest = self._clock() - _PROMISE_WINDOW
+        if self._digest != catalog.digest:
+            self._digest, self._since, self._start = catalog.digest, latest, 1
+        elif latest - self._since >= _PROMISE_WINDOW:
+            self._since, self._start = latest, self._start + 1
+        log = read_log(self._folder, since=self._since, columns=COLUMNS)
+        status = promise_status(catalog, traffic_of(log), start=self._start)
         if status is not None and status.ended:
             _LOG.warning("%s", status.sentence, extra={"event": "promise_ended"})
             self._ended = (catalog.digest, status.sentence)

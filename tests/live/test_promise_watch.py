@@ -97,3 +97,9 @@ def test_changed_requirements_and_another_setting_end_it(catalog, tmp_path):
 
 def test_a_catalog_without_a_promise_has_nothing_to_watch(tmp_path):
     assert promise_status(make_catalog(), rated(tmp_path / "log", [1.0])) is None
+
+
+def test_a_later_start_takes_more_evidence(catalog, tmp_path):
+    log = rated(tmp_path / "log", [0.0] * 12)
+    assert promise_status(catalog, log).ended
+    assert promise_status(catalog, log, start=30).ended == ""
