@@ -147,6 +147,8 @@ def _canary(options: argparse.Namespace) -> None:
         ordered = None if order is None else asdict(order)
         print_json({"order": ordered, "canaries": [asdict(one) for one in records]})
         return
+    if order is None and not records:
+        say("no canary has begun here")
     if order is not None:
         said = f"{order.catalog}, share {order.share:g}, limit {order.limit:g}"
         say(f"ordered: {said if order.catalog else 'no canary'}")

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from hydra_core.base.errors import AccessError, HydraError, ProblemsError
+from hydra_core.cli.main import main
 from hydra_core.decision_log.canaries_and_alerts import (
     CanaryOrder,
     CanaryRecord,
@@ -111,6 +112,11 @@ def test_what_has_ended_or_not_begun_is_neither_stopped_nor_resumed(tmp_path):
     with pytest.raises(HydraError, match="has ended"):
         mine.resume()
     assert canaries(tmp_path) == (record(),)
+
+
+def test_a_log_without_a_canary_is_shown_as_such(tmp_path, capsys):
+    assert main(["canary", "show", str(tmp_path)]) == 0
+    assert "no canary has begun here" in capsys.readouterr().err
 
 
 def test_a_canary_that_runs_is_not_resumed_and_keeps_what_it_has_seen(tmp_path, store):
