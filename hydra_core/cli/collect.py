@@ -41,8 +41,8 @@ eval set with outcomes, tokens, cost and latency. Prices come from there, server
 upstreams file. Calls stop before they could cost more than the budget. A run that was stopped or
 killed goes on where it was; a call whose answer was lost is set aside, not paid twice.
 
-MESSAGES: JSONL or CSV with id, text or messages (the OpenAI form), and what the grader needs, such
-as reference; grader, group, conversation_id and lang if wanted.
+MESSAGES: JSONL or a table with id, text or messages (the OpenAI form), and what the grader needs,
+such as reference; grader, group, conversation_id and lang if wanted.
 --from-log LOG takes a sample of --sample messages (300) from a decision log with texts instead,
 evenly over models and requirements, and keeps it in RUN: what is asked stays the same when the log
 grows. Live messages have no reference, so grade them with command, regex, json_schema, judge

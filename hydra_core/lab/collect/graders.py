@@ -112,6 +112,16 @@ def needs_reference(grader: Grader) -> bool:
     return grader.kind not in (Kind.COMMAND, Kind.JUDGE, Kind.PEOPLE)
 
 
+def check_reference(grader: Grader, message: Mapping[str, Any]) -> None:
+    """Refuse what would keep every answer to a message from being graded, before one is paid for.
+
+    Raises:
+        UngradedError: Its reference is none, such as a word where a number belongs.
+    """
+    if grader.kind not in (Kind.COMMAND, Kind.JUDGE, Kind.PEOPLE):
+        grade(grader, "0", message)
+
+
 def grade(grader: Grader, answer: str, message: Mapping[str, Any]) -> float:
     """Grade an answer by what needs no model.
 

@@ -9,6 +9,7 @@ import json
 import random
 import re
 from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -23,7 +24,7 @@ from hydra_core.base.errors import LabelError, ProblemsError
 from hydra_core.base.tokens import most_text_tokens
 from hydra_core.base.whole_file import whole_file
 from hydra_core.decision_log.reading import read_log
-from hydra_core.evalsets.importers.reading.bounded import Budget
+from hydra_core.evalsets.importers.reading.bounded import TABLES, Budget, suffix_of
 from hydra_core.evalsets.importers.reading.cells import BLANK, LINE, Issues
 from hydra_core.evalsets.importers.reading.tables import columns_of, json_objects, read_columns
 from hydra_core.evalsets.suspects import normalised
@@ -32,6 +33,7 @@ from hydra_core.lab.collect.graders import (
     GradeSettings,
     Kind,
     UngradedError,
+    check_reference,
     needs_reference,
     score_of,
 )
@@ -108,7 +110,7 @@ class Cell:
 
 
 def read_asked(path: Path, settings: GradeSettings) -> tuple[Asked, ...]:
-    """The messages of a JSONL or CSV file: id, text or messages, and what their grader needs.
+    """The messages of a JSONL file or a table: id, text or messages, and what their grader needs.
 
     Raises:
         LabelError: With every kind of problem and the lines it stands on.
@@ -117,7 +119,7 @@ def read_asked(path: Path, settings: GradeSettings) -> tuple[Asked, ...]:
 
 
 def _rows(path: Path, issues: Issues) -> list[tuple[int, dict[str, Any]]]:
-    if path.name.lower().endswith(".csv"):
+    if suffix_of(path)[1:] in TABLES:
         names = columns_of(path)
         frame, _ = read_columns(path, names, Budget())
         cells = zip(*(frame[name] for name in names), strict=True)
@@ -136,6 +138,9 @@ def _asked(
         issues.add("id must be text", number, '{"id": "q1", "text": "...", "reference": "..."}')
         return None
     listed = row.get("messages")
+    if isinstance(listed, str) and listed.strip():  # in a cell of a table
+        with suppress(ValueError):
+            listed = json.loads(listed)
     turns = listed if listed else [{"role": "user", "content": row.get("text")}]
     try:
         conversation = read_turns(turns)
@@ -150,6 +155,11 @@ def _asked(
         return None
     if needs_reference(settings.graders[grader]) and row.get("reference") in (None, ""):
         issues.add(f"grader {grader!r} needs a reference", number, 'add "reference"')
+        return None
+    try:
+        check_reference(settings.graders[grader], row)
+    except UngradedError as error:
+        issues.add(f"grader {grader!r} cannot grade it: {error}", number, 'correct "reference"')
         return None
     stated = str(row.get("lang") or "").strip().lower()
     language = "" if stated in BLANK else re.split("[-_]", stated)[0]

@@ -342,3 +342,22 @@ def test_messages_of_a_spreadsheet_are_read_with_its_delimiter_and_its_lines(tmp
     path.write_text('id;text;reference\nq1;"Double it;\nhere is 1";2\nq2;Double the number 2;\n')
     with pytest.raises(LabelError, match="line 4"):
         read_asked(path, settings)
+    path.write_text("id;text;reference\nq1;1+1;two\n")
+    with pytest.raises(LabelError, match="line 2: grader 'number' cannot grade it: the reference"):
+        read_asked(path, settings)
+
+
+def test_messages_of_other_tables_and_in_cells_are_read(tmp_path):
+    grade(tmp_path, "default: number\ngraders:\n  number: {kind: number}\n")
+    settings, path = load_settings(tmp_path / "grade.yaml"), tmp_path / "messages.md"
+    path.write_text("| id | text | reference |\n|---|---|---|\n| q1 | Double 1 | 2 |\n")
+    assert [one.text for one in read_asked(path, settings)] == ["Double 1"]
+    path = tmp_path / "messages.tsv"
+    turns = [{"role": "user", "content": who} for who in ("Hi", "Double 1")]
+    path.write_text(f"id\tmessages\treference\nq1\t{json.dumps(turns)}\t2\n".replace('"', "'"))
+    with pytest.raises(LabelError, match="line 2: text or messages cannot be read"):
+        read_asked(path, settings)
+    cell = json.dumps(turns).replace('"', '""')
+    path.write_text(f'id\tmessages\treference\nq1\t"{cell}"\t2\n')
+    (found,) = read_asked(path, settings)
+    assert found.turns == tuple(turns)
