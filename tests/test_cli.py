@@ -142,7 +142,7 @@ def test_the_synthetic_reconstruction_uses_the_papers_own_scores(run):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["{set}", "--catalog", "{catalogs}/paper_five_published.yaml"], 2, "rebind"),
+        (["{set}", "--catalog", "{catalogs}/paper_five_published.yaml"], 2, "no outcomes for"),
         (["{set}", "--catalog", "{pool}", "--tau", "-1"], 2, "--tau"),
         (["{set}", "--catalog", "{pool}", "--tau", "nan"], 2, "--tau"),
         (["{set}", "--catalog", "{pool}", "--weights", "1,1"], 2, "weights"),
@@ -164,7 +164,7 @@ def test_evaluate_says_what_is_wrong(run, world, arguments, code, message):
 
 
 def test_scores_of_another_bundle_are_never_used(run, world, tmp_path):
-    evalset = saved(tmp_path / "set")
+    evalset = saved(tmp_path / "set", models=("gpt-5", "gpt-5-mini"))
     save_scores(evalset, "paper", DIMENSIONS, np.full((3, 4), 0.5))
     code, _, err = run("evaluate", tmp_path / "set", "--catalog", world / "pool.yaml")
     assert code == 2
@@ -172,7 +172,7 @@ def test_scores_of_another_bundle_are_never_used(run, world, tmp_path):
 
 
 def test_a_set_that_is_not_scored_says_how_to_score_it(run, world, tmp_path):
-    saved(tmp_path / "set")
+    saved(tmp_path / "set", models=("gpt-5", "gpt-5-mini"))
     code, _, err = run("evaluate", tmp_path / "set", "--catalog", world / "pool.yaml")
     assert code == 2
     assert "hydra-router" in err

@@ -179,5 +179,5 @@ def test_the_ids_of_a_sample_can_be_exported_before_anything_is_rated(open_page)
     assert from_csv(file, sample.dimensions, sample.query_ids) == rated
     app = open_page(PAGE, **DEMO, sample="first", step="Import and export")
     (button,) = app.get("download_button")
-    assert "1 ratings of 40 queries" in button.proto.label
+    assert "1 rating of 40 queries" in button.proto.label
     assert not button.proto.disabled
