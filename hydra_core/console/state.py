@@ -284,3 +284,8 @@ def numbers(text: str) -> tuple[float, ...] | None:
     values = tuple(number(part) for part in text.split(",")) if text else ()
     known = tuple(value for value in values if value is not None and value > 0.0)
     return known if known and len(known) == len(values) else None
+
+
+def price_key(field: str, model: str, now: float) -> str:
+    """Where a repricing keeps a model's other price; it begins anew once another one holds now."""
+    return f"catalog.event.{field}.{model}.{now:.10g}"

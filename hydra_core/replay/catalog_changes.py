@@ -58,7 +58,7 @@ class Event:
 
     def __str__(self) -> str:
         if self.kind is EventKind.REPRICE:
-            return f"{self.model} at {self.input_usd_per_mtok:g}/{self.output_usd_per_mtok:g}"
+            return f"{self.model} at {self.input_usd_per_mtok:.10g}/{self.output_usd_per_mtok:.10g}"
         return f"{self.kind.value} {self.model}"
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.base.types import Catalog
-from hydra_core.console import cache, drafts, frame, selectors, widgets
+from hydra_core.console import cache, drafts, frame, selectors, state, widgets
 from hydra_core.console.browser import cell_typing
 from hydra_core.console.cache import CatalogEntry, SetEntry
 from hydra_core.console.catalog import add_model, profiles
@@ -50,7 +50,7 @@ def choose(place: DeltaGenerator, catalog: Catalog, chosen: SetEntry) -> Event |
     now = {"input": spec.input_usd_per_mtok, "output": spec.output_usd_per_mtok}
     prices = []
     for column, (field, price) in zip(st.columns([5, 3, 3, 3])[2:], now.items(), strict=True):
-        key = f"catalog.event.{field}.{model}.{price}"  # another price now begins anew
+        key = state.price_key(field, model, price)
         st.session_state.setdefault(key, price)
         prices.append(column.number_input(
             f"{field.capitalize()}, USD per Mtok", 0.001, 100_000.0, step=0.1, format="%.10g",

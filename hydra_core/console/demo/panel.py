@@ -291,8 +291,8 @@ STEPS: Final = (
         {
             "catalog.event.kind": "reprice",
             "catalog.event.model": REPRICED,
-            f"catalog.event.input.{REPRICED}": HALF[0],
-            f"catalog.event.output.{REPRICED}": HALF[1],
+            state.price_key("input", REPRICED, 2 * HALF[0]): HALF[0],
+            state.price_key("output", REPRICED, 2 * HALF[1]): HALF[1],
         },
     ),
     Step(
