@@ -87,6 +87,13 @@ def test_next_leads_through_all_steps(workspace, open_page):
     assert [one.value for one in app.title] == ["Tune"]
 
 
+def test_the_step_of_changing_models_begins_at_half_the_price(open_page):
+    app = begun(open_page, "6")
+    asked = [one.value for one in app.number_input if "USD per Mtok" in one.label]
+    assert asked == [1.5, 7.5]
+    assert any("at 1.5/7.5" in one.value.replace("\\", "") for one in app.info)
+
+
 def test_what_is_published_in_a_demo_is_published_in_its_copy_alone(workspace, open_page):
     store = opened(workspace)
     store.publish(NAME, FILE, actor=ANA, base_revision=0, note="real")
