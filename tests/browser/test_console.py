@@ -212,6 +212,7 @@ def upload_table(page, models):
     table = {"name": "traffic.csv", "mimeType": "text/csv", "buffer": text.encode()}
     upload(page, table)
     page.get_by_text("What the columns mean").wait_for()
+    at_rest(page)  # a click while the page still runs is lost
     page.locator("[class*=st-key-eval_sets-import] button").click()
 
 
