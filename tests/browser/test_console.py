@@ -200,7 +200,7 @@ def test_state_survives_a_page_change(page):
     assert kpi(page, "Quality retention") == here
 
 
-def upload_table(page, models):
+def upload_table(page, models, name="traffic"):
     rows = [
         f"q{i},Please fix bug {i} in the parser,{model},{(i * 7 + j) % 2},{0.01 * (j + 1)}"
         for i in range(40)
@@ -209,7 +209,7 @@ def upload_table(page, models):
     text = "\n".join(["id,prompt,model,score,cost", *rows])
     page.goto("/eval_sets")
     page.get_by_text("Import", exact=True).click()
-    table = {"name": "traffic.csv", "mimeType": "text/csv", "buffer": text.encode()}
+    table = {"name": f"{name}.csv", "mimeType": "text/csv", "buffer": text.encode()}
     upload(page, table)
     page.get_by_text("What the columns mean").wait_for()
     at_rest(page)  # a click while the page still runs is lost
@@ -228,8 +228,12 @@ def test_a_table_is_imported_scored_and_tuned(page):
     page.locator(".legend .model").nth(4).wait_for()  # the whole pool, outcomes or not
 
 
-def test_markup_in_a_model_name_is_refused_and_shown_as_text(page):
-    upload_table(page, ("gpt-5.4-mini", "<img src=x onerror=alert(1)>"))
+def test_markup_in_a_model_name_is_text_where_it_is_read_and_where_it_is_refused(page):
+    models = ("gpt-5.4-mini", "<img src=x onerror=alert(1)>")
+    upload_table(page, models, "markup")
+    page.get_by_text("markup is imported").wait_for()
+    assert page.locator("img[src=x]").count() == 0
+    upload_table(page, models, "markup")  # a set of that name is there now
     page.get_by_text("Nothing was changed.").wait_for()
     assert page.locator("img[src=x]").count() == 0
 
