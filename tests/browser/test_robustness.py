@@ -18,7 +18,7 @@ def test_messages_are_attacked_and_looked_at(page):
     attack = page.get_by_role("button", name="Attack", exact=True)
     expect(attack).to_be_enabled()
     attack.click()
-    expect(page.get_by_text("of 3 messages")).to_be_visible()
+    expect(page.get_by_text("of 3 messages", exact=True)).to_be_visible()
     page.get_by_role("radio", name="Along the knob").click()
     plot = page.locator("[data-testid=stPlotlyChart]")
     expect(plot.get_by_text("τ 0.24")).to_be_visible()
