@@ -30,12 +30,12 @@ settings.load_profile("any machine")
 MOST_CPU_S = 10
 
 GUARD = Path(__file__).parent / "guard"
-_LOG = Path(tempfile.mkdtemp(prefix="hydra-network-")) / "log"
 #: One folder for all processes of a run; the first one takes it away again.
 _MADE_ONCE = "HYDRA_TEST_MADE_ONCE"
 _FIRST = _MADE_ONCE not in os.environ
 if _FIRST:
     os.environ[_MADE_ONCE] = tempfile.mkdtemp(prefix="hydra-made-once-")
+_LOG = Path(os.environ[_MADE_ONCE]) / f"network-{os.getpid()}"
 
 os.environ["HYDRA_TEST_NETWORK_LOG"] = str(_LOG)
 os.environ["PYTHONPATH"] = os.pathsep.join([str(GUARD), os.environ.get("PYTHONPATH", "")])
@@ -75,9 +75,9 @@ def _cpu_s():
 
 def pytest_sessionfinish(session, exitstatus):
     """Fail the run where anything tried to reach another machine, even if nobody noticed."""
+    tried = _LOG.read_text() if _LOG.exists() else ""
     if _FIRST:
         shutil.rmtree(os.environ.pop(_MADE_ONCE), ignore_errors=True)
-    tried = _LOG.read_text() if _LOG.exists() else ""
     if tried and exitstatus == 0:
         session.exitstatus = 1
     if tried:
