@@ -325,7 +325,8 @@ class Service:
         def closed(gone: bool) -> None:
             answer.close()
             status = "rejected" if answer.rejected else "answered"
-            status = "cancelled" if gone else "failed" if broken else status
+            left = gone and not answer.seen.done  # clients hang up once they have the last event
+            status = "cancelled" if left else "failed" if broken else status
             attempts = (*tried.failed, *broken)
             ended = Result(status, model, attempts, upstream_status=answer.status)
             ended = billed(decided, ended, answer.seen, self.metrics)

@@ -9,10 +9,10 @@ import yaml
 from hydra_core.decision_log.reading import read_log
 from hydra_core.server.run import build
 from hydra_core.server.settings import Settings
-from tests.server.behaviours import cases
+from tests.server.behaviours import cases, streams
 from tests.server.conftest import CATALOG, HARD, MODELS, asked, running, upstreams_text, wait_for
 from tests.server.raw_upstream import OK_TEXT, chunked, http, raw_upstream
-from tests.server.wires import events_of
+from tests.server.wires import CHAT, MESSAGES, RESPONSES, events_of
 
 KEY = "sk-secret-of-ours"
 
@@ -207,3 +207,20 @@ def test_an_upstream_answers_so_for_the_first_model_then_for_all(
     metrics = client.get("/metrics").text
     for afterwards, row in zip(checks, rows, strict=True):
         afterwards(row, metrics)
+
+
+@pytest.mark.parametrize(
+    ("w", "what"),
+    [(w, streams(w, w.said(OK_TEXT), *w.end(), 5.0)) for w in (CHAT, MESSAGES, RESPONSES)],
+    ids=["chat", "messages", "responses"],
+)
+def test_a_client_that_hangs_up_after_the_last_event_was_answered(service, upstream, w, what):
+    client, folder = service
+    upstream.scripts["*"] = what.stream
+    with client.stream("POST", f"/v1{w.form.path}", json=w.asks(HARD, stream=True)) as answer:
+        pieces = answer.iter_raw()
+        seen = b""
+        while w.end()[-1] not in seen:
+            seen += next(pieces)
+    row = logged(folder, 1)[0]
+    assert (row["status"], row["usage"]) == ("answered", "counted")

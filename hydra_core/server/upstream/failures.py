@@ -62,12 +62,11 @@ _BY_WORDS: Final = (
         ),
     ),
 )
-_WAIT_IN_WORDS: Final = re.compile(
-    r"(?:try|retry)(?: again)? (?:in|after) "
-    r"(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?) ?(ms|s\b|sec|m\b|min)?)?"
-)
+_WAIT_IN_WORDS: Final = re.compile(r"(?:try|retry)(?: again)? (?:in|after) (.{0,60})")
+#: One part of a wait such as 1h2m3.5s or "2 minutes".
+_PART_OF_WAIT: Final = re.compile(r"(\d+(?:\.\d+)?) ?(ms|mil|[dhm])?[a-z]*,? ?(?:and )?")
 _WAIT_KEYS: Final = ("retry_after", "retryAfter", "retry_after_seconds", "retryDelay")
-_UNITS: Final = {"ms": 0.001, "m": 60.0, "min": 60.0}
+_UNITS: Final = {"ms": 0.001, "mil": 0.001, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 
 
 class NotAnsweredError(Exception):
@@ -175,8 +174,10 @@ def _wait_in_words(message: str) -> float | None:
     said = _WAIT_IN_WORDS.search(message[:2_000].lower())
     if said is None:
         return None
-    minutes, number, unit = said.groups()
-    return 60.0 * float(minutes or 0) + float(number or 0) * _UNITS.get(unit or "s", 1.0)
+    seconds, end = 0.0, 0
+    while part := _PART_OF_WAIT.match(said[1], end):
+        seconds, end = seconds + float(part[1]) * _UNITS.get(part[2], 1.0), part.end()
+    return seconds
 
 
 def decoded(body: bytes) -> object:
