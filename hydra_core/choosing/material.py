@@ -6,15 +6,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
-import pandas as pd
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from hydra_core.base.errors import OutcomeModelError, Problem
 from hydra_core.base.list_price import ListPrice
 from hydra_core.base.types import FloatArray, IntArray
-from hydra_core.evalsets.evalset import EvalSet
+from hydra_core.evalsets.evalset import EvalSet, clusters_among
+from hydra_core.evalsets.scores import HalfArray
+from hydra_core.evalsets.suspects import kept_together, vector_numbers
 from hydra_core.outcome_model.heads import Messages
 from hydra_core.outcome_model.model import LEAST_OUTCOMES
 from hydra_core.replay.pricing import costs_at
@@ -41,7 +39,7 @@ class Material:
         cost_usd: (n, m) USD, NaN where it is missing.
         input_tokens, output_tokens: (n, m), None where the set has none; NaN where one is missing.
         rows: (n,) rows in the eval set.
-        clusters: (n,) cluster numbers; queries with the same text are in one.
+        clusters: (n,) cluster numbers, as `kept_together` says.
         others: (n, r) outcomes of the set's further models that have one on every row: learned
             along, since they too say what is hard, never predicted.
         logged: Further queries with outcomes of some of the models only, None without any.
@@ -135,7 +133,7 @@ def gather(
         order = np.argsort(-counts, kind="stable")
         together = 2
     complete = known[:, order[:together]].all(axis=1)
-    every = _dependent(messages.vectors, evalset.clusters)
+    every = _by_vector(kept_together(evalset, messages.vectors), messages.vectors)
     if complete.sum() < LEAST_OUTCOMES:
         rows = np.flatnonzero(known.any(axis=1))
         return _material(evalset, messages, columns, rows, _numbered(every, rows), len(columns))
@@ -218,20 +216,14 @@ def _others(quality: FloatArray, columns: Sequence[int]) -> FloatArray:
     return result
 
 
-def _dependent(vectors: npt.NDArray[np.float16], clusters: IntArray | None) -> IntArray:
-    """(n,) cluster numbers: those of the set, joined where two queries have the same text.
-
-    Equal texts have equal vectors, and a set without texts has those.
-    """
-    width = vectors.dtype.itemsize * vectors.shape[1]
-    whole = np.ascontiguousarray(vectors).view(f"V{width}").ravel()
-    same = np.unique(whole, return_inverse=True)[1]
-    if clusters is None:
-        return np.asarray(same, dtype=np.intp)
-    texts, n = int(same.max()) + 1, len(same)
-    links = coo_array((np.ones(n), (same, texts + clusters)), shape=(2 * n + texts,) * 2)
-    joined: IntArray = connected_components(links, directed=False)[1][same].astype(np.intp)
-    return joined
+def _by_vector(together: IntArray, vectors: HalfArray) -> IntArray:
+    """The same clusters, numbered by their first vector: folds ignore the order of the rows."""
+    first = np.full(int(together.max()) + 1, len(vectors))
+    np.minimum.at(first, together, vector_numbers(vectors))
+    number = np.empty(first.size, dtype=np.intp)
+    number[np.argsort(first, kind="stable")] = np.arange(first.size)
+    result: IntArray = number[together]
+    return result
 
 
 def _columns(evalset: EvalSet, models: Sequence[str]) -> list[int]:
@@ -343,7 +335,7 @@ def groups_at(evalset: EvalSet, rows: IntArray) -> list[str] | None:
 def outcomes_of_replay(data: ReplayData, evalset: EvalSet) -> Outcomes:
     """Return the outcomes of a replayed set, at the costs it was replayed with.
 
-    Queries with the same text are one cluster; models without outcomes are left out.
+    Models without outcomes are left out.
     """
     data = data.with_outcomes
     columns = np.array([evalset.models.index(name) for name in data.pool.ids], dtype=np.intp)
@@ -363,11 +355,7 @@ def outcomes_of_replay(data: ReplayData, evalset: EvalSet) -> Outcomes:
 
 
 def clusters_of(data: ReplayData, evalset: EvalSet) -> IntArray:
-    """Return the (n,) clusters of the set; else the same text is one cluster."""
-    if data.clusters is not None:
-        return np.unique(data.clusters, return_inverse=True)[1]
-    if evalset.texts is None:
-        return np.arange(len(data.query_ids))
-    texts = evalset.texts.iloc[data.rows].fillna("").astype(str).str.strip()
-    codes: IntArray = pd.factorize(texts)[0].astype(np.intp)
-    return codes
+    """Return the (n,) clusters that are learned from and judged as a whole (`kept_together`)."""
+    found = clusters_among(kept_together(evalset), data.rows)
+    assert found is not None
+    return found

@@ -47,7 +47,12 @@ from hydra_core.evalsets.folders import (
     replace_folder,
     scored_by,
 )
-from hydra_core.evalsets.scores import load_text_facts
+from hydra_core.evalsets.scores import (
+    HalfArray,
+    load_text_facts,
+    query_contexts,
+    query_turns,
+)
 
 #: Cosine from which two texts of one language are near-duplicates, and two of different languages
 #: that are each other's nearest are translations (language means taken out).
@@ -188,10 +193,51 @@ def look(evalset: EvalSet, progress: Progress | None = None) -> Suspects:
     Raises:
         EvalSetError: A file of scores is damaged.
     """
+    vectors = _vectors_of(evalset)
+    found = None if vectors is None else vectors.astype(np.float32)
+    return suspects(evalset.queries, found, progress)
+
+
+def _vectors_of(evalset: EvalSet) -> HalfArray | None:
+    """(n, d) text vectors of a bundle that has scored the set, None where none has."""
     kept = (load_text_facts(evalset, name) for name in scored_by(evalset.path))
     facts = next((found for found in kept if found is not None), None)
-    vectors = None if facts is None else facts.vectors.astype(np.float32)
-    return suspects(evalset.queries, vectors, progress)
+    return None if facts is None else facts.vectors
+
+
+def kept_together(evalset: EvalSet, vectors: HalfArray | None = None) -> IntArray:
+    """(n,) what is learned from and judged as a whole, in order of appearance.
+
+    The set's clusters, joined where the predictor reads two queries alike: the same text vector,
+    or the same text after the same turns where no bundle with vectors has scored the set. Folds
+    and intervals of all that is learned from outcomes read this.
+
+    Args:
+        vectors: (n, d) text vectors; default those of a bundle that has scored the set.
+
+    Raises:
+        EvalSetError: A file of scores is damaged.
+    """
+    known = _vectors_of(evalset) if vectors is None else vectors
+    declared = evalset.clusters
+    links = [] if declared is None else [same_key(pd.Series(declared))]
+    if known is not None:
+        links.append(same_key(pd.Series(vector_numbers(known))))
+    elif evalset.texts is not None:
+        texts = evalset.texts.fillna("").astype(str).str.strip()
+        before = query_contexts(evalset) or [""] * evalset.n
+        links.append(
+            same_key(pd.Series(list(zip(texts, query_turns(evalset), before, strict=True))))
+        )
+    return joined(links, evalset.n) if links else np.arange(evalset.n)
+
+
+def vector_numbers(vectors: HalfArray) -> IntArray:
+    """(n, d) -> (n,) number of each vector among the different ones, in an order of their own."""
+    width = vectors.dtype.itemsize * vectors.shape[1]
+    whole = np.ascontiguousarray(vectors).view(f"V{width}").ravel()
+    numbers: IntArray = np.unique(whole, return_inverse=True)[1].astype(np.intp)
+    return numbers
 
 
 def suspects(

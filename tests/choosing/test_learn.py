@@ -8,14 +8,23 @@ import pytest
 
 from hydra_core.base.errors import EvalSetError, OutcomeModelError
 from hydra_core.base.list_price import ListPrice
+from hydra_core.base.types import Pool
 from hydra_core.choosing.heads import PENALTIES, fit_costs, grouped_parts, grow, ridge_path
 from hydra_core.choosing.learn import learn
 from hydra_core.choosing.lift import POINTS
-from hydra_core.choosing.material import gather
+from hydra_core.choosing.material import gather, outcomes_of_replay
 from hydra_core.choosing.sources.few_outcomes import FEW, RECIPE
 from hydra_core.choosing.write import figures_of
-from hydra_core.evalsets.scores import messages_of
-from tests.choosing.learning_sets import FINGERPRINT, MODELS, WIDTH, learnable, material_of
+from hydra_core.evalsets.scores import TextFacts, messages_of, save_scores
+from hydra_core.replay.replay import align
+from tests.choosing.learning_sets import (
+    DIMENSIONS,
+    FINGERPRINT,
+    MODELS,
+    WIDTH,
+    learnable,
+    material_of,
+)
 
 PRICES = np.array([[0.1, 0.4], [1.0, 4.0], [5.0, 20.0]])
 
@@ -184,6 +193,24 @@ def test_equal_texts_stay_in_one_part(material):
     clusters = gather_again(material, twins).clusters
     part = grouped_parts(clusters, 5, np.random.default_rng(0))
     np.testing.assert_array_equal(part[::2], part[1::2])
+
+
+def test_what_is_learned_and_what_is_fitted_keep_the_same_queries_together(tmp_path):
+    """Two rows of a vector are one for both, also where the set declares other clusters."""
+    evalset = learnable(tmp_path / "set", 40, texts=False)
+    queries = evalset.queries.assign(cluster=["pair", "pair", *(None for _ in range(38))])
+    evalset = replace(evalset, queries=queries)
+    messages = messages_of(evalset, FINGERPRINT, WIDTH)
+    vectors = messages.vectors.copy()
+    vectors[2] = vectors[1]
+    messages = replace(messages, vectors=vectors)
+    facts = TextFacts(vectors, messages.counts)
+    save_scores(evalset, FINGERPRINT, DIMENSIONS, messages.requirements, facts)
+    learned = gather(evalset, messages, MODELS).clusters
+    models = Pool(MODELS, np.ones((3, 2)), np.arange(3.0), np.ones(2))
+    fitted = outcomes_of_replay(align(evalset, messages.requirements, models), evalset).clusters
+    assert np.unique(learned).size == 38
+    np.testing.assert_array_equal(learned[:, None] == learned, fitted[:, None] == fitted)
 
 
 def gather_again(material, messages):
