@@ -31,7 +31,8 @@ from hydra_core.evalsets.importers.traffic.gateways import (
     read_helicone,
     read_spend_logs,
 )
-from hydra_core.evalsets.importers.traffic.traces import read_langfuse, read_spans
+from hydra_core.evalsets.importers.traffic.langfuse import read_langfuse
+from hydra_core.evalsets.importers.traffic.spans import read_spans
 
 
 class Kind(StrEnum):

@@ -11,7 +11,8 @@ from hydra_core.cli.main import main
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.evalsets.importers.given import Given, parse_prices
 from hydra_core.evalsets.importers.traffic.gateways import read_spend_logs
-from hydra_core.evalsets.importers.traffic.traces import read_langfuse, read_spans
+from hydra_core.evalsets.importers.traffic.langfuse import read_langfuse
+from hydra_core.evalsets.importers.traffic.spans import read_spans
 from tests.evalsets.importers.shared_cases import CASES, needs_cases
 
 pytestmark = needs_cases

@@ -67,6 +67,12 @@ def test_what_helicone_does_not_know_is_no_measurement(tmp_path):
     assert np.isnan(priced.cost_usd[2, 0])
 
 
+def test_reasoning_that_helicone_counts_beside_the_answer_is_output(tmp_path):
+    rows = [helicone(1, reasoning_tokens=600, total_tokens=760), helicone(2, reasoning_tokens=0)]
+    draft = read_helicone([jsonl(tmp_path / "rows.jsonl", rows)])
+    assert draft.extras["output_tokens"][:, 0].tolist() == [640, 40]
+
+
 def test_one_of_helicones_scores_is_chosen(tmp_path):
     scores = {"helicone-score-feedback": 1, "accuracy": 80}
     file = jsonl(tmp_path / "rows.jsonl", [helicone(1, scores=scores)])

@@ -17,8 +17,9 @@ from hydra_core.evalsets.importers.reading.notation import Measure, parse_notati
 from hydra_core.evalsets.importers.table import read_table
 from hydra_core.evalsets.importers.traffic import rows as log_rows
 from hydra_core.evalsets.importers.traffic.gateways import read_spend_logs
+from hydra_core.evalsets.importers.traffic.langfuse import read_langfuse
 from hydra_core.evalsets.importers.traffic.rows import rows_of
-from hydra_core.evalsets.importers.traffic.traces import read_langfuse, read_spans
+from hydra_core.evalsets.importers.traffic.spans import read_spans
 
 
 def write(folder, name, content):
@@ -247,6 +248,19 @@ def test_a_generation_that_failed_is_no_answer(tmp_path):
             "cache_creation_input_tokens": 1000,
         },
         {"input": 50000, "output": 300, "cache_read_input_tokens": 48000, "total": 50300},
+        {  # only what was read is taken out of the input: the total says so
+            "input": 2000,
+            "output": 300,
+            "total": 50300,
+            "cache_read_input_tokens": 48000,
+            "cache_creation_input_tokens": 1500,
+        },
+        {
+            "input": 2000,
+            "output": 100,
+            "input_cached_tokens": 48000,
+            "output_reasoning_tokens": 200,
+        },
     ],
 )
 def test_cached_tokens_are_found_in_every_form_of_usage(tmp_path, usage):
@@ -254,6 +268,16 @@ def test_cached_tokens_are_found_in_every_form_of_usage(tmp_path, usage):
     draft = read_langfuse([jsonl(tmp_path, "o.jsonl", rows)], Given([scores(tmp_path, 1)]))
     tokens = [draft.extras[f"{name}_tokens"][0, 0] for name in ("input", "output", "cached_input")]
     assert tokens == [50000, 300, 48000]
+
+
+def test_cached_tokens_that_may_count_twice_are_named(tmp_path):
+    twice = {"input": 17903, "input_cached_tokens": 17817, "output": 100, "total": 35820}
+    once = {"input": 86, "input_cached_tokens": 17817, "output": 100, "total": 18003}
+    for usages, named in (([twice, {"input": 5}], True), ([twice, once], False)):
+        rows = [generation(n, usage_details=usage) for n, usage in enumerate(usages)]
+        draft = read_langfuse([jsonl(tmp_path, "o.jsonl", rows)], Given([scores(tmp_path, 2)]))
+        warnings = " ".join(draft.report.warnings)
+        assert ("(35,720 instead of 17,903 in o0); check that the" in warnings) is named
 
 
 @pytest.mark.parametrize("latency", [None, 2.4, 2400])

@@ -12,7 +12,8 @@ from hydra_core.evalsets.importers.reading.cells import Form
 from hydra_core.evalsets.importers.reading.notation import parse_notations
 from hydra_core.evalsets.importers.table import read_table
 from hydra_core.evalsets.importers.traffic.gateways import read_spend_logs
-from hydra_core.evalsets.importers.traffic.traces import read_spans
+from hydra_core.evalsets.importers.traffic.served import whole_tokens
+from hydra_core.evalsets.importers.traffic.spans import read_spans
 
 ASKED = [{"role": "user", "content": "Explain the parser"}]
 
@@ -147,9 +148,10 @@ def spend_row(request_id, **changes):
 def test_cached_input_beside_the_input_of_a_spend_log_is_a_part_of_it(tmp_path):
     usage = {"input_tokens": 2000, "cache_read_input_tokens": 48000,
              "cache_creation_input_tokens": 1000}  # fmt: skip
+    inside = {"cache_read_input_tokens": 1500, "cache_creation_input_tokens": 300}
     rows = [
         spend_row("own", metadata={"usage_object": usage}),
-        spend_row("openai", metadata={"usage_object": {**usage, "cache_read_input_tokens": 1500}}),
+        spend_row("openai", metadata={"usage_object": {**usage, **inside}}),
         spend_row("failed", status=None, metadata={"status": "failure"}),
     ]
     log = write(tmp_path, "log.jsonl", "\n".join(map(json.dumps, rows)))
@@ -186,20 +188,41 @@ def test_reasoning_beside_the_answer_counts_as_output_where_the_total_shows_it(t
     spans = [
         {"span_id": str(total), "annotations": [{"name": "good", "score": 1}],
          "attributes": {"gen_ai.request.model": "m", "gen_ai.prompt": ASKED, **thought,
-                        "gen_ai.usage.output_tokens": 10, "ai.usage.totalTokens": total}}
-        for total in (110, 310)
+                        "gen_ai.usage.output_tokens": 250, "ai.usage.totalTokens": total}}
+        for total in (350, 550)
     ]  # fmt: skip
     draft = read_spans([write(tmp_path, "spans.jsonl", "\n".join(map(json.dumps, spans)))])
-    assert draft.extras["output_tokens"].ravel().tolist() == [10, 210]
+    assert draft.extras["output_tokens"].ravel().tolist() == [250, 450]
 
-    usage = {"prompt": 100, "completion": 10, "completionDetails": {"reasoning": 200}}
+    usage = {"prompt": 100, "completion": 250, "completionDetails": {"reasoning": 200}}
     answers = [
         {"testIdx": test, "testCase": {}, "provider": "google:gemini", "prompt": {"raw": "Q"},
          "response": {"output": "A", "tokenUsage": {**usage, "total": total}}, "score": 1}
-        for test, total in enumerate((110, 310))
+        for test, total in enumerate((350, 550))
     ]  # fmt: skip
     draft = read_harness([write(tmp_path, "pf.jsonl", "\n".join(map(json.dumps, answers)))])
-    assert draft.extras["output_tokens"].ravel().tolist() == [10, 210]
+    assert draft.extras["output_tokens"].ravel().tolist() == [250, 450]
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ((31, 467, {"cached": 0, "stored": 1253, "total": 498}), (1284, 467)),  # none was read yet
+        ((2000, 300, {"cached": 1500, "stored": 300, "total": 2300}), (2000, 300)),
+        ((500, 300, {"cached": 1500, "total": 2300}), (2000, 300)),
+        ((600, 300, {"cached": 500, "total": 1400}), (1100, 300)),  # the total has them beside
+        ((600, 300, {"cached": 500}), (600, 300)),
+        ((2835, 31, {"cached": 2816, "thought": 64, "total": 2866}), (2835, 95)),
+        ((10120, 1499, {"cached": 128, "thought": 2809, "total": 14428}), (10120, 4308)),
+        ((20, 424, {"total": 1016}), (20, 996)),  # nobody counted the thinking but the total
+        ((20, 424, {"thought": 24, "total": 1016}), (20, 424)),
+        ((9844, 50, {"cached": 9842, "total": 9894, "apart": True}), (9844, 50)),
+        ((1144, 50, {"cached": 9000, "stored": 144, "total": 10194, "apart": True}), (10144, 50)),
+    ],
+)
+def test_tokens_are_counted_once_wherever_a_provider_counts_them(counts, expected):
+    read, written, more = counts
+    assert whole_tokens(read, written, **more) == expected
 
 
 def lm_eval(folder, **score):

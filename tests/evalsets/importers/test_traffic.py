@@ -21,9 +21,10 @@ from hydra_core.evalsets.importers.traffic.gateways import (
     read_spend_logs,
     spend_log_rows,
 )
+from hydra_core.evalsets.importers.traffic.langfuse import read_langfuse
 from hydra_core.evalsets.importers.traffic.messages import asked_in
 from hydra_core.evalsets.importers.traffic.rows import seconds_between
-from hydra_core.evalsets.importers.traffic.traces import read_langfuse, read_spans
+from hydra_core.evalsets.importers.traffic.spans import read_spans
 from tests.decision_log.test_log import AT, record
 from tests.store.servers import postgres, postgres_bin
 

@@ -17,12 +17,18 @@ from hydra_core.evalsets.importers.reading.json_document import (
 from hydra_core.evalsets.importers.reading.tables import csv_records, json_objects
 from hydra_core.evalsets.importers.traffic.messages import asked_in
 from hydra_core.evalsets.importers.traffic.rows import identifier, number, text
-from hydra_core.evalsets.importers.traffic.served import Feedback, Served, whole_output
+from hydra_core.evalsets.importers.traffic.served import Feedback, Served, whole_tokens
 
 _ERROR: Final = 2
 _ANSWER: Final = re.compile(r"\[(?P<model>[^\]]+)\] (?P<prompt>(?s:.*))")
 _STATUS: Final = re.compile(r"\s*\[(PASS|FAIL|ERROR)\]")
 _VARIABLE: Final = re.compile(r"\{\{-?\s*(\w+)\s*-?\}\}")
+#: Tokens from a provider's prompt cache, into it, and of reasoning.
+_DETAILS: Final = (
+    "completionDetails.cacheReadInputTokens",
+    "completionDetails.cacheCreationInputTokens",
+    "completionDetails.reasoning",
+)
 _WORTH: Final = {"PASS": 1.0, "FAIL": 0.0}
 
 
@@ -111,9 +117,11 @@ def _figures(row: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, Any
     """Cost, tokens and latency; one out of promptfoo's cache has only tokens of its own."""
     usage = mapping(answer.get("tokenUsage", row.get("tokenUsage")))
     read, written, total = (number(usage.get(name)) for name in ("prompt", "completion", "total"))
-    thought = number(value_at(usage, "completionDetails.reasoning"))
-    written = whole_output(read, written, thought, total)
-    tokens = {"input_tokens": read, "output_tokens": written}
+    cached, stored, thought = (number(value_at(usage, path)) for path in _DETAILS)
+    read, written = whole_tokens(
+        read, written, cached=cached, stored=stored, thought=thought, total=total
+    )
+    tokens = {"input_tokens": read, "output_tokens": written, "cached_input_tokens": cached}
     if answer.get("cached") is True:
         return tokens
     cost_usd = number(row.get("cost", answer.get("cost")))

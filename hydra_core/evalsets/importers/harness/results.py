@@ -5,7 +5,6 @@ EvalPlus, HELM, LLMRouter, and Inspect's `.eval` logs (a zip of JSON) and `.json
 from __future__ import annotations
 
 import json
-import math
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -31,7 +30,7 @@ from hydra_core.evalsets.importers.reading.json_document import (
 from hydra_core.evalsets.importers.reading.tables import json_objects
 from hydra_core.evalsets.importers.traffic.messages import asked_in
 from hydra_core.evalsets.importers.traffic.rows import identifier, number, text
-from hydra_core.evalsets.importers.traffic.served import Feedback, Served, whole_output
+from hydra_core.evalsets.importers.traffic.served import Feedback, Served, whole_tokens
 
 #: Where the tasks keep a document's own question, before the prompt that was made of it.
 _QUESTIONS: Final = ("question", "query", "problem", "prompt", "instruction", "input", "text")
@@ -309,17 +308,17 @@ def _worth(value: object) -> Feedback:
 
 
 def _tokens(usage: Mapping[str, Any]) -> tuple[float, float, float]:
-    """(input, output, cached) tokens; what was cached is a part of the input.
-
-    Whether cached input and reasoning stand beside the counts or in them, the total says.
-    """
-    read, written = number(usage.get("input_tokens")), number(usage.get("output_tokens"))
+    """(input, output, cached) tokens; what was cached is a part of the input."""
     cached = number(usage.get("input_tokens_cache_read"))
-    stored = number(usage.get("input_tokens_cache_write"))
-    beside = sum(count for count in (cached, stored) if not math.isnan(count))
-    total, thought = number(usage.get("total_tokens")), number(usage.get("reasoning_tokens"))
-    written = max(whole_output(one, written, thought, total) for one in (read, read + beside))
-    return read + beside if total == read + beside + written else read, written, cached
+    read, written = whole_tokens(
+        number(usage.get("input_tokens")),
+        number(usage.get("output_tokens")),
+        cached=cached,
+        stored=number(usage.get("input_tokens_cache_write")),
+        thought=number(usage.get("reasoning_tokens")),
+        total=number(usage.get("total_tokens")),
+    )
+    return read, written, cached
 
 
 INSPECT: Final = Adapter("Inspect", frozenset({"version", "status", "eval", "plan"}), _read_inspect)

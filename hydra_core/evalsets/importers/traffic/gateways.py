@@ -9,9 +9,9 @@ calls that are no chat are skipped.
 
 Helicone's export is JSON or JSONL of its tool, with the bodies (`--include-body`). A row is a
 request as Helicone's API answers it. Feedback and scores stand in the row: one of them is the
-quality. A cost of 0 means that Helicone had no price. Input tokens are taken where nothing came
-from the provider's prompt cache or went into it; elsewhere the export does not say whether those
-tokens are a part of the input.
+quality. A cost of 0 means that Helicone had no price. Reasoning is counted beside the answer. Input
+tokens are taken where nothing came from the provider's prompt cache or went into it; elsewhere the
+export does not say whether those tokens are a part of the input.
 """
 
 from __future__ import annotations
@@ -49,8 +49,7 @@ from hydra_core.evalsets.importers.traffic.served import (
     Labels,
     Served,
     Traffic,
-    whole_input,
-    whole_output,
+    whole_tokens,
 )
 from hydra_core.evalsets.rules import PROPENSITY
 
@@ -186,6 +185,9 @@ def read_spend_logs(
         read, metadata = number(row.get("prompt_tokens")), decoded(row.get("metadata"))
         cached, put, thought = (_stored_count(metadata, paths) for paths in _COUNTS)
         written, total = (number(row.get(f"{side}_tokens")) for side in ("completion", "total"))
+        read, written = whole_tokens(
+            read, written, cached=cached, stored=put, thought=thought, total=total
+        )
         traffic.add(
             Served(
                 place,
@@ -194,8 +196,8 @@ def read_spend_logs(
                 text(row.get("model")),
                 votes.get(query_id, Feedback()),
                 cost_usd=number(row.get("spend")),
-                input_tokens=whole_input(read, cached, put),
-                output_tokens=whole_output(read, written, thought, total),
+                input_tokens=read,
+                output_tokens=written,
                 latency_s=seconds_between(row.get("startTime"), row.get("endTime")),
                 conversation_id=text(row.get("session_id")),
                 cached_input_tokens=cached,
@@ -336,6 +338,7 @@ def _helicone_served(place: tuple[str, int], query_id: str, row: Mapping[str, An
     cache = (number(row.get(f"prompt_cache_{way}_tokens")) for way in ("read", "write"))
     alone = all(math.isnan(count) or count == 0.0 for count in cache)
     read, written = (number(row.get(f"{way}_tokens")) for way in ("prompt", "completion"))
+    thought = number(row.get("reasoning_tokens"))
     return Served(
         place,
         query_id,
@@ -343,7 +346,7 @@ def _helicone_served(place: tuple[str, int], query_id: str, row: Mapping[str, An
         next(filter(None, (text(row.get(name)) for name in _MODEL_NAMES)), ""),
         cost_usd=number(row.get("cost")),
         input_tokens=read if alone and read > 0 else math.nan,
-        output_tokens=written,
+        output_tokens=written if math.isnan(thought) else written + thought,
         latency_s=number(row.get("delay_ms")) / 1000.0,
         conversation_id=text(facts.get("Helicone-Session-Id")),
     )

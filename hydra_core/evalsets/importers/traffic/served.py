@@ -4,6 +4,7 @@ skipped. Feedback is a number, or a label whose quality the operator says.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -237,20 +238,40 @@ class Served:
         return ""
 
 
-def whole_input(read: float, cached: float, stored: float = math.nan) -> float:
-    """Input tokens with cached ones among them: Anthropic's own count has beside it what was read
-    from its cache, and what was stored there.
-    """
-    if not cached > read:
-        return read
-    return read + cached + (0.0 if math.isnan(stored) else stored)
+def whole_tokens(
+    read: float,
+    written: float,
+    *,
+    cached: float = math.nan,
+    stored: float = math.nan,
+    thought: float = math.nan,
+    total: float = math.nan,
+    apart: bool = False,
+) -> tuple[float, float]:
+    """Input tokens with cached ones among them, and output tokens with those of reasoning.
 
+    Anthropic counts what was read from its cache (`cached`) and put there (`stored`) beside the
+    input; xAI and Gemini count reasoning beside the answer, or in the total alone. A total that
+    fits says so; without one a part that is larger than its whole stands beside it.
 
-def whole_output(read: float, written: float, thought: float, total: float) -> float:
-    """Output tokens with those of reasoning among them: Gemini and xAI count these beside the
-    answer, which shows in the total.
+    Args:
+        apart: Whether parts stand beside their whole where the total does not say otherwise.
     """
-    return written + thought if total == read + written + thought else written
+    cached, stored, thought = (
+        0.0 if math.isnan(count) else count for count in (cached, stored, thought)
+    )
+    beside = cached + stored
+    inputs = [n for n in (read, read + beside, read + cached, read + stored) if not n < beside]
+    outputs = [n for n in (written, written + thought) if not n < thought]
+    if not inputs or not outputs:  # negative counts, which are refused elsewhere
+        return read, written
+    for one, other in itertools.product(inputs, outputs):
+        if one + other == total:
+            return one, other
+    if apart:
+        return read + beside, written + thought
+    rest = total - inputs[0] - outputs[0]
+    return inputs[0], outputs[0] + rest if rest > 0 and not thought else outputs[0]
 
 
 def _writable(*texts: str) -> bool:
@@ -325,8 +346,10 @@ class Traffic:
         elif math.isnan(quality):
             self.skip(self.labels.reason(row.feedback), row.query_id)
         else:
-            whole = whole_input(row.input_tokens, row.cached_input_tokens)
-            return replace(row, feedback=Feedback(quality), input_tokens=whole)
+            read, _ = whole_tokens(
+                row.input_tokens, row.output_tokens, cached=row.cached_input_tokens
+            )
+            return replace(row, feedback=Feedback(quality), input_tokens=read)
         return None
 
     def add_scored(self, rows: Sequence[_Scored], source: str) -> None:

@@ -1,15 +1,8 @@
-"""Import of traces of model calls: Langfuse's export, OpenTelemetry's and OpenInference's spans.
+"""Import of spans of model calls: OpenTelemetry's GenAI names, or OpenInference's.
 
-A Langfuse export has generations of `observations_v2`, and feedback from `scores`. A score belongs
-to a generation by its observation_id, else by its trace_id (then the whole trace was judged, and
-its last generation carries the score). The value of a categorical or text score is a placeholder:
-what its label is worth is for the operator to say. Latency is in seconds; exports that wrote
-milliseconds are known by the times beside it, which are the latency where none is written. A cost
-of 0 means that Langfuse had no price.
-
-Spans are JSONL with the GenAI names or OpenInference's: a line is one span with its attributes as
-an object, or an OTLP export request with many. Feedback is an annotation (OpenInference) or an
-event `gen_ai.evaluation.result` (GenAI) on the same span.
+Spans are JSONL: a line is one span with its attributes as an object, or an OTLP export request with
+many. Feedback is an annotation (OpenInference) or an event `gen_ai.evaluation.result` (GenAI) on
+the same span.
 """
 
 from __future__ import annotations
@@ -18,199 +11,22 @@ import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from statistics import median
 from typing import Any, Final
 
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.given import NOTHING, Given
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
-from hydra_core.evalsets.importers.reading.json_document import mapping, objects
+from hydra_core.evalsets.importers.reading.json_document import objects
 from hydra_core.evalsets.importers.traffic.messages import NO_MESSAGE, Asked, asked_in
 from hydra_core.evalsets.importers.traffic.rows import (
     decoded,
     first_number,
-    identifier,
     number,
     rows_of,
     seconds_between,
     text,
 )
-from hydra_core.evalsets.importers.traffic.served import (
-    Feedback,
-    Served,
-    Traffic,
-    whole_input,
-    whole_output,
-)
-
-_WORDS: Final = ("CATEGORICAL", "TEXT")
-_CAPITAL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_INPUT: Final = ("input", "input_tokens", "prompt_tokens")
-_OUTPUT: Final = ("output", "output_tokens", "completion_tokens")
-_CACHED: Final = (
-    *("input_cached_tokens", "cache_read_input_tokens", "input_cache_read", "cached_tokens"),
-    "input_cached",
-)
-
-
-def read_langfuse(observations: Sequence[TableFile], given: Given = NOTHING) -> Draft:
-    """Generations with a score, of the files of scores beside them; each becomes a query.
-
-    Raises:
-        EvalSetError: Several scores and none chosen, labels without a quality, nothing left (with
-            the reasons), damage.
-    """
-    budget, traffic = Budget(), Traffic(given)
-    by_observation, by_trace = _langfuse_scores(budget, traffic)
-    last: dict[str, Served] = {}
-    between: dict[tuple[str, int], float] = {}
-    rows: list[Served] = []
-    for place, found in rows_of(observations, budget, traffic.unread):
-        facts = _snake(found)
-        query_id, trace = identifier(facts.get("id")), identifier(facts.get("trace_id"))
-        if text(facts.get("type")).upper() != "GENERATION":
-            traffic.skip("no generation (a span or an event)", query_id)
-            continue
-        if text(facts.get("level")).upper() == "ERROR":
-            traffic.skip("the request failed", query_id)
-            continue
-        served = _served_generation(place, facts, by_observation.get(query_id, Feedback()))
-        between[place] = seconds_between(facts.get("start_time"), facts.get("end_time"))
-        if served.feedback.absent and trace in by_trace:
-            before = last.get(trace)
-            if before is not None:
-                traffic.skip("not the last generation of its trace", before.query_id)
-            last[trace] = replace(served, feedback=by_trace[trace])
-        else:
-            rows.append(served)
-    rows += last.values()
-    divisor = _milliseconds([(row.latency_s, between[row.place]) for row in rows], traffic)
-    for row in rows:
-        written = row.latency_s / divisor
-        traffic.add(replace(row, latency_s=between[row.place] if math.isnan(written) else written))
-    return traffic.draft("Langfuse")
-
-
-def _snake(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The row with the names of the export, from those of Langfuse's API as well."""
-    facts = {_CAPITAL.sub("_", name).lower(): value for name, value in row.items()}
-    for name, other in (
-        ("provided_model_name", "model"),
-        ("total_cost", "calculated_total_cost"),
-        ("usage_details", "usage"),
-    ):
-        if facts.get(name) in (None, ""):
-            facts[name] = facts.get(other)
-    return facts
-
-
-def _served_generation(
-    place: tuple[str, int], row: Mapping[str, Any], feedback: Feedback
-) -> Served:
-    usage, cost = decoded(row.get("usage_details")), mapping(decoded(row.get("cost_details")))
-    counts = usage if isinstance(usage, Mapping) else _usage_columns(row)
-    read, written, cached = _tokens(counts)
-    costs = {"total_cost": row.get("total_cost"), "total": cost.get("total")}
-    return Served(
-        place,
-        identifier(row.get("id")),
-        asked_in(row.get("input")),
-        text(row.get("provided_model_name")),
-        feedback,
-        cost_usd=first_number(costs, costs),
-        input_tokens=read,
-        output_tokens=written,
-        latency_s=number(row.get("latency")),
-        conversation_id=text(row.get("session_id")),
-        cached_input_tokens=cached,
-    )
-
-
-def _usage_columns(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The usage of a table that Langfuse's own pages export, which has a column for each count."""
-    return {
-        name: row[column]
-        for name, columns in (
-            ("input", ("input_usage", "prompt_tokens")),
-            ("output", ("output_usage", "completion_tokens")),
-            ("total", ("total_usage", "total_tokens")),
-        )
-        for column in columns
-        if row.get(column) not in (None, "")
-    }
-
-
-def _tokens(usage: Mapping[str, Any]) -> tuple[float, float, float]:
-    """(input, output, cached) tokens.
-
-    Langfuse counts each kind on its own: cached input stands beside `input`, unless the total says
-    that it is a part of it.
-    """
-    inside = [value for value in usage.values() if isinstance(value, Mapping)]
-    counts = {name: number(value) for name, value in usage.items()}
-    counts |= {n: number(one[n]) for one in inside for n in _CACHED if n in one}
-    counts = {name: count for name, count in counts.items() if not math.isnan(count)}
-    read, written, cached = (first_number(counts, names) for names in (_INPUT, _OUTPUT, _CACHED))
-    total = counts.get("total", counts.get("total_tokens", math.nan))
-    parts_of_it = total == read + written
-    if not parts_of_it and "prompt_tokens" not in counts:
-        read += sum(_beside(counts, ("input_", "cache_"), _INPUT))
-        written += sum(_beside(counts, ("output_",), _OUTPUT))
-    return read, written, cached
-
-
-def _beside(
-    counts: Mapping[str, float], beginnings: tuple[str, ...], total: Sequence[str]
-) -> list[float]:
-    return [n for name, n in counts.items() if name.startswith(beginnings) and name not in total]
-
-
-def _milliseconds(latencies: Sequence[tuple[float, float]], traffic: Traffic) -> float:
-    """1000 where the latencies are milliseconds, judged by the times beside them; else 1."""
-    ratios = [latency / between for latency, between in latencies if latency > 0 and between > 0]
-    if not ratios or not 900 < median(ratios) < 1100:
-        return 1.0
-    traffic.warnings.append(
-        "latency is written in milliseconds (it is 1000 times end_time minus start_time); it was "
-        "read as such"
-    )
-    return 1000.0
-
-
-def _langfuse_scores(
-    budget: Budget, traffic: Traffic
-) -> tuple[dict[str, Feedback], dict[str, Feedback]]:
-    """Observation id -> score and trace id -> score, of the one name that was chosen."""
-    wanted, files = traffic.given.score, traffic.given.more
-    rows = [_snake(row) for _, row in rows_of(files, budget, traffic.unread)]
-    traffic.choose_score(sorted({text(row.get("name")) for row in rows}), "scores")
-    by_observation: dict[str, Feedback] = {}
-    by_trace: dict[str, Feedback] = {}
-    differing = 0
-    for row in rows:
-        if wanted and text(row.get("name")) != wanted:
-            continue
-        observation, trace = identifier(row.get("observation_id")), identifier(row.get("trace_id"))
-        feedback, side = _score_of(row), by_observation if observation else by_trace
-        key = observation or trace
-        if key:
-            differing += side.get(key, feedback) != feedback
-            side[key] = feedback
-    if differing:
-        traffic.warnings.append(f"{differing} scores differ from an earlier one of the same; the "
-                                "last of the file counts")  # fmt: skip
-    return by_observation, by_trace
-
-
-def _score_of(row: Mapping[str, Any]) -> Feedback:
-    """A score as feedback; the value of one given in words is a placeholder."""
-    label = text(row.get("string_value")).strip()
-    kind = text(row.get("data_type")).upper()
-    if kind in _WORDS or (not kind and label and label.lower() not in ("true", "false")):
-        return Feedback(label=label or "(no label)")
-    return Feedback(number(row.get("value")))
-
+from hydra_core.evalsets.importers.traffic.served import Feedback, Served, Traffic, whole_tokens
 
 _CHAT: Final = ("chat", "text_completion", "completion", "generate_content")
 _MOST_ANNOTATIONS: Final = 1_000
@@ -306,16 +122,23 @@ def _served_span(
 ) -> Served:
     model = facts.get("gen_ai.response.model") or facts.get("gen_ai.request.model")
     conversation = facts.get("gen_ai.conversation.id") or facts.get("session.id")
-    read, cached = first_number(facts, _SPAN_INPUT), first_number(facts, _SPAN_CACHED)
-    written, thought = first_number(facts, _SPAN_OUTPUT), first_number(facts, _THOUGHT)
+    cached = first_number(facts, _SPAN_CACHED)
+    read, written = whole_tokens(
+        first_number(facts, _SPAN_INPUT),
+        first_number(facts, _SPAN_OUTPUT),
+        cached=cached,
+        stored=first_number(facts, _WRITTEN),
+        thought=first_number(facts, _THOUGHT),
+        total=first_number(facts, _TOTAL),
+    )
     return Served(
         place,
         _span_id(place, span),
         _asked_of(span, facts),
         text(model or facts.get("llm.model_name")),
         cost_usd=first_number(facts, _COST),
-        input_tokens=whole_input(read, cached, first_number(facts, _WRITTEN)),
-        output_tokens=whole_output(read, written, thought, first_number(facts, _TOTAL)),
+        input_tokens=read,
+        output_tokens=written,
         latency_s=_seconds(span),
         conversation_id=text(conversation),
         cached_input_tokens=cached,

@@ -1,0 +1,236 @@
+"""Import of Langfuse's export: generations of `observations_v2`, and feedback from `scores`.
+
+A score belongs to a generation by its observation_id, else by its trace_id (then the whole trace
+was judged, and its last generation carries the score). The value of a categorical or text score is
+a placeholder: what its label is worth is for the operator to say. Latency is in seconds; exports
+that wrote milliseconds are known by the times beside it, which are the latency where none is
+written. A cost of 0 means that Langfuse had no price.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from statistics import median
+from typing import Any, Final
+
+from hydra_core.evalsets.importers.draft import Draft
+from hydra_core.evalsets.importers.given import NOTHING, Given
+from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
+from hydra_core.evalsets.importers.reading.json_document import mapping
+from hydra_core.evalsets.importers.traffic.messages import asked_in
+from hydra_core.evalsets.importers.traffic.rows import (
+    decoded,
+    first_number,
+    identifier,
+    number,
+    rows_of,
+    seconds_between,
+    text,
+)
+from hydra_core.evalsets.importers.traffic.served import Feedback, Served, Traffic, whole_tokens
+
+_WORDS: Final = ("CATEGORICAL", "TEXT")
+_CAPITAL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_INPUT: Final = ("input", "input_tokens", "prompt_tokens")
+_OUTPUT: Final = ("output", "output_tokens", "completion_tokens")
+_CACHED: Final = (
+    *("input_cached_tokens", "cache_read_input_tokens", "input_cache_read", "cached_tokens"),
+    "input_cached",
+)
+#: What the names of a side's counts begin with, and which of them is the side's own.
+_INPUT_SIDE: Final = (("input_", "cache_"), _INPUT)
+_OUTPUT_SIDE: Final = (("output_",), _OUTPUT)
+
+
+def read_langfuse(observations: Sequence[TableFile], given: Given = NOTHING) -> Draft:
+    """Generations with a score, of the files of scores beside them; each becomes a query.
+
+    Raises:
+        EvalSetError: Several scores and none chosen, labels without a quality, nothing left (with
+            the reasons), damage.
+    """
+    budget, traffic = Budget(), Traffic(given)
+    by_observation, by_trace = _langfuse_scores(budget, traffic)
+    last: dict[str, Served] = {}
+    between: dict[tuple[str, int], float] = {}
+    rows: list[Served] = []
+    cached: list[tuple[float, Served]] = []
+    for place, found in rows_of(observations, budget, traffic.unread):
+        facts = _snake(found)
+        query_id, trace = identifier(facts.get("id")), identifier(facts.get("trace_id"))
+        if text(facts.get("type")).upper() != "GENERATION":
+            traffic.skip("no generation (a span or an event)", query_id)
+            continue
+        if text(facts.get("level")).upper() == "ERROR":
+            traffic.skip("the request failed", query_id)
+            continue
+        usage = decoded(facts.get("usage_details"))
+        counts = usage if isinstance(usage, Mapping) else _usage_columns(facts)
+        served = _served_generation(place, facts, counts, by_observation.get(query_id, Feedback()))
+        cached += [(first_number(counts, _INPUT), served)] if served.cached_input_tokens > 0 else []
+        between[place] = seconds_between(facts.get("start_time"), facts.get("end_time"))
+        if served.feedback.absent and trace in by_trace:
+            before = last.get(trace)
+            if before is not None:
+                traffic.skip("not the last generation of its trace", before.query_id)
+            last[trace] = replace(served, feedback=by_trace[trace])
+        else:
+            rows.append(served)
+    rows += last.values()
+    _note_counted_twice(cached, traffic)
+    divisor = _milliseconds([(row.latency_s, between[row.place]) for row in rows], traffic)
+    for row in rows:
+        written = row.latency_s / divisor
+        traffic.add(replace(row, latency_s=between[row.place] if math.isnan(written) else written))
+    return traffic.draft("Langfuse")
+
+
+def _snake(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The row with the names of the export, from those of Langfuse's API as well."""
+    facts = {_CAPITAL.sub("_", name).lower(): value for name, value in row.items()}
+    for name, other in (
+        ("provided_model_name", "model"),
+        ("total_cost", "calculated_total_cost"),
+        ("usage_details", "usage"),
+    ):
+        if facts.get(name) in (None, ""):
+            facts[name] = facts.get(other)
+    return facts
+
+
+def _served_generation(
+    place: tuple[str, int],
+    row: Mapping[str, Any],
+    counts: Mapping[str, Any],
+    feedback: Feedback,
+) -> Served:
+    cost = mapping(decoded(row.get("cost_details")))
+    read, written, cached = _tokens(counts)
+    costs = {"total_cost": row.get("total_cost"), "total": cost.get("total")}
+    return Served(
+        place,
+        identifier(row.get("id")),
+        asked_in(row.get("input")),
+        text(row.get("provided_model_name")),
+        feedback,
+        cost_usd=first_number(costs, costs),
+        input_tokens=read,
+        output_tokens=written,
+        latency_s=number(row.get("latency")),
+        conversation_id=text(row.get("session_id")),
+        cached_input_tokens=cached,
+    )
+
+
+def _usage_columns(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The usage of a table that Langfuse's own pages export, which has a column for each count."""
+    return {
+        name: row[column]
+        for name, columns in (
+            ("input", ("input_usage", "prompt_tokens")),
+            ("output", ("output_usage", "completion_tokens")),
+            ("total", ("total_usage", "total_tokens")),
+        )
+        for column in columns
+        if row.get(column) not in (None, "")
+    }
+
+
+def _tokens(usage: Mapping[str, Any]) -> tuple[float, float, float]:
+    """(input, output, cached) tokens.
+
+    Langfuse counts each kind on its own: cached input stands beside `input`, unless the total says
+    that it is a part of it.
+    """
+    inside = [value for value in usage.values() if isinstance(value, Mapping)]
+    counts = {name: number(value) for name, value in usage.items()}
+    counts = {name: count for name, count in counts.items() if not math.isnan(count)}
+    nested = {n: number(one[n]) for one in inside for n in _CACHED if n in one}
+    cached = first_number({**counts, **nested}, _CACHED)
+    parts, thought = (_beside(counts, *side) for side in (_INPUT_SIDE, _OUTPUT_SIDE))
+    warm = first_number(parts, _CACHED)
+    read, written = whole_tokens(
+        first_number(counts, _INPUT),
+        first_number(counts, _OUTPUT),
+        cached=warm,
+        stored=sum(parts.values()) - (0.0 if math.isnan(warm) else warm),
+        thought=sum(thought.values()),
+        total=first_number(counts, ("total", "total_tokens")),
+        apart="prompt_tokens" not in counts and bool(parts or thought),
+    )
+    return read, written, cached
+
+
+def _beside(
+    counts: Mapping[str, float], beginnings: tuple[str, ...], whole: Sequence[str]
+) -> dict[str, float]:
+    """The counts of one side that stand beside its own."""
+    named = counts.items()
+    return {name: n for name, n in named if name.startswith(beginnings) and name not in whole}
+
+
+def _note_counted_twice(cached: Sequence[tuple[float, Served]], traffic: Traffic) -> None:
+    """Warn where `input` may hold cached tokens too, as some integrations write it.
+
+    Args:
+        cached: Generations with cached input, and what `input` says of each.
+    """
+    if not cached or not all(
+        one.cached_input_tokens <= stated < one.input_tokens for stated, one in cached
+    ):
+        return
+    stated, one = cached[0]
+    traffic.warnings.append(
+        f"cached tokens were added to `input`, as Langfuse counts them ({one.input_tokens:,.0f} "
+        f"instead of {stated:,.0f} in {one.query_id}); check that the integration does not count "
+        "them in `input` already: no generation has more cached tokens than `input`"
+    )
+
+
+def _milliseconds(latencies: Sequence[tuple[float, float]], traffic: Traffic) -> float:
+    """1000 where the latencies are milliseconds, judged by the times beside them; else 1."""
+    ratios = [latency / between for latency, between in latencies if latency > 0 and between > 0]
+    if not ratios or not 900 < median(ratios) < 1100:
+        return 1.0
+    traffic.warnings.append(
+        "latency is written in milliseconds (it is 1000 times end_time minus start_time); it was "
+        "read as such"
+    )
+    return 1000.0
+
+
+def _langfuse_scores(
+    budget: Budget, traffic: Traffic
+) -> tuple[dict[str, Feedback], dict[str, Feedback]]:
+    """Observation id -> score and trace id -> score, of the one name that was chosen."""
+    wanted, files = traffic.given.score, traffic.given.more
+    rows = [_snake(row) for _, row in rows_of(files, budget, traffic.unread)]
+    traffic.choose_score(sorted({text(row.get("name")) for row in rows}), "scores")
+    by_observation: dict[str, Feedback] = {}
+    by_trace: dict[str, Feedback] = {}
+    differing = 0
+    for row in rows:
+        if wanted and text(row.get("name")) != wanted:
+            continue
+        observation, trace = identifier(row.get("observation_id")), identifier(row.get("trace_id"))
+        feedback, side = _score_of(row), by_observation if observation else by_trace
+        key = observation or trace
+        if key:
+            differing += side.get(key, feedback) != feedback
+            side[key] = feedback
+    if differing:
+        traffic.warnings.append(f"{differing} scores differ from an earlier one of the same; the "
+                                "last of the file counts")  # fmt: skip
+    return by_observation, by_trace
+
+
+def _score_of(row: Mapping[str, Any]) -> Feedback:
+    """A score as feedback; the value of one given in words is a placeholder."""
+    label = text(row.get("string_value")).strip()
+    kind = text(row.get("data_type")).upper()
+    if kind in _WORDS or (not kind and label and label.lower() not in ("true", "false")):
+        return Feedback(label=label or "(no label)")
+    return Feedback(number(row.get("value")))
