@@ -121,6 +121,11 @@ def by_arm(verdict: Mapping[str, Any], dimensions: Sequence[str], order: str) ->
 
 
 _ENOUGH = 20
+#: What a server says of an answer that ended early.
+_ENDED: Final = {
+    "length": ": it used up max_tokens",
+    "content_filter": ": the server's filter held it back",
+}
 #: Tokens that a server adds to a request of its own accord (templates).
 _ADDED_TOKENS = 20_000
 
@@ -299,9 +304,10 @@ def write_down(one: Due, reply: Reply, ledger: Ledger) -> str:
     try:
         content = one.read(reply.text)
     except MalformedError as error:
-        said = {"reason": str(error), "text": reply.text[:2_000]}
+        reason = f"{error}{_ENDED.get(reply.ended, '')}"
+        said = {"reason": reason, "text": reply.text[:2_000]}
         ledger.add("malformed", one.call, cost_usd=cost, **used, **said)
-        return str(error)
+        return reason
     ledger.add("answered", one.call, cost_usd=cost, **used, content=content)
     return ""
 

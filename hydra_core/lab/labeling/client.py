@@ -16,19 +16,24 @@ from hydra_core.base.tokens import cached_input, output_with_thinking
 from hydra_core.lab.labeling.config import Server
 
 if TYPE_CHECKING:
+    import openai
     from openai import AsyncOpenAI
 
 
 _TRIES: Final = 8
 _FIRST_WAIT_S: Final = 0.5
 _LONGEST_WAIT_S: Final = 60.0
+_AT_ONCE_S: Final = 0.01
 _TIMEOUT_S: Final = 300.0
 #: One answer may have so many bytes.
 _MOST_BYTES: Final = 16 << 20
+#: Statuses that may be the fault of one message: too long for the model, or filtered.
+_OF_ONE_MESSAGE: Final = (400, 413, 422)
+_LENGTH, _NEW_LENGTH = "max_tokens", "max_completion_tokens"
 
 
 class GivenUpError(HydraError):
-    """The server refused a call again and again; nothing was paid."""
+    """The server refused a call for good; nothing was paid."""
 
 
 class LostError(HydraError):
@@ -42,19 +47,22 @@ class Reply:
     Attributes:
         tokens: (input, output); None where the server did not state them.
         cached: How many of the input tokens came from the cache.
-        seconds: From sending to the whole answer.
+        seconds: From sending to the whole answer; 0 where nobody measured it.
+        ended: Why it ended, in the server's word, such as length; '' where it said nothing.
     """
 
     text: str
     tokens: tuple[int, int] | None
     cached: int = 0
     seconds: float = 0.0
+    ended: str = ""
 
 
 class Client:
     """Calls to one server.
 
     Args:
+        answers: Whether it has answered before, so that its settings are right.
         sleep: Waits that many seconds; an argument so that tests need not.
         rng: Jitter of the waits.
 
@@ -66,10 +74,11 @@ class Client:
         self,
         server: Server,
         *,
+        answers: bool = False,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         rng: random.Random | None = None,
     ) -> None:
-        self.server = server
+        self.server, self._answers, self._length = server, answers, _LENGTH
         self._openai: AsyncOpenAI = _connect(server)
         self._slots = asyncio.Semaphore(server.concurrency)
         self._sleep, self._rng = sleep, rng or random.Random(server.model)
@@ -94,15 +103,20 @@ class Client:
             refused: Told each time the server turned it down unpaid, with the reason.
 
         Raises:
-            GivenUpError: Refused as often as is tried.
+            GivenUpError: Refused as often as is tried, or for what it asks.
             LostError: No answer came to a request that was sent.
             LabelError: The server does not know the key, the model or the request.
         """
         async with self._slots:
             for attempt in range(_TRIES):
                 await before()
-                reply, reason, wait = await self._once(body, key)
+                try:
+                    reply, reason, wait = await self._once(body, key)
+                except (GivenUpError, LabelError) as error:
+                    refused(str(error))
+                    raise
                 if reply is not None:
+                    self._answers = True
                     return reply
                 refused(reason)
                 if attempt + 1 < _TRIES:
@@ -114,15 +128,19 @@ class Client:
         """(reply, why it was turned down, seconds the server asks to wait)."""
         import openai
 
-        began = time.monotonic()
+        began, length = time.monotonic(), self._length
+        sent = {length if name == _LENGTH else name: value for name, value in body.items()}
         try:
             async with asyncio.timeout(_TIMEOUT_S):  # of the whole answer, however it drips
                 raw = await self._openai.chat.completions.with_raw_response.create(
-                    **body, extra_headers={"Idempotency-Key": key}, timeout=_TIMEOUT_S
+                    **sent, extra_headers={"Idempotency-Key": key}, timeout=_TIMEOUT_S
                 )
         except openai.APIStatusError as error:
             if error.status_code not in (408, 409, 425, 429) and error.status_code < 500:
-                raise self._misconfigured(error.status_code, str(error)) from error
+                if length == _LENGTH and _NEW_LENGTH in str(error):
+                    self._length = _NEW_LENGTH  # all that newer models of OpenAI take
+                    return None, f"asks for {_NEW_LENGTH}", _AT_ONCE_S
+                raise self._not_taken(error) from error
             return None, f"answered {error.status_code}", _retry_after(error.response.headers)
         except _TooLongError as error:
             raise LostError(f"{self.server.role}: {error}; it may be paid") from error
@@ -135,13 +153,18 @@ class Client:
         reply = reply_of(_parsed(raw.content))
         return replace(reply, seconds=time.monotonic() - began), "", 0.0
 
-    def _misconfigured(self, status: int, message: str) -> LabelError:
-        remedy = f"check model, base_url and ${self.server.api_key_env or 'no key'} in label.yaml"
+    def _not_taken(self, error: openai.APIStatusError) -> GivenUpError | LabelError:
+        """Why a request is not asked again: this one is at fault, or the server's settings are."""
+        status, server = error.status_code, self.server
+        if self._answers and status in _OF_ONE_MESSAGE:
+            said = error.code or error.message[:100]
+            return GivenUpError(f"{server.role}: answered {status} ({said})")
+        key = f" and the key in ${server.api_key_env}" if server.api_key_env else ""
         return LabelError.of(
-            f"{self.server.base_url} ({status})",
-            f"answered {message[:300]}",
-            remedy,
-            place=f"servers.{self.server.role}",
+            f"{server.base_url} ({status})",
+            f"answered {str(error)[:300]}",
+            f"check its model, {server.model!r}, its base_url{key}",
+            place=server.role,
         )
 
 
@@ -206,19 +229,29 @@ def reply_of(found: object) -> Reply:
         tokens = usage.get("prompt_tokens"), usage.get("completion_tokens")
     except (KeyError, TypeError, AttributeError):
         tokens = None, None
-    try:
-        text = found["choices"][0]["message"]["content"]  # type: ignore[index]
-    except (KeyError, IndexError, TypeError):
-        text = ""
-    # half a character (a lone surrogate) can neither be sent on nor kept in a file
-    text = text.encode("utf-8", "replace").decode() if isinstance(text, str) else ""
+    text, ended = _said(found)
     if not all(_is_count(count) for count in tokens):
-        return Reply(text, None)
+        return Reply(text, None, ended=ended)
     cached: Any = cached_input(usage, "prompt_tokens_details")
     cached = cached if _is_count(cached) and cached <= tokens[0] else 0
     total = usage.get("total_tokens")
     written = output_with_thinking(*tokens, total if _is_count(total) else None, cached)
-    return Reply(text, (tokens[0], written), cached)
+    return Reply(text, (tokens[0], written), cached, ended=ended)
+
+
+def _said(found: object) -> tuple[str, str]:
+    """The text of the first choice, of its parts where it has some, and why it ended."""
+    try:
+        choice: Any = found["choices"][0]  # type: ignore[index]
+        text, ended = choice["message"]["content"], choice.get("finish_reason")
+    except (KeyError, IndexError, TypeError, AttributeError):
+        return "", ""
+    if isinstance(text, list):
+        parts = [one.get("text") for one in text if isinstance(one, dict)]
+        text = "".join(one for one in parts if isinstance(one, str))
+    # half a character (a lone surrogate) can neither be sent on nor kept in a file
+    whole = text.encode("utf-8", "replace").decode() if isinstance(text, str) else ""
+    return whole, str(ended)[:40] if isinstance(ended, str) else ""
 
 
 def _is_count(value: object) -> bool:

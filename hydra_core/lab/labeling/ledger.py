@@ -14,7 +14,7 @@ import hashlib
 import json
 import os
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,6 +74,8 @@ class Record:
         used: (cost in USD, input, output and cached tokens, seconds) of each of these; None for
             tokens that the server did not state.
         attempts: Times a call was answered, well or malformed.
+        unusable: Message id -> times that its calls were answered malformed, since it was last
+            asked again.
         open: Calls asked and neither answered nor refused -> most they may have cost.
         aside: Messages set aside -> why.
         digests: Message id -> digest of its text when it was first asked.
@@ -83,6 +85,7 @@ class Record:
     answered: dict[Call, Any] = field(default_factory=dict)
     used: dict[Call, Used] = field(default_factory=dict)
     attempts: dict[Call, int] = field(default_factory=lambda: defaultdict(int))
+    unusable: dict[str, Counter[Call]] = field(default_factory=lambda: defaultdict(Counter))
     open: dict[Call, float] = field(default_factory=dict)
     aside: dict[str, str] = field(default_factory=dict)
     digests: dict[str, str] = field(default_factory=dict)
@@ -101,12 +104,15 @@ class Record:
             if event == "answered":
                 self.answered[call] = more["content"]
                 self.used[call] = _used(more)
+            else:
+                self.unusable[call.message][call] += 1
         elif event == "refused":
             self.open.pop(call, None)
         elif event == "aside":
             self.aside[call.message] = str(more["reason"])
         else:
             self.aside.pop(call.message, None)
+            self.unusable.pop(call.message, None)
             for old in [found for found in self.open if found.message == call.message]:
                 self.doubtful_usd += self.open.pop(old)
 

@@ -131,7 +131,8 @@ class _Run(Generic[ItemT]):
     async def _call(self, one: Due, message: ItemT) -> None:
         """Ask until the answer can be used, or say why not."""
         record, reason = self.ledger.record, ""
-        while (attempt := record.attempts[one.call]) < _MALFORMED_TRIES:
+        while record.unusable[message.id][one.call] < _MALFORMED_TRIES:
+            attempt = record.attempts[one.call]
             key = idempotency_key(self.plan.recipe, one.call, attempt)
 
             async def before() -> None:
@@ -148,7 +149,8 @@ class _Run(Generic[ItemT]):
             await self.ledger.settled()
             if not reason:
                 return
-        raise MalformedError(f"{one.call.stage}: {reason or 'malformed'}, asked {attempt} times")
+        asked = record.attempts[one.call]
+        raise MalformedError(f"{one.call.stage}: {reason or 'malformed'}, asked {asked} times")
 
     def _afford(self, one: Due) -> None:
         left = self.plan.budget_usd - self.ledger.record.committed_usd
@@ -179,7 +181,10 @@ def run(
     check_texts(messages, ledger)
 
     async def go() -> None:
-        clients = {role: Client(server) for role, server in plan.servers.items()}
+        known = {plan.role_of(call) for call in ledger.record.answered}
+        clients = {
+            role: Client(server, answers=role in known) for role, server in plan.servers.items()
+        }
         try:
             await _Run(plan, messages, ledger, clients, progress, clock, clock()).go()
         finally:
@@ -207,7 +212,7 @@ def check_texts(messages: Sequence[ItemT], ledger: Ledger) -> None:
     changed = [m.id for m in messages if known.get(m.id, m.digest) != m.digest]
     if changed:
         shown = ", ".join(changed[:5]) + (", ..." if len(changed) > 5 else "")
-        message = f"{len(changed)} message(s) have changed since they were labelled: {shown}"
+        message = f"{len(changed)} message(s) have changed since they were asked: {shown}"
         raise LabelError.of(str(ledger.path), message, "give them new ids")
 
 

@@ -16,7 +16,7 @@ from hydra_core.cli.main import main
 from hydra_core.decision_log.writer import LogWriter
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.lab.collect.graders import load_settings
-from hydra_core.lab.collect.plan import read_asked, sample_log
+from hydra_core.lab.collect.plan import read_asked, sample_log, status_of
 from tests.decision_log.test_log import record
 from tests.lab.labeling import fake_server
 from tests.lab.labeling.fake_server import FakeServer
@@ -204,6 +204,59 @@ def test_a_wrong_grade_file_names_place_and_remedy(files, capsys, more, named):
     grade(files, more)
     assert main(command(files, files / "set")) == 2
     assert named in capsys.readouterr().err
+
+
+def test_a_message_that_a_model_turns_down_is_set_aside_unpaid(files, server, capsys):
+    assert main(command(files, files / "set", "--sample", "5")) == 0  # its settings are right
+    capsys.readouterr()
+    asked = load_evalset(files / "set").query_ids
+    long = next(i for i in range(20) if f"q{i:03d}" not in asked)
+    error = {"message": "Too long: 9000 tokens", "code": "context_length_exceeded"}
+    server.refuse = lambda body: (
+        (400, {"error": error}) if body["messages"][-1]["content"].endswith(f" {long}") else None
+    )
+    assert main(command(files, files / "all", "--run", str(files / "set.collect"), "--json")) == 0
+    said = json.loads(capsys.readouterr().out)
+    for model in (SMALL, LARGE):
+        reason = f"{model}: answered 400 (context_length_exceeded)"
+        assert said["models"][model]["missing"] == {reason: 1}
+    assert status_of(files / "set.collect").spent_usd == pytest.approx(
+        np.nansum(load_evalset(files / "all").cost_usd)
+    )
+
+
+def test_a_key_that_is_wrong_at_first_puts_nothing_in_doubt(files, server, capsys):
+    server.refuse = lambda body: (401, {"error": {"message": "no such key"}})
+    assert main(command(files, files / "set")) == 2
+    assert "no such key (check its model, '" in capsys.readouterr().err
+    server.refuse = lambda body: None
+    assert main(command(files, files / "set")) == 0
+    assert np.isfinite(load_evalset(files / "set").quality).all()
+
+
+def test_a_server_that_asks_for_max_completion_tokens_gets_them(files, server):
+    error = {"message": "Use 'max_completion_tokens' instead.", "code": "unsupported_parameter"}
+    server.refuse = lambda body: (400, {"error": error}) if "max_tokens" in body else None
+    assert main(command(files, files / "set")) == 0
+    assert np.isfinite(load_evalset(files / "set").quality).all()
+
+
+def test_an_answer_in_parts_is_read_and_one_without_text_says_how_it_ended(files, server, capsys):
+    parts = [{"type": "thinking", "thinking": []}, {"type": "text", "text": "It is 2"}]
+
+    def write(body, rubbish):
+        choice = {"message": {"content": parts}}
+        if body["model"] == "small-1":
+            choice = {"message": {"content": ""}, "finish_reason": "length"}
+        return json.dumps({"choices": [choice], "usage": server.usage}).encode()
+
+    server.write = write
+    (files / "messages.jsonl").write_text('{"id": "a", "text": "1+1", "reference": 2}\n')
+    assert main(command(files, files / "set", "--json")) == 0
+    said = json.loads(capsys.readouterr().out)["models"]
+    assert said[LARGE]["quality"] == 1.0
+    reason = "answer: the answer is empty: it used up max_tokens, asked 3 times"
+    assert said[SMALL]["missing"] == {reason: 1}
 
 
 def test_messages_without_what_their_grader_needs_are_refused(files, capsys):

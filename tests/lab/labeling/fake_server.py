@@ -27,6 +27,7 @@ class FakeServer(ThreadingHTTPServer):
     Attributes:
         usage: What it says of the tokens.
         write: Makes the answer of a request; bytes are sent as the whole body.
+        refuse: (status, JSON) of a request that is turned down unpaid; None where it is answered.
         rubbish_once: No request is answered with rubbish twice, so that none is given up by chance.
     """
 
@@ -40,6 +41,7 @@ class FakeServer(ThreadingHTTPServer):
         self.statuses = Counter()
         self.rubbish_once, self._spoilt = False, set()
         self.usage, self.write = {"prompt_tokens": 120, "completion_tokens": 40}, content
+        self.refuse = lambda _: None
         self._memory = {}
         self._lock = threading.Lock()
         self._rng = random.Random(7)
@@ -61,6 +63,8 @@ class FakeServer(ThreadingHTTPServer):
     def respond(self, key, body):
         """(status, JSON or text) for a request."""
         with self._lock:
+            if refused := self.refuse(body):
+                return refused
             if self.remembers and key in self._memory:
                 return 200, self._memory[key]
             drawn = self._rng.random()

@@ -116,6 +116,16 @@ def test_what_stays_malformed_is_set_aside_with_the_reason(files, server, tmp_pa
     assert rows(tmp_path / "out" / "labels.jsonl") == []
 
 
+def test_what_was_set_aside_as_malformed_is_asked_again(files, server, tmp_path, capsys):
+    server.malformed = 1.0
+    files[0].write_text(messages(2))
+    assert label(files, tmp_path / "out") == 0
+    server.malformed = 0.0
+    assert label(files, tmp_path / "out", "--again") == 0
+    assert "2 messages that were set aside are asked again" in capsys.readouterr().err
+    assert len(rows(tmp_path / "out" / "labels.jsonl")) == 2
+
+
 def test_a_refused_key_stops_the_run_and_names_the_setting(files, tmp_path, monkeypatch, capsys):
     files[1].write_text(files[1].read_text() + "    api_key_env: NO_SUCH_KEY\n")
     monkeypatch.delenv("NO_SUCH_KEY", raising=False)
@@ -183,4 +193,4 @@ def test_a_changed_text_under_an_old_id_is_refused(files, tmp_path, capsys):
     assert label(files, tmp_path / "out") == 0
     files[0].write_text(files[0].read_text().replace("sorts", "shuffles"))
     assert label(files, tmp_path / "out") == 2
-    assert "have changed since they were labelled: m00000" in capsys.readouterr().err
+    assert "have changed since they were asked: m00000" in capsys.readouterr().err
