@@ -3,8 +3,7 @@
 Capabilities come from Algorithm 1 with every query of a training half as a benchmark that
 exercises each dimension as far as its requirement says. Added up over the queries, that is one
 benchmark a dimension whose rate is the requirement-weighted mean quality, and so it is written.
-Prices are given, never guessed: the operator fills in a table of them. What the data do not say is
-written as a stated assumption.
+Prices are given, never guessed. What the data do not say is written as a stated assumption.
 """
 
 from __future__ import annotations
@@ -415,7 +414,8 @@ def price_warnings(
 ) -> tuple[str, ...]:
     """What is odd about these prices: beside recorded costs, by length of query, by retirement."""
     listed = {m: one.listed for m, one in prices.items() if one.listed is not None}
-    leaving = [
+    leaving = [f"{model}: {said}" for model, quote in listed.items() for said in quote.remarks]
+    leaving += [
         f"{model} has the price of {quote.id} in {quote.source.value}; check that it is the same"
         for model, quote in listed.items()
         if quote.id != model

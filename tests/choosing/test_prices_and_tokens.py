@@ -116,6 +116,19 @@ def test_what_a_list_says_of_a_free_model_holds_beside_a_given_price(at, tmp_pat
     assert windows == {"small": 200_000, "large": 400_000}
 
 
+def test_what_a_list_asks_beside_the_price_is_a_warning(at, tmp_path):
+    at.saved()
+    rows = [
+        {"id": name, "pricing": {"prompt": price / 1e6, "completion": 2 * price / 1e6, **more}}
+        for name, price, more in (("small", 1, {"request": "0.005"}), ("large", 10, {}))
+    ]
+    (tmp_path / "models.json").write_text(json.dumps({"data": rows}))
+    listed = ("--prices", tmp_path / "models.json", "--confirm-price", "small")
+    code, out, _ = at.run("init", at.folder, *listed, "--out", at.out)
+    assert code == 0
+    assert "warning: small: plus 0.005 USD per request" in out
+
+
 def test_neither_tokens_nor_costs_orders_by_list_price_and_evaluate_says_what_is_missing(at):
     at.saved(tokens=False, costs=False)
     code, out, _ = at.init()

@@ -31,7 +31,6 @@ from hydra_core.catalog.prices.quotes import (
     flag,
     is_map,
     listed_pair,
-    listed_price,
     optional_price,
     word,
 )
@@ -43,12 +42,14 @@ MAX_CHARS: Final = 30_000_000
 _MAX_QUOTES: Final = 100_000
 _PER_TOKEN: Final = Decimal(1_000_000)
 _PER_MTOK: Final = Decimal(1)
+_OPENROUTER: Final = ("prompt", "completion", "input_cache_read")
 _MODELS_DEV: Final = ("input", "output", "cache_read")
 _LITELLM: Final = {
     "input": "input_cost_per_token",
     "output": "output_cost_per_token",
     "cached": "cache_read_input_token_cost",
 }
+_LITELLM_OUTPUT: Final = ("output_cost_per_token", "output_cost_per_reasoning_token")
 _ABOVE: Final = re.compile(
     r"(?P<side>input_cost_per|output_cost_per|cache_read_input)_token(?:_cost)?"
     r"_above_(?P<number>\d{1,7})(?P<unit>[kKmM])_tokens"
@@ -57,6 +58,11 @@ _SIDES: Final = {
     "input_cost_per": "input", "output_cost_per": "output", "cache_read_input": "cached"
 }  # fmt: skip
 _MOST: Final = 8
+#: More than any model of a public list asks: an entry beyond it is per thousand, or per million.
+_MOST_LISTED: Final = Decimal(1_000)
+_UNIT: Final = f"a price above ${_MOST_LISTED:,} per million tokens, which looks like a wrong unit"
+#: Where LiteLLM has the price of cached input of some DeepSeek models.
+_HIT: Final = "input_cost_per_token_cache_hit"
 
 
 def read_prices(text: str, filename: str, *, as_of: date) -> PriceList:
@@ -108,7 +114,7 @@ def _recognised(
 ) -> tuple[PriceSource, Callable[[Any, date], _Entries]]:
     listed = data.get("data") if is_map(data) else None
     rows = [one for one in listed if is_map(one)] if isinstance(listed, list) else []
-    if any("pricing" in row for row in rows):
+    if any("prompt" in row["pricing"] for row in rows if is_map(row.get("pricing"))):
         return PriceSource.OPENROUTER, _openrouter_entries
     if any("model_info" in row for row in rows):
         return PriceSource.LITELLM, _proxy_entries
@@ -149,7 +155,7 @@ def _litellm(name: str, entry: Mapping[str, Any], as_of: date) -> PriceQuote:
         raise SkipEntry("no id or no prices")
     if entry.get("mode") not in ("chat", "completion", "responses", None):
         raise SkipEntry("not a chat model")
-    entry = _base_prices(entry)
+    entry = {_LITELLM["cached"]: entry.get(_HIT), **_base_prices(entry)}
     gone = day(entry.get("deprecation_date"))
     # where the answer's limit is stated, `max_tokens` is an old name of that
     window, answer = count(entry.get("max_input_tokens")), count(entry.get("max_output_tokens"))
@@ -164,14 +170,25 @@ def _litellm(name: str, entry: Mapping[str, Any], as_of: date) -> PriceQuote:
         deprecated=gone is not None,
         retired_on=gone,
         as_of=as_of,
+        remarks=_reasoning(map(entry.get, _LITELLM_OUTPUT), _PER_TOKEN),
         tiers=_litellm_tiers(entry),
     )
+
+
+def _reasoning(prices: Iterable[Any], factor: Decimal) -> tuple[str, ...]:
+    """What is to be said of an entry by its prices of output and of reasoning, if they differ."""
+    written, thought = (optional_price(price, factor) for price in prices)
+    if thought in (None, written):
+        return ()
+    return (f"tokens of reasoning cost {thought:f} USD/Mtok, here as much as other output",)
 
 
 def _prices(stated: Iterable[Any], factor: Decimal) -> dict[str, Any]:
     """Prices in, out and of cached input, times `factor`; a SkipEntry where one is needed."""
     read, written, cached = stated
     inward, outward = listed_pair(read, written, factor)
+    if max(inward, outward) > _MOST_LISTED:
+        raise SkipEntry(_UNIT)
     return {
         "input_usd_per_mtok": inward,
         "output_usd_per_mtok": outward,
@@ -197,23 +214,53 @@ def _openrouter(entry: Mapping[str, Any], as_of: date) -> PriceQuote:
         source=PriceSource.OPENROUTER,
         id=name,
         provider=name.split("/", 1)[0] if "/" in name else "",
-        **_prices(map(pricing.get, ("prompt", "completion", "input_cache_read")), _PER_TOKEN),
+        **_prices(map(pricing.get, _OPENROUTER), _PER_TOKEN),
         context_window=count(entry.get("context_length")),
         vision="image" in inputs if isinstance(inputs, list) else None,
         tools="tools" in accepted if isinstance(accepted, list) else None,
         deprecated=gone is not None,
         retired_on=gone,
         as_of=as_of,
-        remarks=_per_request(pricing),
+        remarks=_openrouter_remarks(pricing),
+        tiers=_openrouter_tiers(pricing),
     )
 
 
-def _per_request(pricing: Mapping[str, Any]) -> tuple[str, ...]:
-    try:
-        extra = listed_price(pricing.get("request"), _PER_MTOK)
-    except SkipEntry:
-        return ()
-    return (f"plus {extra:f} USD per request",)
+def _openrouter_remarks(pricing: Mapping[str, Any]) -> tuple[str, ...]:
+    extra = optional_price(pricing.get("request"), _PER_MTOK)
+    other = len(_overrides(pricing)) > len(_by_length(pricing))
+    return (
+        *(() if extra is None else (f"plus {extra:f} USD per request",)),
+        *(("other prices hold at some times or places, which are not read",) if other else ()),
+        *_reasoning(map(pricing.get, ("completion", "internal_reasoning")), _PER_TOKEN),
+    )
+
+
+def _overrides(pricing: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The prices of OpenRouter that hold under a condition."""
+    listed = pricing.get("overrides")
+    return [one for one in listed if is_map(one)] if isinstance(listed, list) else []
+
+
+def _by_length(pricing: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Those of them that hold by the length of a request alone."""
+    return [
+        one
+        for one in _overrides(pricing)
+        if count(one.get("min_prompt_tokens")) and not any(key.startswith("utc_") for key in one)
+    ]
+
+
+def _openrouter_tiers(pricing: Mapping[str, Any]) -> tuple[PriceTier, ...]:
+    """The prices of long requests; one that is not restated stays what it is below."""
+    above = {int(one["min_prompt_tokens"]): one for one in _by_length(pricing)}
+    return tuple(
+        PriceTier(
+            start,
+            *(optional_price(one.get(side, pricing.get(side)), _PER_TOKEN) for side in _OPENROUTER),
+        )
+        for start, one in sorted(above.items())[:_MOST]
+    )
 
 
 def _models_dev_entries(data: Mapping[str, Any], as_of: date) -> _Entries:
@@ -241,6 +288,7 @@ def _models_dev(provider: str, name: str, entry: Any, as_of: date) -> PriceQuote
         deprecated=entry.get("status") == "deprecated",
         retired_on=None,
         as_of=as_of,
+        remarks=_reasoning(map(cost.get, ("output", "reasoning")), _PER_MTOK),
         tiers=_models_dev_tiers(cost),
     )
 
@@ -325,8 +373,8 @@ def _models_dev_tiers(cost: Mapping[str, Any]) -> tuple[PriceTier, ...]:
     sides: dict[int, Mapping[str, Any]] = {}
     for one in listed[:_MOST] if isinstance(listed, list) else []:
         tier = one.get("tier") if is_map(one) else None
-        above = count(tier.get("size")) if is_map(tier) and tier.get("type") == "context" else None
-        if above:
+        context = is_map(tier) and tier.get("type", "context") == "context"
+        if is_map(tier) and context and (above := count(tier.get("size"))):
             sides[above] = one
     older = cost.get("context_over_200k")
     if not sides and is_map(older):

@@ -94,6 +94,7 @@ TIER = {**DEARER, "cache_read": 0.5, "tier": {"type": "context", "size": 272_000
         ({"context_over_200k": DEARER}, [(200_000, 5.0, 22.5, 0.25)]),
         ({"tiers": [TIER]}, [(272_000, 5.0, 22.5, 0.5)]),
         ({"tiers": [TIER], "context_over_200k": DEARER}, [(272_000, 5.0, 22.5, 0.5)]),
+        ({"tiers": [{**TIER, "tier": {"size": 272_000}}]}, [(272_000, 5.0, 22.5, 0.5)]),
         ({"tiers": [{**TIER, "tier": {"type": "batch"}}]}, []),
         ({"tiers": [None, {"tier": None}], "context_over_200k": 5}, []),
     ],
@@ -103,3 +104,19 @@ def test_tiers_of_models_dev_begin_where_its_list_says(more, tiers):
     listed = {"openai": {"models": {"gpt-5.4": {"cost": cost}}}}
     (quote,) = read_prices(json.dumps(listed), "api.json", as_of=date(2026, 2, 1)).quotes
     assert quote.price.long_prompts == tuple(LongPromptPrice(*one) for one in tiers)
+
+
+def test_overrides_of_openrouter_are_prices_of_long_requests_and_others_are_named():
+    base = {"prompt": "0.0000025", "completion": "0.000015", "input_cache_read": "0.00000025"}
+    long = {"min_prompt_tokens": 272_000, "prompt": "0.000005", "completion": "0.0000225"}
+    night = {"utc_start": 1200, "utc_end": 0, "prompt": "0.000001", "min_prompt_tokens": 5}
+    found = {}
+    for name, overrides in (("a", [long]), ("b", [long, night]), ("c", None), ("d", [])):
+        entry = {"id": name, "pricing": {**base, "overrides": overrides}}
+        (found[name],) = read_prices(
+            json.dumps({"data": [entry]}), "models.json", as_of=date(2026, 2, 1)
+        ).quotes
+    tier = (LongPromptPrice(272_000, 5.0, 22.5, 0.25),)
+    assert [found[one].price.long_prompts for one in "abcd"] == [tier, tier, (), ()]
+    named = ("other prices hold at some times or places, which are not read",)
+    assert [found[one].remarks for one in "abcd"] == [(), named, (), ()]

@@ -112,6 +112,39 @@ def test_what_has_no_price_is_counted_and_never_free():
     }
 
 
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ({"input_cost_per_token": 0.015, "output_cost_per_token": 0.06}, "wrong unit"),
+        ({"input_cost_per_token": 1e-06, "output_cost_per_token": 0.00971}, "wrong unit"),
+        ({"input_cost_per_token": 0.00015, "output_cost_per_token": 0.0006}, ""),  # o1-pro
+    ],
+)
+def test_an_entry_in_another_unit_than_its_list_is_left_out(entry, reason):
+    text = json.dumps({"m": {"litellm_provider": "acme", "mode": "chat", **entry}})
+    found = read_prices(text, "prices.json", as_of=TODAY)
+    assert [reason in why for why in found.dropped] == [True] * bool(reason)
+    assert [str(one.output_usd_per_mtok) for one in found.quotes] == ([] if reason else ["600"])
+
+
+def test_other_names_and_prices_of_litellm_are_read_or_named():
+    entry = {"litellm_provider": "deepseek", "mode": "chat", "input_cost_per_token": 2.7e-07,
+             "output_cost_per_token": 1.1e-06, "input_cost_per_token_cache_hit": 7e-08,
+             "output_cost_per_reasoning_token": 4e-06}  # fmt: skip
+    alike = {**entry, "cache_read_input_token_cost": 6e-08,
+             "output_cost_per_reasoning_token": 1.1e-06}  # fmt: skip
+    found = read_prices(json.dumps({"a": entry, "b": alike}), "prices.json", as_of=TODAY).quotes
+    assert [str(one.cached_input_usd_per_mtok) for one in found] == ["0.07", "0.06"]
+    named = ("tokens of reasoning cost 4 USD/Mtok, here as much as other output",)
+    assert [one.remarks for one in found] == [named, ()]
+
+
+def test_a_list_of_another_gateway_is_not_taken_for_openrouters():
+    entry = {"id": "openai/gpt-5", "pricing": {"input": "0.00000125", "output": "0.00001"}}
+    with pytest.raises(CatalogError, match="is none of the price lists"):
+        read_prices(json.dumps({"data": [entry]}), "models.json", as_of=TODAY)
+
+
 def test_openrouter_prices_are_text_per_token():
     found = read_prices(OPENROUTER, "models.json", as_of=TODAY)
     (quote,) = found.quotes
