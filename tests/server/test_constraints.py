@@ -11,6 +11,8 @@ FILE = {
     "type": "file",
     "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,AA"},
 }
+PDF = "https://example.com/a.PDF"
+ADDRESS = {"type": "url", "url": "https://example.com/paper"}
 AUDIO = {"type": "input_audio", "input_audio": {"data": "AA", "format": "wav"}}
 TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
 
@@ -40,6 +42,8 @@ def content(part):
         ("structured_output", asked("hi", response_format={"type": "json_object"})),
         ("parallel_tools", asked("hi", tools=[TOOL], parallel_tool_calls=True)),
         ("pdf", {"model": "auto", **content(FILE)}),
+        ("pdf", {"model": "auto", **content({"type": "document", "source": ADDRESS})}),
+        ("pdf", {"model": "auto", **content({"type": "input_file", "file_url": f"{PDF}?a=1"})}),
         ("audio", {"model": "auto", **content(AUDIO)}),
     ],
 )

@@ -118,6 +118,7 @@ def test_our_key_in_an_error_is_masked(client, upstream, status):
         ({"prompt_tokens": 100, "completion_tokens": 5_000}, {"max_tokens": 100}, False),
         ({"prompt_tokens": 100, "completion_tokens": 300}, {"max_tokens": 100, "n": 4}, True),
         ({"prompt_tokens": 90_000, "completion_tokens": 5}, {}, False),
+        ({"prompt_tokens": 90_000, "completion_tokens": 5}, {"web_search_options": {}}, True),
         ({"prompt_tokens": 100.0, "completion_tokens": 5.0}, {}, True),
         ({"prompt_tokens": 100, "completion_tokens": True}, {}, False),
         ({"prompt_tokens": float("inf"), "completion_tokens": 1}, {}, False),

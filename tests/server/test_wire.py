@@ -283,11 +283,22 @@ def test_what_an_upstream_stores_may_be_named_with_its_model(speaking, upstream)
     assert upstream.seen[0]["body"]["previous_response_id"] == "r"
 
 
+def items(*parts):
+    return [{"role": "user", "content": list(parts)}]
+
+
+ITEMS = items({"type": "input_text", "text": HARD})
+
+
 @pytest.mark.parametrize(
     ("body", "counts"),
     [
         ({"previous_response_id": "r"}, "counted"),
         ({"tools": [{"type": "web_search"}]}, "counted"),
+        ({"prompt": {"id": "pmpt_1"}}, "counted"),
+        ({"input": [*ITEMS, {"type": "item_reference", "id": "msg_1"}]}, "counted"),
+        ({"input": [*ITEMS, *items({"type": "input_file", "file_id": "file-1"})]}, "counted"),
+        ({"input": [*ITEMS, *items({"type": "input_text", "text": "file_id"})]}, "unknown"),
         ({"tools": [{"type": "function", "name": "f"}]}, "unknown"),
         ({}, "unknown"),
     ],

@@ -374,17 +374,21 @@ def _add_result(read: _Content, part: Mapping[str, Any]) -> None:
 
 
 def _is_pdf(part: Mapping[str, Any]) -> bool:
-    """Whether a part is a PDF: a file of OpenAI's forms, or a document of Anthropic's."""
+    """Whether a part is a PDF: a file of OpenAI's forms, or a document of Anthropic's.
+
+    A document of Anthropic's that is given by its address is always one.
+    """
     file = part.get("file") if part.get("type") == "file" else part
     if not isinstance(file, Mapping):
         return False
-    source = file.get("source")
-    kind = source.get("media_type") if isinstance(source, Mapping) else None
-    data, name = file.get("file_data"), file.get("filename")
+    source, data = file.get("source"), file.get("file_data")
+    held = source if isinstance(source, Mapping) else {}
+    named = (file.get("filename"), str(file.get("file_url")).partition("?")[0])
     return (
-        kind == "application/pdf"
+        held.get("media_type") == "application/pdf"
+        or (file.get("type") == "document" and held.get("type") == "url")
         or (isinstance(data, str) and data.startswith("data:application/pdf"))
-        or (isinstance(name, str) and name[-4:].lower() == ".pdf")
+        or any(isinstance(name, str) and name[-4:].lower() == ".pdf" for name in named)
     )
 
 

@@ -269,6 +269,10 @@ def written_in(message: object, depth: int = 0) -> int:
 
 #: Tokens that providers add to a request of their own accord (templates, results of their tools).
 _ADDED_TOKENS: Final = 20_000
+#: Keys of what a request names and does not hold: stored turns, templates, files, servers.
+_NAMES_MORE: Final = (*STATE, "prompt", "file_id", "file_url", "url")
+#: Keys that have an upstream search for itself, whatever they hold.
+_SEARCHES: Final = ("web_search_options", "plugins")
 
 
 class Counted(StrEnum):
@@ -295,7 +299,7 @@ def usage_of(said: object, chat: ChatRequest, spec: ModelSpec) -> Usage | None:
     given, cached, output = map(_count, counts_of(said, chat.form))
     if given is None or output is None or cached is None:
         return None
-    possible = 0 < given <= _most_input(chat, spec) and output <= _most_output(chat, spec)
+    possible = _may_have_read(given, chat, spec) and output <= _most_output(chat, spec)
     return Usage(given, cached, output) if possible and cached <= given else None
 
 
@@ -304,12 +308,12 @@ def estimate_of(chat: ChatRequest, written: int) -> Usage:
     return Usage(max(1, chat.input_tokens), 0, round(written / BYTES_PER_TOKEN))
 
 
-def _most_input(chat: ChatRequest, spec: ModelSpec) -> int:
-    """More tokens cannot have been read: a token has at least a byte, unless more is behind it."""
-    if not chat.size or _reads_more(chat):
-        return spec.context_window
-    estimated = max(chat.size, chat.input_tokens)
-    return min(spec.context_window, estimated + _ADDED_TOKENS)
+def _may_have_read(given: int, chat: ChatRequest, spec: ModelSpec) -> bool:
+    """Whether so many tokens can be: one has at least a byte, unless more is behind the request."""
+    if not 0 < given <= spec.context_window:
+        return False
+    believed = max(chat.size, chat.input_tokens) + _ADDED_TOKENS
+    return not chat.size or given <= believed or _reads_more(chat)
 
 
 def _reads_more(chat: ChatRequest) -> bool:
@@ -318,7 +322,21 @@ def _reads_more(chat: ChatRequest) -> bool:
     listed = [one for one in tools if isinstance(one, Mapping)] if isinstance(tools, list) else []
     hosted = any(one.get("type") not in (None, "function", "custom") for one in listed)
     media = chat.query.has_image or chat.query.needs & {Ability.PDF, Ability.AUDIO}
-    return hosted or bool(media) or any(chat.body.get(name) for name in STATE)
+    searches = any(chat.body.get(name) is not None for name in _SEARCHES)
+    return hosted or bool(media) or searches or _names_more(chat.body)
+
+
+def _names_more(body: Mapping[str, Any]) -> bool:
+    waiting: list[object] = [body]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, Mapping):
+            if one.get("type") == "item_reference" or any(map(one.get, _NAMES_MORE)):
+                return True
+            waiting.extend(one.values())
+        elif isinstance(one, list):
+            waiting.extend(one)
+    return False
 
 
 def _most_output(chat: ChatRequest, spec: ModelSpec) -> int:
