@@ -17,6 +17,7 @@ import numpy as np
 from hydra_core.base.spelling import set_usd, usd
 from hydra_core.base.types import CostBasis, FloatArray, Pool, Rule
 from hydra_core.predictor.signals import signals
+from hydra_core.routing.gates import ONLY_CHEAPEST
 from hydra_core.routing.matcher import choose, contenders, shortfall, value_shortfall
 from hydra_core.routing.query import Query
 from hydra_core.routing.valuation import Valuation
@@ -243,6 +244,9 @@ def _beside_tau(decision: Facts, i: int) -> tuple[str, str]:
 
 def _chosen_because(decision: Facts, i: int) -> str:
     cause = decision.cause
+    spent = (why for why in decision.gates.values() if why.endswith(ONLY_CHEAPEST))
+    if cause in (Cause.HIGHEST_VALUE, Cause.FAIL_OPEN) and (why := next(spent, "")):
+        return why
     if cause is Cause.CHEAPEST_ELIGIBLE:
         missing, allowed = _beside_tau(decision, i)
         return f"Cheapest model within τ: shortfall {missing} ≤ {allowed}."

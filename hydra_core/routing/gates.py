@@ -15,6 +15,8 @@ from hydra_core.routing.query import Query
 #: A reason is a sentence for each model: of a request's own words it repeats only so many.
 _MOST_WORDS: Final = 10
 _LONGEST_WORD: Final = 60
+#: How the reason of a request ends whose conversation or team has spent its budget.
+ONLY_CHEAPEST: Final = "only the cheapest model is left."
 
 
 class Gate(StrEnum):
@@ -95,7 +97,7 @@ def within_budget(
         if budget_usd is None or query.spent_usd < budget_usd
         else (
             f"The conversation has spent {set_usd(query.spent_usd)} of its budget of "
-            f"{set_usd(budget_usd)}: only the cheapest model is left."
+            f"{set_usd(budget_usd)}: {ONLY_CHEAPEST}"
         )
     )
     if not (spent or query.only_cheapest):

@@ -98,8 +98,8 @@ class Decided:
             return "Asked for by name."
         if self.explored:
             return "Tried at random among the capable models (exploration)."
-        note = self.share.note if self.share is not None else ""
-        return f"{self.decision.reason} {note}".strip()
+        reason, note = self.decision.reason, self.share.note if self.share is not None else ""
+        return reason if note in reason else f"{reason} {note}"
 
     def next_models(self) -> tuple[str, ...]:
         """Which models to ask when `model` does not answer, best first."""

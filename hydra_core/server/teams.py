@@ -24,6 +24,7 @@ from hydra_core.base.errors import RoutingError
 from hydra_core.base.spelling import short_number, usd
 from hydra_core.base.types import Period, Policy, Rule, Team, TeamBudget, WhenSpent
 from hydra_core.routing.decision import Decision
+from hydra_core.routing.gates import ONLY_CHEAPEST
 from hydra_core.routing.query import Query
 from hydra_core.server.chat import ChatRequest
 from hydra_core.server.exploration import Draw
@@ -272,14 +273,17 @@ class Teams:
         if refuses and used >= 1.0:
             raise _spent(name, budget)
         if used >= budget.cheapest_from:
-            query = replace(query, only_cheapest=_cheapest_left(name, budget, used))
+            why = f"has used {percent_used(used)} % of its budget of {_budget(budget)}"
+            query, share = _only_cheapest(query, share, f"Team {name} {why}")
         decision, draw = route(query, share.knob)
         if not spend:
             return decision, draw, share
         limited = refuses or not query.only_cheapest
         held = ledger.take(name, budget, _expected(serving, draw, request), most=limited)
         if held is None and not query.only_cheapest:
-            query = replace(query, only_cheapest=_cheapest_left(name, budget, used))
+            why = "Another model may cost more than is free of"
+            why = f"{why} team {name}'s budget of {_budget(budget)}"
+            query, share = _only_cheapest(query, share, why)
             decision, draw = route(query, share.knob)
             held = ledger.take(name, budget, _expected(serving, draw, request), most=refuses)
         if held is None:
@@ -307,11 +311,13 @@ def _share_at(policy: Policy, team: Team, budget: TeamBudget, name: str, used: f
     return Share(knob, used, note)
 
 
-def _cheapest_left(name: str, budget: TeamBudget, used: float) -> str:
-    return (
-        f"Team {name} has used {percent_used(used)} % of its budget of "
-        f"${short_number(budget.usd, 9)} a {budget.per.value}: only the cheapest model is left."
-    )
+def _only_cheapest(query: Query, share: Share, why: str) -> tuple[Query, Share]:
+    why = f"{why}: {ONLY_CHEAPEST}"
+    return replace(query, only_cheapest=why), replace(share, note=why)
+
+
+def _budget(budget: TeamBudget) -> str:
+    return f"${short_number(budget.usd, 9)} a {budget.per.value}"
 
 
 def _spent(name: str, budget: TeamBudget) -> BudgetSpentError:

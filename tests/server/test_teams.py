@@ -119,6 +119,23 @@ def test_a_request_that_costs_more_than_is_left_says_so_and_a_later_one_goes_on(
     assert ask(max_tokens=20).status_code == 200
 
 
+@pytest.mark.parametrize("spent", [0.0, 0.9], ids=["a long answer", "nearly used"])
+def test_who_gets_the_cheapest_model_for_a_budget_is_told_so(make, tmp_path, budgets, spent):
+    budget = {"usd": 0.5, "least": 1}
+    settings, headers = served(tmp_path, search={"budget": budget})
+    ledger, whole = budgets(tmp_path / "log"), TeamBudget(0.5)
+    ledger.settle(ledger.take("search", whole, 0.0), spent * 0.5)
+    body = asked(HARD, max_tokens=20 if spent else 50_000)
+    answer = make(**settings).post("/v1/chat/completions", json=body, headers=headers["search"])
+    assert answer.headers["x-hydra-model"] == CHEAP
+    assert answer.headers["x-hydra-reason"] == (
+        "Team search has used 90 % of its budget of $0.5 a month: only the cheapest model is left."
+        if spent
+        else "Another model may cost more than is free of team search's budget of $0.5 a month: "
+        "only the cheapest model is left."
+    )
+
+
 def test_a_request_that_the_upstream_calls_wrong_costs_its_team_nothing(
     make, tmp_path, upstream, budgets
 ):
