@@ -122,6 +122,24 @@ def test_learn_answers_in_words_first(run, world, tmp_path):
     assert f"sha256: {digest}" in out
 
 
+def test_learn_judges_at_the_prices_of_the_catalog(run, world, tmp_path):
+    """Costs of tokens at prices of then change nothing where the catalog has those of today."""
+    rng = np.random.default_rng(3)
+    tokens = {name: rng.integers(50, 900, (60, 3)) for name in ("input_tokens", "output_tokens")}
+    found = []
+    for name, factor in (("then", 1.0), ("now", (9.0, 1.0, 0.1))):
+        cost_usd = np.full((60, 3), COST_USD) * factor
+        evalset = traffic(tmp_path / name, 60, cost_usd=cost_usd, extras=tokens)
+        options = ("--catalog", world / "pool.yaml", "--out", tmp_path / f"om_{name}", "--json")
+        code, out, err = run(
+            "learn", evalset.path, *options, "--folds", "2", "--bundle", world / "bundle"
+        )
+        assert code == 0, err
+        found.append(json.loads(out))
+    assert found[0]["lift"] == found[1]["lift"]
+    assert found[0]["learning_curve"] == found[1]["learning_curve"]
+
+
 def test_learn_replaces_an_outcome_model_only_when_told(run, world, learned):
     before = load_outcome_model(learned).digest
     options = (world / "set", "--models", ",".join(MODELS), "--out", learned, "--folds", "2")

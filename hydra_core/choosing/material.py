@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from hydra_core.base.errors import OutcomeModelError, Problem
-from hydra_core.base.list_price import ListPrice
 from hydra_core.base.types import FloatArray, IntArray
 from hydra_core.evalsets.evalset import EvalSet, clusters_among
 from hydra_core.evalsets.scores import HalfArray
 from hydra_core.evalsets.suspects import kept_together, vector_numbers
 from hydra_core.outcome_model.heads import Messages
 from hydra_core.outcome_model.model import LEAST_OUTCOMES
-from hydra_core.replay.pricing import costs_at
 from hydra_core.replay.replay import ReplayData
 
 #: A model with outcomes on this share of the queries that the best known model has is learned
@@ -101,7 +99,7 @@ def gather(
     messages: Messages,
     models: Sequence[str],
     by_rate: Collection[str] = (),
-    prices: Mapping[str, ListPrice] | None = None,
+    costs: FloatArray | None = None,
 ) -> Material:
     """The part of an eval set that the named models can be learned from.
 
@@ -109,15 +107,16 @@ def gather(
         messages: Of every query of the set.
         models: At least two, in the order in which they are to be shown.
         by_rate: Further models that join later; queries with outcomes of theirs are kept.
-        prices: Model -> its price, at which recorded tokens are the cost of models of which no
-            cost was recorded.
+        costs: (n, m) USD to learn and judge by, columns as in the set: those at a catalog's prices
+            (`priced_costs`); None for the recorded ones.
 
     Raises:
         OutcomeModelError: One model only, unknown models, too few or constant outcomes, no costs;
             every problem found is listed.
     """
     columns = _columns(evalset, models)
-    evalset = _with_costs(evalset, prices or {})
+    if costs is not None:
+        evalset = replace(evalset, cost_usd=costs)
     if not np.isfinite(evalset.cost_usd[:, columns]).any():
         message = "there are none of these models, and no tokens of all outcomes with their prices"
         remedy = "import the set with costs, or with tokens and name a catalog with the prices"
@@ -149,14 +148,6 @@ def gather(
     some = np.flatnonzero(np.isfinite(evalset.quality[:, wanted]).any(axis=1) & ~complete)
     logged = _material(evalset, messages, at, some, every, together) if some.size else None
     return replace(made, logged=logged, logged_only=tuple(evalset.models[i] for i in named))
-
-
-def _with_costs(evalset: EvalSet, prices: Mapping[str, ListPrice]) -> EvalSet:
-    """The set with the costs by tokens of the models of which none was recorded."""
-    known = np.isfinite(evalset.cost_usd)
-    bare = {m: prices[m] for column, m in enumerate(evalset.models)
-            if m in prices and not known[:, column].any()}  # fmt: skip
-    return replace(evalset, cost_usd=costs_at(evalset, bare, 1.0).usd) if bare else evalset
 
 
 def known_means(values: FloatArray) -> FloatArray:

@@ -144,6 +144,7 @@ def _compare(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) ->
     from hydra_core.cli.score import vectors_for
     from hydra_core.evalsets.scores import messages_of
     from hydra_core.outcome_model.heads import Predicted
+    from hydra_core.replay.pricing import priced_costs
     from hydra_core.replay.replay import align_catalog
 
     scores = scores_for(evalset, catalog, options.bundle)
@@ -151,8 +152,8 @@ def _compare(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) ->
     data = align_catalog(evalset, catalog, scores, today=date.today())
     width = open_predictor(options.bundle).bundle.vectors
     messages = messages_of(evalset, catalog.predictor_fingerprint, width)
-    known = {model.id: model.price for model in catalog.models}
-    material = gather(evalset, messages, data.pool.ids, prices=known)
+    costs = priced_costs(evalset, catalog).usd
+    material = gather(evalset, messages, data.pool.ids, costs=costs)
     if material.logged_only:
         message = "has too few outcomes on queries that the other models answered"
         remedy = "have it answer some of these (hydra-router collect), or use hydra-router learn"
@@ -267,6 +268,7 @@ def _learn(options: argparse.Namespace) -> None:
         write_outcome_model,
     )
     from hydra_core.evalsets.scores import messages_of
+    from hydra_core.replay.pricing import priced_costs
 
     _check(options)
     require_free_folder(options.out, force=options.force)
@@ -280,8 +282,8 @@ def _learn(options: argparse.Namespace) -> None:
     with progress_bar(f"{evalset.name}: vectors") as step:
         changes(evalset.path).score(evalset, predictor, step)
     messages = messages_of(evalset, bundle.fingerprint, bundle.vectors)
-    known = {} if catalog is None else {model.id: model.price for model in catalog.models}
-    material = gather(evalset, messages, models, rates, known)
+    costs = None if catalog is None else priced_costs(evalset, catalog).usd
+    material = gather(evalset, messages, models, rates, costs)
     prices = None if catalog is None else prices_of(catalog, material.models)
     with progress_bar(f"{evalset.name}: folds", unit=" steps") as step:
         learned = learn(

@@ -393,7 +393,7 @@ def _valued(
     cross_fitted: bool = False,
 ) -> Sweep:
     """The sweep by predictions of the rows of `data`, with notes on what they stand on."""
-    notes, fitted = list(data.notes), "fitted to" if model is None else "learned on"
+    notes = list(data.notes)
     if model is not None and learned_rows(evalset, model).max() >= 0:
         notes.append(
             "The outcome model was learned on queries of this set: each is predicted by heads that "
@@ -406,7 +406,8 @@ def _valued(
             lacking = f"No outcomes of {listed} were learned"
         notes.append(f"{lacking}: predicted from the profile's place.")
     if not by.priced:
-        notes.append(f"Costs are predicted as they were in the set {fitted}, not from prices.")
+        made = "the profiles were fitted" if model is None else "the outcome model was learned"
+        notes.append(f"Costs are predicted as they were when {made}, not from prices.")
     mine = weighed(data.pool.ids, data.closed, catalog, predicted)
     whole = replace(data, predicted=mine, notes=tuple(notes))
     weights = catalog.policy.weights

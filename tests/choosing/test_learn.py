@@ -16,6 +16,7 @@ from hydra_core.choosing.material import gather, outcomes_of_replay
 from hydra_core.choosing.sources.few_outcomes import FEW, RECIPE
 from hydra_core.choosing.write import figures_of
 from hydra_core.evalsets.scores import TextFacts, messages_of, save_scores
+from hydra_core.replay.pricing import costs_at
 from hydra_core.replay.replay import align
 from tests.choosing.learning_sets import (
     DIMENSIONS,
@@ -128,7 +129,7 @@ def test_tokens_at_the_prices_are_the_cost_of_a_model_without_one(tmp_path, mode
     prices = {m: ListPrice(*one) for m, one in zip(MODELS, PRICES.tolist(), strict=True)}
     evalset = without_costs(tmp_path / "set", models)
     messages = messages_of(evalset, FINGERPRINT, WIDTH)
-    found = gather(evalset, messages, MODELS, prices=prices)
+    found = gather(evalset, messages, MODELS, costs=costs_at(evalset, prices, 1.0).usd)
     read, written = found.input_tokens, found.output_tokens
     np.testing.assert_allclose(
         found.cost_usd, 1e-6 * (read * PRICES[:, 0] + written * PRICES[:, 1])

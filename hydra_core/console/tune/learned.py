@@ -39,6 +39,7 @@ from hydra_core.evalsets.changes import EvalSetChanges
 from hydra_core.evalsets.scores import messages_of
 from hydra_core.outcome_model.model import OutcomeModel
 from hydra_core.replay.metrics import costliest
+from hydra_core.replay.pricing import priced_costs
 from hydra_core.replay.sweep import Sweep
 from hydra_core.store import Action
 
@@ -79,8 +80,8 @@ def start(
         task.stage = "Reading the messages"
         EvalSetChanges(me, store).score(evalset, predictor, task.step)
         messages = messages_of(evalset, bundle.fingerprint, bundle.vectors)
-        known = {model.id: model.price for model in specs}
-        material = gather(evalset, messages, models, rates, known)
+        costs = priced_costs(evalset, catalog).usd
+        material = gather(evalset, messages, models, rates, costs)
         task.stage, task.done, task.total = "Learning, cross-fitted", 0, 0
         per_mtok = np.array([prices[name] for name in material.models])
         found = learn(material, per_mtok, groups_are_traffic=groups_are_traffic, progress=task.step)
@@ -102,8 +103,8 @@ def find_rivals(key: Hashable, sweeps: tuple[Sweep, ...], model: OutcomeModel) -
         messages = messages_of(evalset, model.fingerprint, model.vectors)
         by_rate = {one["name"] for one in found} if isinstance(found, list) else set()
         known = [name for name in model.models if name not in by_rate]
-        prices = {one.id: one.price for one in sweeps[0].catalog.models}
-        material = gather(evalset, messages, known, prices=prices)
+        costs = priced_costs(evalset, sweeps[0].catalog).usd
+        material = gather(evalset, messages, known, costs=costs)
         return rivals(sweeps, material, folds=folds, seed=seed, progress=task.step)
 
     tasks = replays.tasks()
