@@ -68,6 +68,14 @@ def publish(folder, name, text, base=0):
         store.publish(name, text, actor=ANA, base_revision=base, note="test")
 
 
+def test_what_comes_next_can_be_typed_where_names_have_spaces(home, run):
+    Path("my results.csv").write_text("query_id,text,model,quality,cost_usd\nq,hi,a,1,0.1\n")
+    code, _, err = run("import", "table", "my results.csv", "--out", "my set")
+    assert code == 0
+    assert "next: hydra-router score 'my set'" in err
+    assert (home / "evalsets" / "my set" / "evalset.yaml").is_file()
+
+
 def test_readmes_way_from_a_table_to_a_result_needs_names_only(home, run, bundle):
     Path("results.csv").write_text(
         "id,text,model,quality,cost_usd\n"

@@ -7,6 +7,7 @@ something else, so using the pair is an error, never a warning.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from shlex import quote
 
 from hydra_core.base.errors import MismatchError
 from hydra_core.base.types import Band, Catalog
@@ -28,7 +29,7 @@ def require_bundle(catalog: Catalog, fingerprint: str) -> None:
         f"{_short(catalog.predictor_fingerprint)}), but the scores come from "
         f"{_short(fingerprint)}. Capabilities and tau do not hold for other scores. Choose the "
         "bundle that the catalog was made for, or recompute it for the other bundle: "
-        f"hydra-router rebind {source}. Where it is published, publish it again"
+        f"hydra-router rebind {quote(source)}. Where it is published, publish it again"
     )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Final
 
 from hydra_core.base import shipped, workspace
@@ -108,8 +109,8 @@ def log_folder(text: str) -> Path:
 
 
 def shown(path: Path) -> str:
-    """The shortest text that names a path to a verb."""
-    return next((name for kind in _KINDS if (name := kind.name_of(path))), str(path))
+    """The shortest text that names a path to a verb in a shell."""
+    return quote(next((name for kind in _KINDS if (name := kind.name_of(path))), str(path)))
 
 
 def existing(path: Path) -> Path:

@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import IO, TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -176,7 +177,7 @@ def messages_of(evalset: EvalSet, fingerprint: str, width: int) -> Messages:
     """
     scores, facts = load_scores(evalset, fingerprint), load_text_facts(evalset, fingerprint)
     if scores is None or facts is None or facts.vectors.shape[1] != width:
-        remedy = f"run: hydra-router score {evalset.path}"
+        remedy = f"run: hydra-router score {quote(str(evalset.path))}"
         if evalset.texts is None:
             remedy = "this set has no texts: use the bundle that its vectors came from"
         message = f"has no text vectors of the bundle {fingerprint[:12]}"

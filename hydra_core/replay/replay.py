@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from dataclasses import replace as replaced
 from datetime import date
 from functools import cached_property
+from shlex import quote
 from typing import Any, Final
 
 import numpy as np
@@ -292,8 +293,8 @@ def catalog_scores(evalset: EvalSet, catalog: Catalog) -> FloatArray:
         f"Eval set '{evalset.name}' is not scored by '{catalog.predictor}' "
         f"({catalog.predictor_fingerprint[:12]}), the predictor that catalog '{catalog.name}' is "
         f"bound to{f', but by {others}' if others else ''}. Score it on the Eval sets page or "
-        f"with hydra-router score {evalset.path}, choose another catalog, or move this "
-        f"one to another predictor's bands: hydra-router rebind {catalog.source}"
+        f"with hydra-router score {quote(str(evalset.path))}, choose another catalog, or move this "
+        f"one to another predictor's bands: hydra-router rebind {quote(catalog.source)}"
     )
 
 

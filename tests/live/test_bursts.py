@@ -1,6 +1,7 @@
 """A burst of another kind of traffic is seen, ordinary traffic is not; predictions are checked."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -33,7 +34,9 @@ def test_206_of_4231_requests_of_another_kind_are_seen():
     tone, said = burst_text(found)
     assert tone == "warning"
     assert "Collect 250 of these, learn again" in said
-    assert f"--since {found[0].start:%Y-%m-%dT%H:%M}" in burst_command(found, "log")
+    command = burst_command(found, Path("/srv/of ana/log"))
+    assert f"--since {found[0].start:%Y-%m-%dT%H:%M}" in command
+    assert "--from-log '/srv/of ana/log' " in command
 
 
 def test_ordinary_days_have_no_burst():

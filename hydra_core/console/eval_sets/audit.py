@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from shlex import quote
 
 import numpy as np
 import pandas as pd
@@ -381,7 +382,7 @@ def recalibration(sample: Sample, evalset: EvalSet, scores: FloatArray) -> None:
     )
     st.markdown("Download the ratings, then write the new bundle and rebind your catalogs to it:")
     widgets.commands(
-        f"hydra-router lab recalibrate ratings.csv --evalset {evalset.path} \\\n"
+        f"hydra-router lab recalibrate ratings.csv --evalset {quote(str(evalset.path))} \\\n"
         "    --out bundles/recalibrated\n"
         "hydra-router rebind pool.yaml --bundle bundles/recalibrated"
     )

@@ -199,7 +199,7 @@ def _bursts(look: LogView, catalog: Catalog) -> None:
     if not found:
         return
     widgets.toned(*views.burst_text(found))
-    widgets.commands(views.burst_command(found, look.key.folder.name))
+    widgets.commands(views.burst_command(found, look.key.folder.resolve()))
     column = st.column_config
     rows = [
         (one.start, one.window, one.decisions, views.word(one.dimension), one.psi, one.mean,

@@ -150,7 +150,7 @@ def teach(title: str = "No decision log yet", text: str = _HOW) -> None:
     log = quote_word(str(folder.relative_to(Path.cwd()) if inside else folder))
     with st.container(border=True):
         st.markdown(f"#### {widgets.literal(title)}")
-        st.markdown(text.replace("{catalog}", catalog).replace("{log}", log))
+        st.markdown(text.replace("{catalog}", quote_word(catalog)).replace("{log}", log))
 
 
 def figures(look: LogView) -> None:

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
+from shlex import quote
 
 import numpy as np
 import pandas as pd
@@ -236,12 +238,12 @@ def burst_text(found: Sequence[Burst]) -> tuple[str, str]:
     )
 
 
-def burst_command(found: Sequence[Burst], log: str) -> str:
+def burst_command(found: Sequence[Burst], log: Path) -> str:
     """The command that collects messages of the newest burst."""
     first = found[0]
     window = f"--since {first.start:%Y-%m-%dT%H:%M} --until {first.end:%Y-%m-%dT%H:%M}"
     return (
-        f"hydra-router collect --from-log {log} {window} --sample 250 \\\n"
+        f"hydra-router collect --from-log {quote(str(log))} {window} --sample 250 \\\n"
         "    --catalog mine --upstreams upstreams.yaml --grade grade.yaml --out burst"
     )
 
