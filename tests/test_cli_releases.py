@@ -189,9 +189,9 @@ def test_a_kept_digest_must_be_whole(workspace, capsys):
 
 def test_a_name_means_what_serve_follows_under_it(workspace, edited, tmp_path, capsys):
     (workspace / "catalogs").mkdir(parents=True)
-    shutil.copy(FILE, workspace / "catalogs" / "pool.yaml")
-    run(capsys, "publish", "pool")
     run(capsys, "publish", edited, "--as", "pool")
+    shutil.copy(FILE, workspace / "catalogs" / "pool.yaml")
+    assert "this is my/pool; store:pool names pool" in run(capsys, "publish", "pool")[1].err
     assert StoreSource(open_store(), "pool").load().catalog.policy.tau == 0.123
     code, said = run(capsys, "export", "pool", "--out", tmp_path / "new" / "out.yaml")
     assert code == 0
@@ -202,6 +202,16 @@ def test_a_name_means_what_serve_follows_under_it(workspace, edited, tmp_path, c
     code, said = run(capsys, "diff", "store:pool")
     assert code == 1
     assert "pool has one revision" in said.err
+
+
+def test_another_file_becomes_the_next_revision_of_what_serve_follows(workspace, edited, capsys):
+    (workspace / "catalogs").mkdir(parents=True)
+    shutil.copy(FILE, workspace / "catalogs" / "pool.yaml")
+    run(capsys, "publish", "pool")
+    for number, name in ((2, "pool"), (3, "store:pool")):
+        edited.write_text(f"{edited.read_text()}# {number}\n")
+        code, said = run(capsys, "publish", edited, "--as", name)
+        assert (code, said.out) == (0, f"my/pool: revision {number} is published\n")
 
 
 def test_history_lists_every_revision_on_a_line_of_its_own(workspace, capsys):

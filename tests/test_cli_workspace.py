@@ -116,6 +116,13 @@ def test_every_reading_verb_takes_names(home, run, bundle):
     assert (code, out.strip() in MODELS) == (0, True)
 
 
+def test_a_catalog_gets_no_name_that_could_not_be_published(home, run):
+    options = ("--catalog", "mine", "--as", "success", "--out", "my pool")
+    code, _, err = run("fit", "mine", *options)
+    assert code == 2
+    assert "my pool.yaml: --out: 'my pool' contains space (U+0020) (use letters" in err
+
+
 def test_a_catalog_file_of_the_workspace_is_written_with_a_line_of_the_trail(home, run, bundle):
     assert run("rebind", "mine", "--bundle", bundle, "--from-evalset", "mine")[0] == 0
     shutil.copy(home / "catalogs" / "mine.yaml", home.parent / "outside.yaml")

@@ -114,14 +114,19 @@ def _newest(name: str) -> tuple[Store, Revision]:
 
     store = open_store()
     name = name.removeprefix("store:")
-    own = store.newest(f"my/{name}")
-    revision = store.newest(name) or own
+    revision = store.newest(_meant(store, name))
     if revision is None:
         known = ", ".join(store.catalogs()) or "nothing yet"
         raise CannotRunError(f"{name!r} is not published; published: {known}")
-    if own is not None and revision.catalog == name:
+    if revision.catalog == name and store.newest(f"my/{name}") is not None:
         say(f"note: this is {name}, which store:{name} names too; my/{name} is another catalog")
     return store, revision
+
+
+def _meant(store: Store, name: str) -> str:
+    """What `serve --catalog store:NAME` follows: the catalog of this name, else my/NAME."""
+    own = f"my/{name}"
+    return own if store.newest(name) is None and store.newest(own) is not None else name
 
 
 def _publish(options: argparse.Namespace) -> None:
@@ -130,8 +135,14 @@ def _publish(options: argparse.Namespace) -> None:
     from hydra_core.store import open_store
 
     path = existing(options.catalog)
-    name = options.name or (f"my/{own}" if (own := CATALOG.name_of(path)) else path.stem)
     store = open_store()
+    own = CATALOG.name_of(path)
+    if options.name is None and own:
+        name = f"my/{own}"
+    else:
+        name = _meant(store, (options.name or path.stem).removeprefix("store:"))
+    if name == f"my/{own}" and store.newest(own) is not None:
+        say(f"note: this is {name}; store:{own} names {own}, which is another catalog")
     newest = store.newest(name)
     revision = store.publish(
         name, without_header(read_catalog_text(path)), actor=acting(), note=options.note,

@@ -267,10 +267,16 @@ def require_new_catalog(path: Path, *, force: bool) -> None:
     """Refuse to write a catalog over a file unless that is wanted and allowed.
 
     Raises:
-        CatalogError: The file is there and `force` is off.
+        CatalogError: The file is there and `force` is off, or its name in the workspace is none
+            that could be published.
         AccessError: The account may not replace a catalog.
     """
     if not path.exists():
+        from hydra_core.catalog.identifiers import id_problem
+
+        problem = id_problem(name) if (name := CATALOG.name_of(path)) else None
+        if problem is not None:
+            raise CatalogError.of(str(path), *problem, place="--out")
         return
     if not force:
         raise CatalogError.of(
