@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hydra_core.base.spelling import counted
+from hydra_core.base.spelling import counted, usd
 from hydra_core.cli.options import WINDOW, Verbs, verb
 from hydra_core.cli.output import (
     CannotRunError,
@@ -42,7 +42,7 @@ upstreams file. Calls stop before they could cost more than the budget. A run th
 killed goes on where it was; a call whose answer was lost is set aside, not paid twice.
 
 MESSAGES: JSONL or a table with id, text or messages (the OpenAI form), and what the grader needs,
-such as reference; grader, group, conversation_id and lang if wanted.
+such as reference; grader, group, cluster, conversation_id and lang if wanted.
 --from-log LOG takes a sample of --sample messages (300) from a decision log with texts instead,
 evenly over models and requirements, and keeps it in RUN: what is asked stays the same when the log
 grows. Live messages have no reference, so grade them with command, regex, json_schema, judge
@@ -101,11 +101,11 @@ def add_verbs(verbs: Verbs) -> None:
 
 def _collect(options: argparse.Namespace) -> int:
     from hydra_core.lab.collect.graders import EXAMPLE
-    from hydra_core.lab.collect.outcomes import collected
+    from hydra_core.lab.collect.outcomes import collected, require_writable
     from hydra_core.lab.collect.people import keep_filled, read_grades
     from hydra_core.lab.collect.plan import LEDGER, SUFFIX, keep_setup, plan_of, read_asked
     from hydra_core.lab.labeling.calls import estimate
-    from hydra_core.lab.labeling.ledger import Ledger
+    from hydra_core.lab.labeling.ledger import Ledger, Record
     from hydra_core.lab.labeling.run import check_texts, reopen
 
     if options.example:
@@ -116,16 +116,22 @@ def _collect(options: argparse.Namespace) -> int:
     prices = _prices(options)
     plan = plan_of(settings, _servers(options, prices, settings))
     folder = options.run_folder or options.out.with_name(f"{options.out.name}{SUFFIX}")
-    folder.mkdir(parents=True, exist_ok=True)
     if options.from_log is None:
         messages = _sampled(read_asked(existing(options.messages), settings), options.sample)
     else:
         messages = read_asked(_logged(options, folder), settings)
     cells = plan.cells(messages)
+    in_files = options.dry_run or options.write_batch  # neither writes the set
+    require_writable(messages, options.out, force=options.force or in_files)
+    if options.dry_run and not (folder / LEDGER).is_file():  # it leaves nothing behind
+        say_cost(estimate(plan, cells, Record()), Record(), plan.budget_usd)
+        return 0
+    folder.mkdir(parents=True, exist_ok=True)
     with Ledger(folder / LEDGER, plan.recipe) as ledger:
         check_texts(cells, ledger)
         if options.again:
-            say(f"{reopen(plan, cells, ledger)} answers that were set aside are asked again")
+            count = reopen(plan, cells, ledger, keep=not options.dry_run)
+            say(f"{count} answers that were set aside are asked again")
         say_cost(estimate(plan, cells, ledger.record), ledger.record, plan.budget_usd)
         if options.dry_run:
             return 0
@@ -181,6 +187,7 @@ def _logged(options: argparse.Namespace, folder: Path) -> Path:
         wanted = 300 if options.sample is None else options.sample
         if wanted < 1:
             raise CannotRunError(f"--sample must be at least 1, got {wanted}")
+        folder.mkdir(parents=True, exist_ok=True)
         count = sample_log(
             existing(options.from_log), path, wanted,
             since=options.since, until=options.until, arm=options.arm,
@@ -198,8 +205,8 @@ def _write_batch(folder: Path, plan: CollectPlan, cells: Sequence[Cell], ledger:
     most = estimate(plan, cells, ledger.record).most_usd
     if most > left:
         raise CannotRunError(
-            f"these calls may cost up to ${most:.2f} and ${left:.2f} of the budget is left; raise "
-            "budget_usd or take a smaller --sample"
+            f"these calls may cost up to {usd(most)} and {usd(max(left, 0.0))} of the budget is "
+            "left; raise budget_usd or take a smaller --sample"
         )
     say_batches(folder, write_batches(folder, plan, cells, ledger))
 
@@ -333,7 +340,7 @@ def _write(options: argparse.Namespace, found: Collected, prices: Mapping[str, L
     ]
     for model, facts in found.to_dict()["models"].items():
         quality = "-" if facts["quality"] is None else f"{facts['quality']:.3f}"
-        cost = "-" if facts["mean_cost_usd"] is None else f"${facts['mean_cost_usd']:.6f}"
+        cost = "-" if facts["mean_cost_usd"] is None else usd(facts["mean_cost_usd"])
         missing = facts["missing"].items()
         why = "".join(f"; {count} without a grade: {reason}" for reason, count in missing)
         known = f"{facts['graded']:,} graded, quality {quality}, {cost} per query"

@@ -103,7 +103,8 @@ def _with_ledger(
     plan = LabelPlan(config)
     _read_answers(options, plan, messages, ledger)
     if options.again:
-        say(f"{reopen(plan, messages, ledger)} messages that were set aside are asked again")
+        count = reopen(plan, messages, ledger, keep=not options.dry_run)
+        say(f"{count} messages that were set aside are asked again")
     if not options.write_batch and not options.read_batch:
         say_cost(estimate(plan, messages, ledger.record), ledger.record, config.budget_usd)
     if options.dry_run:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from hydra_core.base.errors import HydraError, ProblemsError
 from hydra_core.base.json_values import json_text
-from hydra_core.base.spelling import counted
+from hydra_core.base.spelling import counted, set_usd, usd
 
 if TYPE_CHECKING:
     from hydra_core.base.intervals import Interval
@@ -186,10 +186,10 @@ def say_batches(folder: Path, written: Mapping[str, int]) -> None:
 def say_cost(estimate: Estimate, record: Record, budget_usd: float) -> None:
     """Print the calls to make, what they can cost at most, and what is spent."""
     calls = ", ".join(f"{count:,} {stage}" for stage, count in estimate.calls.items()) or "none"
-    usd = estimate.about_usd
-    about = "" if usd is None else f", about ${usd:.2f} judging by the calls so far"
-    say(f"calls still to make: {calls}; at most ${estimate.most_usd:.2f}{about}; "
-        f"committed ${record.committed_usd:.2f} of ${budget_usd:g}")  # fmt: skip
+    mean = estimate.about_usd
+    about = "" if mean is None else f", about {usd(mean)} judging by the calls so far"
+    say(f"calls still to make: {calls}; at most {usd(estimate.most_usd)}{about}; "
+        f"committed {usd(record.committed_usd)} of {set_usd(budget_usd)}")  # fmt: skip
 
 
 @contextmanager
@@ -201,7 +201,7 @@ def spending_bar(total: int, unit: str) -> Iterator[Callable[[Progress], None]]:
 
         def step(progress: Progress) -> None:
             aside = f", {progress.aside} set aside" if progress.aside else ""
-            bar.set_postfix_str(f"${progress.spent_usd:.2f}{aside}", refresh=False)
+            bar.set_postfix_str(f"{usd(progress.spent_usd)}{aside}", refresh=False)
             bar.update(progress.done - bar.n)
 
         yield step

@@ -41,7 +41,8 @@ def test_a_run_is_shown_with_what_it_has_and_what_it_cost(open_page, workspace):
 def test_a_run_is_complete_where_nothing_is_still_to_come(workspace):
     folder = workspace / "evalsets" / f"mine{SUFFIX}"
     folder.mkdir(parents=True)
-    setup = {"models": ["a"], "cells": 4, "calls": 8, "set": "x", "budget_usd": 2.0}
+    planned = {f"a|q{i}": 2 for i in range(4)}
+    setup = {"models": ["a"], "cells": 4, "planned": planned, "set": "x", "budget_usd": 2.0}
     (folder / SETUP).write_text(json.dumps(setup))
     states = []
     with Ledger(folder / LEDGER, "recipe") as ledger:
@@ -56,9 +57,13 @@ def test_a_run_is_complete_where_nothing_is_still_to_come(workspace):
             call = Call(f"a|q{i}", "judge", "a")
             ledger.add("answered", call, cost_usd=0.25, tokens=[1, 2], content="1")
             states.append(status_of(folder).complete)
-    assert states == [False] * 3 + [True] * 3
-    (folder / SETUP).write_text(json.dumps(setup | {"calls": 20}))
+    assert states == [False] * 5 + [True]
+    (folder / SETUP).write_text(json.dumps(setup | {"planned": planned | {"a|q3": 3}}))
     assert not status_of(folder).complete
+    fewer = {"cells": 2, "planned": {"a|q2": 2, "a|q3": 2}}  # begun again with --sample
+    (folder / SETUP).write_text(json.dumps(setup | fewer))
+    found = status_of(folder)
+    assert (found.answered, found.cells, found.aside, found.complete) == (2, 2, 0, True)
 
 
 def test_people_grade_answers_blind_and_one_after_another(open_page, workspace):

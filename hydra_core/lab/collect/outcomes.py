@@ -12,16 +12,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.errors import EvalSetError
 from hydra_core.base.list_price import ListPrice
 from hydra_core.base.types import FloatArray
 from hydra_core.evalsets.evalset import EvalSet, save_evalset
+from hydra_core.evalsets.folders import require_free
 from hydra_core.evalsets.importers.draft import language_of
+from hydra_core.evalsets.rules import check_queries
 from hydra_core.lab.collect.graders import Kind, UngradedError, agreement, grade
 from hydra_core.lab.collect.people import Grades, People, id_of, people_of, to_grade
 from hydra_core.lab.collect.plan import Asked, Cell, CollectPlan, answer_call
 from hydra_core.lab.labeling.ledger import Record
 
 _EXTRAS = ("latency_s", "input_tokens", "output_tokens", "cached_input_tokens")
+#: Of a message's own fields: those that the set keeps.
+_CARRIED = ("group", "cluster", "conversation_id")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,11 +89,11 @@ def collected(
                 quality[i, j] = _quality(plan, cell, record, by_people, twice)
             except UngradedError as error:
                 missing[model][str(error)] += 1
-            cost[i, j] = _used(cell, record, {n: m[i : i + 1, j] for n, m in extras.items()})
+            cost[i, j] = _used(plan, cell, record, {n: m[i : i + 1, j] for n, m in extras.items()})
     kept = ~np.isnan(quality).all(axis=1)
     return Collected(
         tuple(one for one, keep in zip(messages, kept, strict=True) if keep), models,
-        quality[kept], cost[kept], {n: m[kept] for n, m in extras.items()},
+        quality[kept], cost[kept], {n: m[kept] for n, m in extras.items() if np.isfinite(m).any()},
         missing, agreement(twice), people_of(to_grade(plan, messages, record), by_people),
     )  # fmt: skip
 
@@ -117,8 +122,11 @@ def _quality(
     return sum(scores) / len(scores)
 
 
-def _used(cell: Cell, record: Record, extras: Mapping[str, FloatArray]) -> float:
-    """Put in what the answer took; its cost in USD, NaN where the server stated no tokens."""
+def _used(plan: CollectPlan, cell: Cell, record: Record, extras: Mapping[str, FloatArray]) -> float:
+    """Put in what the answer took; its cost in USD, NaN where the server stated no tokens.
+
+    The cost is at the prices that the set will state: they may have changed since it was paid.
+    """
     used = record.used.get(answer_call(cell))
     if used is None:
         return math.nan
@@ -127,7 +135,17 @@ def _used(cell: Cell, record: Record, extras: Mapping[str, FloatArray]) -> float
         return math.nan
     extras["input_tokens"][0], extras["output_tokens"][0] = used.tokens
     extras["cached_input_tokens"][0] = used.cached
-    return used.cost_usd
+    return plan.models[cell.model].cost_usd(*used.tokens, used.cached)
+
+
+def require_writable(messages: Sequence[Asked], out: Path, *, force: bool = False) -> None:
+    """Refuse, before any answer is paid for, what no eval set could be written of.
+
+    Raises:
+        EvalSetError: A message breaks a rule of eval sets, or `out` is taken.
+    """
+    EvalSetError.raise_any(out.name, check_queries(_queries(messages)))
+    require_free(out, force=force)
 
 
 def write_set(
@@ -138,27 +156,32 @@ def write_set(
     Raises:
         EvalSetError: Nothing was graded, or `out` is taken; nothing was changed.
     """
+    return save_evalset(
+        out, name=name, queries=_queries(found.messages), models=found.models,
+        quality=found.quality, cost_usd=found.cost_usd, extras=found.extras, prices=prices,
+        origin="collected: every model answered every message", force=force,
+    )  # fmt: skip
+
+
+def _queries(messages: Sequence[Asked]) -> pd.DataFrame:
     queries = pd.DataFrame(
         {
-            "query_id": [one.id for one in found.messages],
-            "text": [one.text for one in found.messages],
-            "language": [one.language or language_of(one.text) for one in found.messages],
+            "query_id": [one.id for one in messages],
+            "text": [one.text for one in messages],
+            "language": [one.language or language_of(one.text) for one in messages],
         }
     )
-    if any(one.has_image for one in found.messages):
-        queries["has_image"] = [one.has_image for one in found.messages]
-    if any(one.turn > 1 for one in found.messages):
-        queries["turn"] = [float(one.turn) for one in found.messages]
-    if any(one.context for one in found.messages):
-        queries["context"] = [one.context for one in found.messages]
-    for column in ("group", "conversation_id"):
-        if any(isinstance(one.own.get(column), str) for one in found.messages):
-            queries[column] = [str(one.own.get(column) or "") for one in found.messages]
-    return save_evalset(
-        out, name=name, queries=queries, models=found.models, quality=found.quality,
-        cost_usd=found.cost_usd, origin="collected: every model answered every message",
-        extras=found.extras, prices=prices, force=force,
-    )  # fmt: skip
+    if any(one.has_image for one in messages):
+        queries["has_image"] = [one.has_image for one in messages]
+    if any(one.turn > 1 for one in messages):
+        queries["turn"] = [float(one.turn) for one in messages]
+    if any(one.context for one in messages):
+        queries["context"] = [one.context for one in messages]
+    for column in _CARRIED:
+        stated = [one.own.get(column) for one in messages]
+        if any(one not in (None, "") for one in stated):
+            queries[column] = ["" if one is None else str(one) for one in stated]
+    return queries
 
 
 def _mean(column: FloatArray) -> float | None:

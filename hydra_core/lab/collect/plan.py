@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -50,8 +51,6 @@ SUFFIX: Final = ".collect"
 LEDGER: Final = "ledger.jsonl"
 SETUP: Final = "run.json"
 _ANSWER: Final = "answer"
-#: Of a cell: its answer, graded twice.
-_MOST_CALLS: Final = 3
 _RUBRIC: Final = (
     "You grade one answer to one request. The user message is a JSON object with the request, the "
     "answer and, where there are such, a reference and the whole conversation that the request is "
@@ -149,20 +148,12 @@ def _asked(
         issues.add(f"text or messages cannot be read: {error.problems[0].message}", number)
         return None
     grader = row.get("grader") or settings.default
-    if grader not in settings.graders:
-        known = ", ".join(settings.graders)
-        issues.add(f"grader {grader!r} is not in grade.yaml", number, f"one of {known}")
+    fault = _fault(row, last.text, bool(listed)) or _grader_fault(settings, row, grader)
+    if fault:
+        issues.add(fault[0], number, fault[1])
         return None
-    if needs_reference(settings.graders[grader]) and row.get("reference") in (None, ""):
-        issues.add(f"grader {grader!r} needs a reference", number, 'add "reference"')
-        return None
-    try:
-        check_reference(settings.graders[grader], row)
-    except UngradedError as error:
-        issues.add(f"grader {grader!r} cannot grade it: {error}", number, 'correct "reference"')
-        return None
-    stated = str(row.get("lang") or "").strip().lower()
-    language = "" if stated in BLANK else re.split("[-_]", stated)[0]
+    code = str(row.get("lang") or "").strip().lower()
+    language = "" if code in BLANK else re.split("[-_]", code)[0]
     if not re.fullmatch("(?:[a-z]{2,3})?", language):
         remedy = "use ISO 639 codes such as en, or leave it out"
         issues.add(f"lang {row['lang']!r} is not a code", number, remedy)
@@ -170,6 +161,33 @@ def _asked(
     image = any(turn.images for turn in conversation.turns)
     asked = (last.text, _said(conversation), last.turn, last.context, image, language)
     return Asked(name, tuple(turns), *asked, grader, row)
+
+
+def _fault(row: Mapping[str, Any], text: str, listed: bool) -> tuple[str, str] | None:
+    """What is wrong with the text of a row, whose last user message is `text`, and the remedy."""
+    if not text.strip():
+        return "has no text, by which it could be routed", "leave it out"
+    stated = row.get("text")
+    if listed and isinstance(stated, str) and stated.strip() not in ("", text.strip()):
+        remedy = "write it as the last of messages, or leave one of them out"
+        return "text is not the last user message of messages", remedy
+    return None
+
+
+def _grader_fault(
+    settings: GradeSettings, row: Mapping[str, Any], grader: Hashable
+) -> tuple[str, str] | None:
+    """Why a row's grader cannot grade it, and the remedy."""
+    if grader not in settings.graders:
+        return f"grader {grader!r} is not in grade.yaml", f"one of {', '.join(settings.graders)}"
+    one = settings.graders[str(grader)]
+    if needs_reference(one) and row.get("reference") in (None, ""):
+        return f"grader {grader!r} needs a reference", 'add "reference"'
+    try:
+        check_reference(one, row)
+    except UngradedError as error:
+        return f"grader {grader!r} cannot grade it: {error}", 'correct "reference"'
+    return None
 
 
 def _said(conversation: Conversation) -> tuple[tuple[str, str], ...]:
@@ -297,11 +315,14 @@ def plan_of(settings: GradeSettings, models: Mapping[str, Server]) -> CollectPla
     """A plan that may be run.
 
     Raises:
-        LabelError: The judge is one of the models that it would grade.
+        LabelError: The judge is one of the models that it would grade, or a model has its name.
     """
     judge = settings.judge
     names = {server.model for server in models.values()}
     judges = any(one.kind is Kind.JUDGE for one in settings.graders.values())
+    if JUDGE in models and judge is not None:
+        remedy = "give the model another id in prices and upstreams"
+        raise LabelError.of("models", "is what the grader's server is called", remedy, place=JUDGE)
     if judges and judge is not None and judge.model in names and not settings.allow_judge_as_model:
         remedy = "take a judge of another family, or write allow_judge_as_model: true"
         raise LabelError.of(
@@ -315,9 +336,9 @@ def plan_of(settings: GradeSettings, models: Mapping[str, Server]) -> CollectPla
 
 def keep_setup(folder: Path, plan: CollectPlan, cells: Sequence[Cell], out: Path) -> None:
     """Write down beside the ledger what a run will ask, for whoever watches it."""
-    calls = sum(len(plan.planned(cell)) for cell in cells)
-    setup = {"models": list(plan.models), "cells": len(cells), "calls": calls, "set": str(out),
-             "budget_usd": plan.budget_usd}  # fmt: skip
+    planned = {cell.id: len(plan.planned(cell)) for cell in cells}
+    setup = {"models": list(plan.models), "cells": len(cells), "planned": planned,
+             "set": str(out), "budget_usd": plan.budget_usd}  # fmt: skip
     with whole_file(folder / SETUP) as target:
         target.write_text(json.dumps(setup, indent=1), encoding="utf-8")
 
@@ -354,13 +375,16 @@ def status_of(folder: Path) -> RunStatus:
     tail = Tail(folder / LEDGER)
     tail.read()
     record = tail.record
+    done = Counter(call.message for call in record.answered)
     answers = {call.message for call in record.answered if call.stage == _ANSWER}
-    cells, settled = int(setup["cells"]), len(answers | record.aside.keys())
-    due = int(setup.get("calls", 0)) - len(record.answered) - _MOST_CALLS * len(record.aside)
+    aside, cells = record.aside.keys(), int(setup["cells"])
+    # a run of an earlier version does not say which cells it has
+    planned = setup.get("planned") or dict.fromkeys(answers | aside, 1)
+    left = sum(cell not in aside and done[cell] < count for cell, count in planned.items())
     return RunStatus(
-        folder.name.removesuffix(SUFFIX), tuple(setup["models"]), cells, len(answers),
-        len(record.aside), record.committed_usd, float(setup["budget_usd"]), tail.is_written(),
-        complete=settled >= cells and due <= 0,
+        folder.name.removesuffix(SUFFIX), tuple(setup["models"]), cells,
+        len(answers & planned.keys()), len(aside & planned.keys()), record.committed_usd,
+        float(setup["budget_usd"]), tail.is_written(), complete=len(planned) >= cells and not left,
     )  # fmt: skip
 
 

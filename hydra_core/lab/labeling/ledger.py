@@ -12,6 +12,7 @@ import asyncio
 import fcntl
 import hashlib
 import json
+import math
 import os
 import re
 from collections import Counter, defaultdict
@@ -24,6 +25,8 @@ from typing import Any, Final, NamedTuple, Self
 from hydra_core.base.errors import LabelError
 
 SCHEMA: Final = "hydra.ledger/v2"
+#: How the names of files of requests for a batch API begin; they lie beside the ledger.
+BATCH: Final = "batch-"
 _CHAIN: Final = re.compile(rb',"chain":"([0-9a-f]{32})"\}$')
 _EVENTS: Final = ("asked", "answered", "refused", "malformed", "aside", "again")
 
@@ -50,7 +53,10 @@ class Call(NamedTuple):
 
 
 class Used(NamedTuple):
-    """What one answer took; tokens are None where the server did not state them."""
+    """What one answer took; tokens are None where the server did not state them.
+
+    `seconds` are NaN where nobody measured them, as in a batch.
+    """
 
     cost_usd: float
     tokens: tuple[int, int] | None
@@ -61,7 +67,7 @@ class Used(NamedTuple):
 def _used(entry: Mapping[str, Any]) -> Used:
     tokens = list(entry.get("tokens") or ())
     both = (int(tokens[0]), int(tokens[1])) if len(tokens) == 2 else None
-    cached, seconds = int(entry.get("cached", 0)), float(entry.get("seconds", 0.0))
+    cached, seconds = int(entry.get("cached", 0)), float(entry.get("seconds") or math.nan)
     return Used(float(entry["cost_usd"]), both, cached, seconds)
 
 
@@ -175,13 +181,19 @@ class Ledger:
         lines = _Lines(self.path, self.record)
         lines.take(raw[:whole])
         self._chain = lines.chain
-        if lines.recipe != recipe:
-            raise LabelError.of(
-                str(self.path),
-                "was written with another rubric, schema, model or tier setting",
-                "choose another --out, or restore label.yaml",
-                place="line 1",
-            )
+        if lines.recipe == recipe:
+            return
+        if lines.count == 1 and not any(self.path.parent.glob(f"{BATCH}*.jsonl")):
+            self._file.truncate(0)  # nothing was asked yet: begin anew
+            self._chain = b""
+            self._write({"schema": SCHEMA, "recipe": recipe})
+            return
+        raise LabelError.of(
+            str(self.path),
+            "was written with another rubric, schema, model or tier setting",
+            "choose another --out, or restore the settings",
+            place="line 1",
+        )
 
     def _write(self, entry: Mapping[str, Any]) -> None:
         line = json.dumps(entry, separators=(",", ":")).encode("ascii")[:-1]

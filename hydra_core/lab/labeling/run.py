@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, Generic
 
 from hydra_core.base.errors import HydraError, LabelError
+from hydra_core.base.spelling import set_usd, usd
 from hydra_core.evalsets.importers.reading.bounded import Budget
 from hydra_core.evalsets.importers.reading.cells import Issues
 from hydra_core.evalsets.importers.reading.tables import json_objects
@@ -29,7 +30,7 @@ from hydra_core.lab.labeling.calls import (
 )
 from hydra_core.lab.labeling.client import Client, GivenUpError, LostError, reply_of
 from hydra_core.lab.labeling.config import LabelConfig
-from hydra_core.lab.labeling.ledger import Call, Ledger
+from hydra_core.lab.labeling.ledger import BATCH, Call, Ledger
 from hydra_core.lab.labeling.messages import Message, all_issues, is_whole
 
 #: Times a call is asked again because its answer could not be used.
@@ -158,8 +159,8 @@ class _Run(Generic[ItemT]):
             raise self.stop
         if one.most_usd > left:
             raise BudgetError(
-                f"the next call may cost up to ${one.most_usd:.4f} and ${left:.4f} of "
-                f"${self.plan.budget_usd:g} is left; raise budget_usd and run again to go on"
+                f"the next call may cost up to {usd(one.most_usd)} and {usd(max(left, 0.0))} of "
+                f"{set_usd(self.plan.budget_usd)} is left; raise budget_usd and run again to go on"
             )
 
 
@@ -194,11 +195,21 @@ def run(
     asyncio.run(go())
 
 
-def reopen(plan: Plan[ItemT], messages: Sequence[ItemT], ledger: Ledger) -> int:
-    """Give messages that were set aside another chance, calls in doubt too; how many."""
+def reopen(
+    plan: Plan[ItemT], messages: Sequence[ItemT], ledger: Ledger, *, keep: bool = True
+) -> int:
+    """Give messages that were set aside another chance, calls in doubt too; how many.
+
+    Args:
+        keep: Whether the ledger says so too, or this process alone.
+    """
     aside = [m for m in messages if m.id in ledger.record.aside]
     for message in aside:
-        ledger.add("again", plan.planned(message)[0])
+        first = plan.planned(message)[0]
+        if keep:
+            ledger.add("again", first)
+        else:
+            ledger.record.take("again", first, {})
     return len(aside)
 
 
@@ -237,7 +248,7 @@ def write_batches(
     for role, calls in by_role.items():
         lines = [_line(one) for one in calls]
         for number, part in enumerate(_parts(lines), 1):
-            name = f"batch-{_UNSAFE.sub('-', role)}-{number}.jsonl"
+            name = f"{BATCH}{_UNSAFE.sub('-', role)}-{number}.jsonl"
             (folder / name).write_text("".join(part), encoding="utf-8")
             written[name] = len(part)
     return written

@@ -115,8 +115,11 @@ def test_a_second_run_pays_nothing(files, server):
 def test_a_dry_run_asks_nothing(files, server, capsys):
     assert main(command(files, files / "set", "--dry-run")) == 0
     assert server.paid.total() == 0
-    assert "40 answer" in capsys.readouterr().err
+    assert "40 answer; at most $0.0" in capsys.readouterr().err
     assert not (files / "set").exists()
+    assert not (files / "set.collect").exists()
+    grade(files, "graders:\n  words: {kind: contains}\n")  # a look binds to nothing
+    assert main(command(files, files / "set")) == 0
 
 
 def test_a_sample_of_the_models_and_messages(files, server):
@@ -159,6 +162,20 @@ def test_a_judge_reads_the_whole_conversation(files, server):
     for asked in map(json.loads, read):
         assert asked["request"] == turns[-1]["content"]
         assert asked["conversation"] == [{one["role"]: one["content"]} for one in turns]
+
+
+def test_a_model_that_is_called_judge_is_refused(files, server, capsys):
+    upstreams = files / "upstreams.yaml"
+    upstreams.write_text(upstreams.read_text().replace(SMALL, "judge"))
+    (files / "prices.yaml").write_text("models: {judge: {input: 1, output: 2}}\n")
+    more = "default: j\ngraders:\n  j: {kind: judge}\n" + judge_of("the-judge", server)
+    grade(files, more)
+    words = command(files, files / "set")
+    words[words.index("--catalog") : words.index("--upstreams")] = ["--prices"]
+    words.insert(words.index("--prices") + 1, str(files / "prices.yaml"))
+    words[words.index("--models") + 1] = "judge"
+    assert main(words) == 2
+    assert "give the model another id" in capsys.readouterr().err
 
 
 def test_a_judge_that_is_one_of_the_models_is_refused(files, server, capsys):
@@ -358,9 +375,65 @@ def test_batch_files_are_another_way_to_ask(files, server, capsys):
     assert server.paid.total() == 0
     assert made.quality.mean(axis=0).tolist() == [0.5, 1.0]
     assert np.isfinite(made.extras["output_tokens"]).all()
+    assert "latency_s" not in made.extras  # nobody measured it
     grade(files, "graders:\n  number: {kind: number}\n", budget=0.0001)
     assert main([*command(files, files / "other"), "--write-batch"]) == 1
     assert "may cost up to" in capsys.readouterr().err
+
+
+def test_costs_are_at_the_prices_that_the_set_states(files, server):
+    assert main(command(files, files / "set")) == 0
+    catalog = files / "catalog.yaml"
+    price = load_catalog(CATALOG).model(LARGE).input_usd_per_mtok
+    old = f"input_usd_per_mtok: {price:g}"
+    before, _, after = CATALOG.read_text().partition(f"  - id: {LARGE}\n")
+    catalog.write_text(f"{before}  - id: {LARGE}\n{after.replace(old, 'input_usd_per_mtok: 9', 1)}")
+    words = [str(catalog) if one == str(CATALOG) else one for one in command(files, files / "set")]
+    assert main([*words, "--force"]) == 0
+    made = load_evalset(files / "set")
+    assert made.prices[LARGE].input_usd_per_mtok == 9
+    np.testing.assert_allclose(made.cost_usd[:, 1], made.prices[LARGE].usd(120, 40))
+    assert server.paid.total() == 40
+
+
+@pytest.mark.parametrize(
+    ("row", "named"),
+    [
+        ({"text": ""}, "line 1: has no text"),
+        ({"text": "Double 2", "messages": [{"role": "user", "content": "Double 1"}]},
+         "text is not the last user message"),
+    ],
+)  # fmt: skip
+def test_messages_of_which_no_set_could_be_made_are_refused_unpaid(
+    files, server, capsys, row, named
+):
+    row = {"id": "a", "reference": "2", **row}
+    (files / "messages.jsonl").write_text(json.dumps(row) + "\n")
+    assert main(command(files, files / "set")) == 2
+    assert named in capsys.readouterr().err
+    assert server.paid.total() == 0
+
+
+def test_a_set_that_is_there_is_refused_before_anything_is_paid(files, server, capsys):
+    assert main(command(files, files / "set", "--sample", "5")) == 0
+    paid = server.paid.total()
+    assert main(command(files, files / "set")) == 2
+    assert "--force" in capsys.readouterr().err
+    assert server.paid.total() == paid
+
+
+def test_groups_that_are_numbers_are_kept(files, server):
+    rows = [
+        {"id": f"q{i}", "text": f"Double {i}", "reference": 2 * i,
+         "group": i % 2, "cluster": i // 2, "conversation_id": i}
+        for i in range(4)
+    ]  # fmt: skip
+    (files / "messages.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(command(files, files / "set")) == 0
+    found = load_evalset(files / "set").queries
+    assert found["group"].tolist() == ["0", "1", "0", "1"]
+    assert found["cluster"].tolist() == ["0", "0", "1", "1"]
+    assert found["conversation_id"].tolist() == ["0", "1", "2", "3"]
 
 
 def test_turn_image_and_language_of_a_message_stand_in_the_set(files, server):

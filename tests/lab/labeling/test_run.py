@@ -188,6 +188,17 @@ def test_another_rubric_needs_another_folder(files, tmp_path):
         Ledger(tmp_path / "out" / "ledger.jsonl", load_config(files[1]).recipe)
 
 
+def test_settings_may_change_after_a_dry_run(files, tmp_path, capsys):
+    files[0].write_text(messages(1))
+    assert label(files, tmp_path / "out", "--dry-run") == 0
+    (tmp_path / "rubric.md").write_text("Be kind.")
+    files[1].write_text("rubric: rubric.md\n" + files[1].read_text())
+    assert label(files, tmp_path / "out", "--write-batch") == 0
+    (tmp_path / "rubric.md").write_text("Be strict.")
+    assert label(files, tmp_path / "out") == 2  # the files of requests are of the other rubric
+    assert "restore the settings" in capsys.readouterr().err
+
+
 def test_a_changed_text_under_an_old_id_is_refused(files, tmp_path, capsys):
     files[0].write_text(messages(1))
     assert label(files, tmp_path / "out") == 0
