@@ -216,10 +216,17 @@ class _Routes:
             return {"valid": False, "problems": [str(error)]}
 
     async def models(self, request: Request) -> Response:
-        """`auto`, and every model that may be asked for by name."""
-        self._callers.admit(request, Action.READ)
-        served = self._service.decider.live.now.router.models
-        listed = [(AUTO, "hydra"), *((spec.id, spec.provider) for spec in served)]
+        """`auto`, and every model that the caller may ask for by name."""
+        actor = self._callers.admit(request, Action.READ)
+        now = self._service.decider.live.now
+        team = now.catalog.policy.teams.get(actor.team)
+        own = None if team is None else team.models
+        served = (
+            (spec.id, spec.provider)
+            for spec in now.router.models
+            if (own is None or spec.id in own) and actor.require <= spec.tags
+        )
+        listed = [(AUTO, "hydra"), *served]
         data = [
             {"id": name, "object": "model", "created": self._since, "owned_by": owner}
             for name, owner in listed

@@ -119,6 +119,23 @@ def test_a_request_that_costs_more_than_is_left_says_so_and_a_later_one_goes_on(
     assert ask(max_tokens=20).status_code == 200
 
 
+def test_a_team_is_shown_the_models_that_it_may_ask_for(make, tmp_path):
+    settings, headers = served(tmp_path, search={"models": [CHEAP, "gpt-5.4"]})
+    token, line = new_token("eu", Role.VIEWER, require=["eu"])
+    with open(settings["tokens"], "a") as stream:
+        stream.write(line + "\n")
+    headers["eu"] = {"authorization": f"Bearer {token}"}
+    client = make(**settings)
+
+    def listed(team):
+        data = client.get("/v1/models", headers=headers[team]).json()["data"]
+        return [one["id"] for one in data]
+
+    assert listed("search") == ["auto", CHEAP, "gpt-5.4"]
+    assert listed("eu") == ["auto"]
+    assert len(listed("")) == 6
+
+
 @pytest.mark.parametrize("spent", [0.0, 0.9], ids=["a long answer", "nearly used"])
 def test_who_gets_the_cheapest_model_for_a_budget_is_told_so(make, tmp_path, budgets, spent):
     budget = {"usd": 0.5, "least": 1}
