@@ -195,6 +195,18 @@ def test_route_prints_the_model_and_explains_it(run, world):
     assert [one["model"] for one in receipt["candidates"]] == ["gpt-5-mini", "gpt-5", "gpt-5.2"]
 
 
+def test_route_reads_a_whole_request_as_serve_does(run):
+    common = "route", "--catalog", "paper_five", "--messages"
+    request = {"messages": [{"role": "user", "content": "hi"}], "temperature": 0}
+    code, plain, _ = run(*common, stdin=json.dumps(request))
+    assert (code, plain) == (0, "gpt-5.4-mini\n")
+    tool = {"type": "function", "function": {"name": "f", "description": "x" * 1_700_000}}
+    for more in ({"max_tokens": 400_001}, {"tools": [tool]}):
+        code, out, err = run(*common, stdin=json.dumps(request | more))
+        assert (code, out) == (2, "")
+        assert "Context window" in err
+
+
 def test_route_takes_the_message_itself_too(run, world):
     common = ("--catalog", world / "pool.yaml", "--bundle", world / "bundle")
     receipts = [

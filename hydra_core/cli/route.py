@@ -30,14 +30,15 @@ Routes a message, given here or on standard input, and prints the model's id.
 
 With --stream every line of standard input is a request and every line of standard output its
 decision, in order, written at once. Keys: text or messages (the OpenAI form, with tools), and
-optionally id turn conversation_id prefix has_image needs_tools context_tokens allow deny compacted
-current health. Conversations keep their model as the catalog's sticky policy says. A line that
-cannot be routed is answered with "error".
+optionally id turn conversation_id prefix has_image needs_tools context_tokens allow deny needs
+require max_s max_ttft_s compacted current spent_usd health. Conversations keep their model as the
+catalog's sticky policy says. A line that cannot be routed is answered with "error".
 
 What an agent's harness adds to a message is not scored (docs/guide/agents.md).
 
-With messages the last user turn is routed. A bundle that was trained on what came before reads
-that, too; the two that come with HyDRA score the message alone.
+With messages the last user turn is routed; --messages also reads what a whole request asks of the
+answer, such as max_tokens. A bundle that was trained on what came before reads that, too; the two
+that come with HyDRA score the message alone.
 
 examples:
   hydra-router route "Fix the failing test" --catalog paper_five
@@ -139,7 +140,7 @@ def _print_harness(options: argparse.Namespace) -> None:
 
 
 def _message_query(text: str, *, messages: bool) -> Query:
-    """The message, or the last user turn of a conversation."""
+    """The message, or the last user turn of a conversation; a request's as `serve` reads it."""
     from hydra_core.routing.query import Query
 
     if not messages:
@@ -150,7 +151,10 @@ def _message_query(text: str, *, messages: bool) -> Query:
     from hydra_core.routing.conversations.messages import parse_messages
     from hydra_core.server.chat import query_of
 
-    return query_of(parse_messages(text, "standard input"), {})
+    conversation = parse_messages(text, "standard input")
+    request = text.lstrip("\ufeff \t\r\n")
+    found = json.loads(request) if request.startswith("{") else {}
+    return query_of(conversation, {}, None, found)
 
 
 def _explanation(decision: Decision, catalog: Catalog) -> str:
@@ -361,4 +365,4 @@ def _of_messages(request: Mapping[str, Any]) -> Query:
         conversation = read_messages(request, "messages")
     except ProblemsError as error:
         raise _BadLineError("; ".join(map(str, error.problems))) from error
-    return query_of(conversation, request, request.get("conversation_id"))
+    return query_of(conversation, request, request.get("conversation_id"), request)

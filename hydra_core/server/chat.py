@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Final
 
 from hydra_core.base.digests import text_sha256
@@ -153,13 +154,9 @@ def read_chat(
     if key is not None and not _is_plain(key):  # a key in Redis, in memory and in the log
         message = f"must be a text of at most {_LONGEST_ID} characters, got {ascii(key)[:40]}"
         raise refused("conversation_id", message, "name conversations by short ids")
-    shapes = schemas(found, form)
-    written = json.dumps(shapes, ensure_ascii=False, separators=(",", ":")) if shapes else ""
-    declared, longest = round(text_tokens(written)), output_limit(found, form)
     key = _agent_key(key or _conversation_of(found, form), conversation, headers or {})
-    query = query_of(conversation, own, key, declared_tokens=declared)
-    needs = query.needs | _declared_needs(found, form)
-    query = replace(query, output_tokens=longest if is_count(longest) else 0, needs=needs)
+    query = query_of(conversation, own, key, found, form)
+    stated = own.get("context_tokens")  # for the gates; a model takes in what there is
     return ChatRequest(
         query,
         {key: value for key, value in found.items() if key != _OWN},
@@ -167,7 +164,7 @@ def read_chat(
         own.get("health", {}),
         bool(own.get("receipt")),
         size,
-        _tokens(conversation) + declared,
+        _tokens(conversation, found, form) if stated else query.context_tokens,
         caller,
         form=form,
         headers={} if form is Form.CHAT else _passed_on(headers or {}, form),
@@ -202,16 +199,17 @@ def query_of(
     conversation: Conversation,
     own: Mapping[str, Any],
     key: str | None = None,
-    *,
-    declared_tokens: int = 0,
+    found: Mapping[str, Any] = MappingProxyType({}),
+    form: Form = Form.CHAT,
 ) -> Query:
     """What is routed of a conversation: its last user turn, with what came before it.
 
     Args:
         own: Checked fields that say more or otherwise (`routing/query.py`).
-        declared_tokens: Of the schemas that the request declares.
+        found: The request, for what it declares and asks of the answer beside its messages.
     """
     turns, last = conversation.turns, last_turn(conversation)
+    longest = output_limit(found, form)
     image = bool(conversation.images) or any(turn.images for turn in turns)
     return Query(
         text=last.text,
@@ -220,12 +218,13 @@ def query_of(
         prefix=tuple(own.get("prefix") or (turn.text for turn in turns[:-1])),
         has_image=own.get("has_image", image),
         needs_tools=own.get("needs_tools", conversation.tools),
-        context_tokens=own.get("context_tokens") or _tokens(conversation) + declared_tokens,
+        context_tokens=own.get("context_tokens") or _tokens(conversation, found, form),
         context=last.context,
         harness_tokens=turns[-1].harness_tokens,
         continues=conversation.continues,
         stalled=turns[-1].stalled,
-        needs=conversation.needs | frozenset(own.get("needs", ())),
+        output_tokens=longest if is_count(longest) else 0,
+        needs=conversation.needs | {*own.get("needs", ())} | _declared_needs(found, form),
         **limits_of(own),
     )
 
@@ -243,14 +242,17 @@ def _conversation(found: Mapping[str, Any], form: Form, *, named: bool) -> Conve
         raise RequestError("request", error.problems) from error
 
 
-def _tokens(conversation: Conversation) -> int:
-    """What a model must take in of the messages, estimated; the provider counts for itself."""
+def _tokens(conversation: Conversation, found: Mapping[str, Any], form: Form) -> int:
+    """What a model must take in of a request, estimated; the provider counts for itself."""
+    shapes = schemas(found, form)
+    declared = json.dumps(shapes, ensure_ascii=False, separators=(",", ":")) if shapes else ""
     texts = [conversation.opening]
     for turn in conversation.turns:
         texts += [turn.text, turn.answer, turn.results]
     images = conversation.images + sum(turn.images for turn in conversation.turns)
     written = round(sum(map(text_tokens, texts)))
     written += sum(turn.harness_tokens for turn in conversation.turns)
+    written += round(text_tokens(declared))
     return written + IMAGE_TOKENS * images + conversation.unread_tokens
 
 

@@ -104,6 +104,14 @@ def test_a_text_says_what_it_needs_as_messages_do(stream):
     assert answers[1]["model"] == "cheap"
 
 
+def test_declared_tools_must_fit_the_window_as_in_serve(stream):
+    small = make_catalog(spec("cheap", 1, 0.2, context_window=1_000))
+    line = {"messages": [{"role": "user", "content": "x"}]}
+    _, answers = stream(line, {**line, "tools": ["x" * 8_000]}, catalog=small)
+    assert answers[0]["model"] == "cheap"
+    assert "Context window 1,000 is smaller than the 2,00" in answers[1]["error"]
+
+
 def test_half_characters_pass_through(stream):
     code, answers = stream(b'{"id": "\\ud800", "text": "\\udfff \\u0000"}')
     assert code == 0
