@@ -39,7 +39,8 @@ _COLLECT = """have every model answer messages, and grade the answers
 Asks every model of a catalog or a price file about every message, grades the answers and writes an
 eval set with outcomes, tokens, cost and latency. Prices come from there, servers and keys from the
 upstreams file. Calls stop before they could cost more than the budget. A run that was stopped or
-killed goes on where it was; a call whose answer was lost is set aside, not paid twice.
+killed goes on where it was; a call whose answer was lost is set aside, not paid twice. With more
+models or messages, or other graders, the same command pays for what is missing only.
 
 MESSAGES: JSONL or a table with id, text or messages (the OpenAI form), and what the grader needs,
 such as reference; grader, group, cluster, conversation_id and lang if wanted.
@@ -127,7 +128,7 @@ def _collect(options: argparse.Namespace) -> int:
         say_cost(estimate(plan, cells, Record()), Record(), plan.budget_usd)
         return 0
     folder.mkdir(parents=True, exist_ok=True)
-    with Ledger(folder / LEDGER, plan.recipe) as ledger:
+    with Ledger(folder / LEDGER, plan.recipe, plan.asked_as) as ledger:
         check_texts(cells, ledger)
         if options.again:
             count = reopen(plan, cells, ledger, keep=not options.dry_run)

@@ -219,14 +219,24 @@ class CollectPlan:
         """SHA-256 of what decides an answer or a grade: models, lengths, rubrics, judge."""
         judge = self.settings.judge
         parts = {
-            "models": {
-                m: [s.model, s.base_url, s.max_tokens, *([s.body] if s.body else ())]
-                for m, s in self.models.items()
-            },
+            "models": {m: _asked_as(s) for m, s in self.models.items()},
             "graders": {n: repr(one) for n, one in self.settings.graders.items()},
             "judge": None if judge is None else [judge.model, judge.max_tokens],
         }
         return text_sha256(json.dumps(parts, sort_keys=True))
+
+    @property
+    def asked_as(self) -> dict[str, str]:
+        """Model or judge -> SHA-256 of what decides its answers.
+
+        Other graders are left out: they grade anew each time.
+        """
+        parts = {model: _asked_as(server) for model, server in self.models.items()}
+        if (judge := self.settings.judge) is not None:
+            graders = self.settings.graders.items()
+            rubrics = [[name, one.rubric] for name, one in graders if one.kind is Kind.JUDGE]
+            parts[JUDGE] = [judge.model, judge.max_tokens, sorted(rubrics)]
+        return {role: text_sha256(json.dumps(part, sort_keys=True)) for role, part in parts.items()}
 
     @property
     def budget_usd(self) -> float:
@@ -297,6 +307,11 @@ class CollectPlan:
             inward += most_text_tokens(item.message.text)  # it stands in the conversation too
             inward += most_text_tokens(self.settings.graders[item.message.grader].rubric)
         return server.cost_usd(inward, server.max_tokens)
+
+
+def _asked_as(server: Server) -> list[Any]:
+    more = [server.body] if server.body else []
+    return [server.model, server.base_url, server.max_tokens, *more]
 
 
 def answer_call(cell: Cell) -> Call:

@@ -300,7 +300,10 @@ def write_down(one: Due, reply: Reply, ledger: Ledger) -> str:
     if tokens is not None:
         cost = one.server.cost_usd(*tokens, reply.cached)
     cached = reply.cached if tokens is not None else 0
-    used = {"tokens": list(tokens or ()), "cached": cached, "seconds": reply.seconds}
+    used: dict[str, Any] = {"tokens": list(tokens or ()), "cached": cached}
+    used["seconds"] = reply.seconds
+    if one.server.role in ledger.settings:
+        used["settings"] = [one.server.role, ledger.settings[one.server.role]]
     try:
         content = one.read(reply.text)
     except MalformedError as error:

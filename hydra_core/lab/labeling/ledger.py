@@ -85,6 +85,8 @@ class Record:
         open: Calls asked and neither answered nor refused -> most they may have cost.
         aside: Messages set aside -> why.
         digests: Message id -> digest of its text when it was first asked.
+        settings: Role of a server -> digest of the settings that it answered with; None under a
+            role where a line does not say it.
         spent_usd: By stage, answered and malformed calls.
     """
 
@@ -95,6 +97,7 @@ class Record:
     open: dict[Call, float] = field(default_factory=dict)
     aside: dict[str, str] = field(default_factory=dict)
     digests: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, str | None] = field(default_factory=dict)
     spent_usd: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     doubtful_usd: float = 0.0
 
@@ -107,6 +110,8 @@ class Record:
             self.open.pop(call, None)
             self.attempts[call] += 1
             self.spent_usd[call.stage] += float(more["cost_usd"])
+            role, digest = more.get("settings") or ("", None)
+            self.settings[role] = digest
             if event == "answered":
                 self.answered[call] = more["content"]
                 self.used[call] = _used(more)
@@ -134,13 +139,19 @@ class Ledger:
     Args:
         path: The file; made where it is missing.
         recipe: Digest of what decides a label; a file of another recipe is refused.
+        settings: Role of a server -> digest of what decides its answers. With them a file of
+            another recipe is good, too, where no server that answered has other settings now.
+
+    Attributes:
+        recipe: That of the run when it was begun.
 
     Raises:
         LabelError: Another process has it, it belongs to another recipe, or a line is damaged.
     """
 
-    def __init__(self, path: Path, recipe: str) -> None:
-        self.path, self.record = path, Record()
+    def __init__(self, path: Path, recipe: str, settings: Mapping[str, str] | None = None) -> None:
+        self.path, self.record, self.recipe = path, Record(), recipe
+        self.settings = settings or {}
         self._file = path.open("ab+")
         self._written = self._synced = 0
         self._chain = b""
@@ -188,12 +199,15 @@ class Ledger:
             self._chain = b""
             self._write({"schema": SCHEMA, "recipe": recipe})
             return
-        raise LabelError.of(
-            str(self.path),
-            "was written with another rubric, schema, model or tier setting",
-            "choose another --out, or restore the settings",
-            place="line 1",
-        )
+        self.recipe = lines.recipe
+        known = self.record.settings
+        others = [role for role, was in known.items() if was != self.settings.get(role, was)]
+        if others or None in known.values() or not known:
+            said = "was written with another rubric, schema, model or tier setting"
+            if others:
+                said = f"has answers of {', '.join(others)}, which had other settings then"
+            remedy = "choose another --out, or restore the settings"
+            raise LabelError.of(str(self.path), said, remedy, place="line 1")
 
     def _write(self, entry: Mapping[str, Any]) -> None:
         line = json.dumps(entry, separators=(",", ":")).encode("ascii")[:-1]

@@ -134,7 +134,7 @@ class _Run(Generic[ItemT]):
         record, reason = self.ledger.record, ""
         while record.unusable[message.id][one.call] < _MALFORMED_TRIES:
             attempt = record.attempts[one.call]
-            key = idempotency_key(self.plan.recipe, one.call, attempt)
+            key = idempotency_key(self.ledger.recipe, one.call, attempt)
 
             async def before() -> None:
                 self._afford(one)

@@ -436,6 +436,27 @@ def test_groups_that_are_numbers_are_kept(files, server):
     assert found["conversation_id"].tolist() == ["0", "1", "2", "3"]
 
 
+def test_a_model_or_grader_that_comes_later_pays_for_what_is_missing(files, server, capsys):
+    assert main(command(files, files / "set", "--models", SMALL)) == 0
+    assert server.paid.total() == 20
+    words = command(files, files / "set", "--force")
+    assert main(words) == 0
+    assert server.paid.total() == 40
+    grade(files, "graders:\n  words: {kind: contains}\n")
+    assert main([*words, "--models", LARGE]) == 0
+    assert load_evalset(files / "set").models == (LARGE,)
+    grade(files, "default: j\ngraders:\n  j: {kind: judge}\n" + judge_of("the-judge", server))
+    assert main(words) == 0
+    assert server.paid.total() == 80
+    path = files / "grade.yaml"
+    path.write_text(path.read_text().replace("max_tokens: 100", "max_tokens: 200"))
+    capsys.readouterr()
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert f"has answers of {SMALL}, {LARGE}, which had other settings then" in said
+    assert server.paid.total() == 80
+
+
 def test_turn_image_and_language_of_a_message_stand_in_the_set(files, server):
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
     seen = {"role": "user", "content": [{"type": "text", "text": "What is it?"}, image]}
