@@ -35,7 +35,7 @@ _MADE_ONCE = "HYDRA_TEST_MADE_ONCE"
 _FIRST = _MADE_ONCE not in os.environ
 if _FIRST:
     os.environ[_MADE_ONCE] = tempfile.mkdtemp(prefix="hydra-made-once-")
-_LOG = Path(os.environ[_MADE_ONCE]) / f"network-{os.getpid()}"
+_LOG = Path(os.environ[_MADE_ONCE]) / "network"
 
 os.environ["HYDRA_TEST_NETWORK_LOG"] = str(_LOG)
 os.environ["PYTHONPATH"] = os.pathsep.join([str(GUARD), os.environ.get("PYTHONPATH", "")])
@@ -74,10 +74,14 @@ def _cpu_s():
 
 
 def pytest_sessionfinish(session, exitstatus):
-    """Fail the run where anything tried to reach another machine, even if nobody noticed."""
+    """Fail the run where anything tried to reach another machine, even if nobody noticed.
+
+    The first process ends last and speaks for all: what a worker raises here fails no run.
+    """
+    if not _FIRST:
+        return
     tried = _LOG.read_text() if _LOG.exists() else ""
-    if _FIRST:
-        shutil.rmtree(os.environ.pop(_MADE_ONCE), ignore_errors=True)
+    shutil.rmtree(os.environ.pop(_MADE_ONCE), ignore_errors=True)
     if tried and exitstatus == 0:
         session.exitstatus = 1
     if tried:
