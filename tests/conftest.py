@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 import os
 import runpy
@@ -17,8 +16,6 @@ from hypothesis import HealthCheck, settings
 # The libraries read this as they are loaded.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
-
-from sklearn.base import BaseEstimator  # noqa: E402
 
 # A busy machine is slow at making examples, too: that is no fault of what is tested.
 settings.register_profile(
@@ -46,15 +43,6 @@ def pytest_collection_finish():
     """What was imported stays: Streamlit collects garbage after each run of a page."""
     gc.collect()
     gc.freeze()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def read_signatures_once():
-    """scikit-learn reads its classes' signatures again for every tree; they do not change."""
-    names = functools.cache(BaseEstimator._get_param_names.__func__)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(BaseEstimator, "_get_param_names", classmethod(names))
-        yield
 
 
 @pytest.hookimpl(wrapper=True)

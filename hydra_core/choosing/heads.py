@@ -7,8 +7,8 @@ queries; clusters stay whole in every cut.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -28,6 +28,7 @@ from hydra_core.outcome_model.heads import (
     unit_rows,
 )
 from hydra_core.outcome_model.model import Costs, OutcomeHeads, Part
+from hydra_core.predictor.onnx_predictor import cores
 
 #: Penalties tried, each times the number of queries (columns have unit spread).
 PENALTIES: Final = np.geomspace(1e-3, 30.0, 19)
@@ -370,24 +371,30 @@ def grow(
     Args:
         along: (n, r) further targets that help to find where to split and are not predicted.
     """
-    from sklearn.ensemble import ExtraTreesRegressor
+    from sklearn.tree import ExtraTreeRegressor
 
     n = len(columns)
-    leaf = min(max(n // _ROWS_PER_LEAF, _LEAVES[0]), _LEAVES[1])
     drawn = n > _MOST_ROWS
-    model = ExtraTreesRegressor(
-        trees,
-        min_samples_leaf=leaf,
-        max_features=_SPLIT_SHARE,
-        max_depth=_DEPTH,
-        bootstrap=drawn,
-        max_samples=_MOST_ROWS if drawn else None,
-        random_state=seed,
-        n_jobs=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
-    )
-    outputs = wanted.shape[1]
-    model.fit(columns, np.concatenate([wanted, along], axis=1))
-    return _flat([estimator.tree_ for estimator in model.estimators_], outputs)
+    seeds = np.random.RandomState(seed).randint(np.iinfo(np.int32).max, size=trees)
+    inputs = np.ascontiguousarray(columns, dtype=np.float32)
+    outputs = np.ascontiguousarray(np.concatenate([wanted, along], axis=1), dtype=np.float64)
+
+    def grown(number: int) -> Any:  # noqa: ANN401 - scikit-learn has no types
+        weights = None
+        if drawn:
+            rows = np.random.RandomState(number).randint(0, n, _MOST_ROWS)
+            weights = np.bincount(rows, minlength=n).astype(np.float64)
+        model = ExtraTreeRegressor(
+            min_samples_leaf=min(max(n // _ROWS_PER_LEAF, _LEAVES[0]), _LEAVES[1]),
+            max_features=_SPLIT_SHARE,
+            max_depth=_DEPTH,
+            random_state=number,
+        )
+        return model.fit(inputs, outputs, sample_weight=weights, check_input=False).tree_
+
+    # Not ExtraTreesRegressor: its threads race for the process's warning filters and lose them.
+    with ThreadPoolExecutor(cores()) as pool:
+        return _flat(list(pool.map(grown, seeds.tolist())), wanted.shape[1])
 
 
 def _flat(trees: Sequence[Any], outputs: int) -> Forest:

@@ -30,7 +30,7 @@ from hydra_core.base.types import FloatArray, IntArray, Pool, Progress
 from hydra_core.base.whole_file import whole_file
 from hydra_core.evalsets.evalset import CLUSTER, CONVERSATION, cluster_numbers
 from hydra_core.predictor.bundle import load_bundle
-from hydra_core.predictor.onnx_predictor import Predictor, default_predictor
+from hydra_core.predictor.onnx_predictor import Predictor, cores, default_predictor
 from hydra_core.replay.frontier import Breakpoints, breakpoints
 from hydra_core.routing.matcher import shortfall
 
@@ -180,7 +180,7 @@ def _ray(job: Job, todo: Sequence[Task], workers: int) -> Iterator[object]:
         raise ExtraError("--engine ray", "ray") from error
     started = not ray.is_initialized()
     if started:
-        cpus = max(workers + _SPARE_CPUS, len(os.sched_getaffinity(0)))
+        cpus = max(workers + _SPARE_CPUS, cores())
         ray.init(num_cpus=cpus, include_dashboard=False, log_to_driver=False)
     try:
         context = ray.data.DataContext.get_current()

@@ -25,7 +25,7 @@ from hydra_core.base.types import Catalog, StickyMode
 from hydra_core.decision_log.canaries_and_alerts import CanaryOrder
 from hydra_core.decision_log.writer import LogWriter
 from hydra_core.predictor.bundle import load_bundle
-from hydra_core.predictor.onnx_predictor import Predictor, default_predictor
+from hydra_core.predictor.onnx_predictor import Predictor, cores, default_predictor
 from hydra_core.routing.conversations.harness import rules
 from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import MemorySessions, Sessions
@@ -95,7 +95,7 @@ def build(settings: Settings) -> Starlette:
         folder=folder,
         every=settings.explore_all,
     )
-    threads = max(1, len(os.sched_getaffinity(0)) // settings.workers)
+    threads = max(1, cores() // settings.workers)
     metrics = Metrics(model.id for model in live.now.catalog.models)
     decider = Decider(
         live,

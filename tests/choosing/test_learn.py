@@ -249,6 +249,17 @@ def test_the_arrays_of_a_forest_say_what_its_trees_say():
         np.testing.assert_allclose(forest(x[:1]), forest(x)[:1], rtol=1e-6)
 
 
+def test_threads_that_grow_trees_leave_the_filters_of_warnings_alone(monkeypatch):
+    """They belong to the process: two threads that set them aside at once lose them."""
+    grow(np.zeros((20, 2), np.float32), np.eye(20), np.empty((20, 0)), 1, seed=0)  # imports
+
+    def touched(*_, **__):
+        raise AssertionError("a thread sets the filters aside")
+
+    monkeypatch.setattr("warnings.catch_warnings", touched)
+    grow(np.zeros((20, 2), np.float32), np.eye(20), np.empty((20, 0)), 4, seed=0)
+
+
 def test_further_models_of_the_set_are_learned_along_and_not_predicted(tmp_path):
     evalset = learnable(tmp_path / "set", 120)
     found = material_of(evalset, ("strong", "cheap"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,7 +30,7 @@ from hydra_core.console.numbers import RULES, knob_text
 from hydra_core.console.state import bound
 from hydra_core.console.widgets import colors, figure, literal
 from hydra_core.lab.robustness.occlusion import Occlusion, occlude, spans
-from hydra_core.predictor.onnx_predictor import Prediction
+from hydra_core.predictor.onnx_predictor import Prediction, cores
 from hydra_core.routing.decision import CAUSES, Cause, harness_text
 
 _KEPT = "inspect.readings"
@@ -163,7 +162,7 @@ def _occlusion(text: str, turn: int) -> Occlusion | None:
     # Measured now: the decision's own run may have had to load the predictor first.
     began = time.perf_counter()
     cache.predictor().predict([text], [turn])
-    expected_s = (time.perf_counter() - began) * runs / (os.cpu_count() or 1)
+    expected_s = (time.perf_counter() - began) * runs / cores()
     if expected_s > _AT_ONCE_S and not st.button(
         f"Find the words ({runs} runs, about {max(expected_s, 1):.0f} s)", icon=":material/search:"
     ):
