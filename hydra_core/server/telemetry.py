@@ -337,8 +337,8 @@ def spans(tracer: Tracer | None = None) -> OnFinish:
     source = tracer or trace.get_tracer("hydra_core.server")
 
     def record(decided: Decided, result: Result) -> None:
-        start = int(decided.at.timestamp() * 1e9)
-        length = int(1e6 * (result.latency_ms or decided.decide_ms))
+        end = time.time_ns()  # a request is recorded as it ends
+        start = end - int(1e6 * (result.latency_ms or decided.decide_ms))
         asked = decided.request.model
         name = f"chat {asked}" if result.status != "decided" else f"route {asked}"
         kind = trace.SpanKind.CLIENT
@@ -348,7 +348,7 @@ def spans(tracer: Tracer | None = None) -> OnFinish:
                 span.set_attribute(key, value)
         if result.status in ("failed", "cancelled"):
             span.set_status(trace.StatusCode.ERROR, result.status)
-        span.end(end_time=start + length)
+        span.end(end_time=end)
 
     return record
 

@@ -1,6 +1,7 @@
 """Upstream files, the store as a source, what --check says, spans."""
 
 import json
+import time
 from dataclasses import replace
 
 import pytest
@@ -143,11 +144,17 @@ def test_spans_carry_the_genai_names(make, monkeypatch):
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     record = spans(provider.get_tracer("test"))
-    monkeypatch.setattr("hydra_core.server.run.spans", lambda: record)
+
+    def after_a_minute(decided, result):
+        record(decided, replace(result, latency_ms=60_000.0))
+
+    monkeypatch.setattr("hydra_core.server.run.spans", lambda: after_a_minute)
     answer = make(spans=True).post("/v1/chat/completions", json=asked(EASY))
     wait_for(exporter.get_finished_spans)  # told when the answer is out already
     (span,) = exporter.get_finished_spans()
     assert span.name == "chat auto"
+    assert span.end_time - span.start_time == 60_000_000_000
+    assert span.end_time <= time.time_ns()  # it began before the decision that it has waited for
     assert span.attributes["gen_ai.request.model"] == "auto"
     assert span.attributes["gen_ai.response.model"] == answer.headers["x-hydra-model"]
     assert span.attributes["gen_ai.usage.cache_read.input_tokens"] == 40
