@@ -159,9 +159,9 @@ class Service:
             self._refused(chat, refused)
             raise refused.error from None
         decision = decided.decision
-        gates = _gates(decided.serving, decision.query or chat.query) if decision.gates else ()
-        seconds = wait_s + decided.decide_ms / 1e3
-        self.metrics.decided(decision, gates, seconds, chat.query.conversation_id)
+        ruled_out = decision.gates and chat.model == AUTO  # a client that names one rules out none
+        gates = _gates(decided.serving, decision.query or chat.query) if ruled_out else ()
+        self.metrics.decided(decided, gates, wait_s + decided.decide_ms / 1e3)
         return decided
 
     async def answer(self, request: Request, chat: ChatRequest) -> Response:

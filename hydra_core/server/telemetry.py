@@ -20,9 +20,9 @@ from hydra_core.base.errors import ExtraError
 from hydra_core.base.shipped import VERSION, commit
 from hydra_core.base.types import FloatArray
 from hydra_core.live.canary import CANARY, MAIN
-from hydra_core.routing.decision import Cause, Decision
+from hydra_core.routing.decision import EXPLORED, Cause
 from hydra_core.routing.gates import Gate
-from hydra_core.server.deciding import Decided, Result
+from hydra_core.server.deciding import NAMED, Decided, Result
 from hydra_core.server.upstream.failures import KINDS
 from hydra_core.server.upstream.reading import Counted
 
@@ -145,8 +145,8 @@ class Metrics:
             for kind in (Counted.ESTIMATED, Counted.UNKNOWN):
                 self._uncounted.labels(model, kind.value)
                 self._uncounted_usd.labels(model, kind.value)
-            for cause in Cause:
-                self._causes.labels(model, cause.value)
+            for cause in (*Cause, EXPLORED, NAMED):
+                self._causes.labels(model, str(cause))
             for reason in (*Gate, _HEALTH):
                 self._vetoes.labels(model, str(reason))
             for kind in ("input", "cached", "output"):
@@ -184,20 +184,16 @@ class Metrics:
         if first_failed:
             self._first_failures.labels(arm).inc()
 
-    def decided(
-        self,
-        decision: Decision,
-        gates: Iterable[tuple[str, Gate]],
-        seconds: float,
-        conversation: str | None = None,
-    ) -> None:
-        """Count one decision and the models that were taken out of it."""
-        self._causes.labels(self._label(decision.model), decision.cause.value).inc()
+    def decided(self, decided: Decided, gates: Iterable[tuple[str, Gate]], seconds: float) -> None:
+        """Count one decision and the models that the router took out of it."""
+        decision, named = decided.decision, decided.rule == NAMED
+        cause = NAMED if named else decided.cause
+        self._causes.labels(self._label(decided.model), cause).inc()
         self._decide.observe(seconds)
         if decision.scored:
-            self.kinds.add(decision.requirements, conversation)
+            self.kinds.add(decision.requirements, decided.request.query.conversation_id)
         self.gated(gates)
-        for i in (decision.health < decision.health_floor).nonzero()[0]:
+        for i in () if named else (decision.health < decision.health_floor).nonzero()[0]:
             self._vetoes.labels(self._label(decision.pool.ids[i]), _HEALTH).inc()
 
     def gated(self, gates: Iterable[tuple[str, Gate]]) -> None:

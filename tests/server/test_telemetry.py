@@ -83,3 +83,23 @@ def test_records_that_were_given_up_are_counted_as_they_are(make, tmp_path, monk
     for model in ("auto", "gpt-9"):  # decided and refused
         client.post("/v1/decision", json=asked(model=model))
     assert "hydra_log_given_up 2.0" in client.get("/metrics").text.splitlines()
+
+
+def test_decisions_are_counted_by_what_chose(make):
+    client = make(explore_all=1.0, explore_budget_usd=9.0)
+    drawn = {client.post("/v1/decision", json=asked()).json()["model"] for _ in range(20)}
+    named = client.post("/v1/decision", json=asked(model="gpt-5.4-mini"))
+    assert named.json()["model"] == "gpt-5.4-mini"
+    lines = client.get("/metrics").text.splitlines()
+    found = [line for line in lines if line.startswith(("hydra_decisions_", "hydra_vetoes_"))]
+    counts = {}
+    for line in found:
+        name, _, count = line.rpartition(" ")
+        if float(count) and "_created" not in name:
+            counts[name] = float(count)
+    named = 'hydra_decisions_total{cause="named",model="gpt-5.4-mini"}'
+    assert counts.pop(named) == 1
+    assert len(drawn) > 1
+    assert sum(counts.values()) == 20
+    assert {name.partition('model="')[2].rstrip('"}') for name in counts} == drawn
+    assert any('cause="explored"' in name for name in counts)
