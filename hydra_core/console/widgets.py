@@ -43,6 +43,10 @@ _ON_ACCENT = "[data-testid*=-primary]:enabled, [data-testid=stMultiSelect] [data
 _CODE = "[data-testid=stCode] .token.token"
 _ASIDE = f"{_CODE}:is(.comment, .unchanged)"
 _NAMED = f"{_CODE}:is(.key, .property, .function, .keyword, .inserted)"
+_IN_COLUMN = "[data-testid=stColumn]:has(> [data-testid=stVerticalBlock] >"
+_WHOLE = f"""{_IN_COLUMN} :only-child > [data-testid=stMetric]),
+{_IN_COLUMN} :only-child > [data-testid=stButtonGroup]),
+{_IN_COLUMN} [data-testid=stLayoutWrapper] h1)"""
 _LEGIBLE = f"""<style>
 body :is({_ON_ACCENT}) {{color: PAGE}}
 .stApp :is({_ON_ACCENT}) {{color: light-dark({LIGHT.surface}, {DARK.surface})}}
@@ -51,6 +55,11 @@ body {_CODE} {{color: inherit}}
 body textarea {{unicode-bidi: plaintext}}
 .stApp {_ASIDE} {{color: light-dark({LIGHT.muted}, {DARK.muted})}}
 .stApp {_NAMED} {{color: light-dark({LIGHT.accent}, {DARK.accent})}}
+.stApp [data-testid=stButton] .stMarkdownEllipsis * {{white-space: normal}}
+@media (min-width: 641px) {{
+  {_WHOLE} {{min-width: max-content}}
+  [data-testid=stColumn]:has([data-testid=stPlotlyChart]) {{min-width: min(21rem, 100%)}}
+}}
 </style>"""
 _TONES = {
     "success": (st.success, "check_circle"),
@@ -92,6 +101,9 @@ def _model_order(workspace: str) -> tuple[str, ...]:
 def legible() -> None:
     """What the theme cannot say and WCAG 2.2 AA asks: dark text on a bright accent, larger crosses,
     code in colours that can be read; and typed Arabic or Hebrew from right to left.
+
+    Where a row is too narrow for its tiles, its parts or its plots, the next one goes below: their
+    text would be cut off. From 640 pixels down Streamlit itself puts columns below each other.
 
     Streamlit writes white on the accent in both themes. No theme has an accent that carries white
     and is legible itself on a dark page (4.5:1 each), so the text takes the page's own colour.

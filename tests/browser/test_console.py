@@ -249,3 +249,15 @@ def test_every_page_fits_its_width(page):
                 " return [main.scrollWidth, main.clientWidth]; }"
             )
             assert inner <= outer + 1, path
+
+
+def test_tiles_and_parts_are_whole_in_a_narrow_window(page):
+    page.set_viewport_size({"width": 700, "height": 900})
+    for address in ("/inspect?part=conversation", "/live?part=experiments"):
+        page.goto(address)
+        page.locator("[data-testid=stMetric]").first.wait_for()
+        at_rest(page)
+        cut = """() => [...document.querySelectorAll(
+            '[data-testid=stMetric] .stMarkdownEllipsis, [data-testid=stColumn] [role=radiogroup]')]
+            .filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.innerText)"""
+        assert page.evaluate(cut) == []

@@ -16,7 +16,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
 
 class LiveKnob {
   constructor(parent) {
-    const root = (this.root = element("div", "", parent));
+    const root = (this.root = element("div", "live", parent));
     this.tileRow = element("div", "tiles", root);
     const box = element("div", "knob", root);
     const line = element("div", "line", box);
