@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hydra_core.console.figures.theme import LIGHT, model_colors
+from hydra_core.console.figures.theme import LIGHT, fitting, model_colors, room
 
 KNOWN = replace(LIGHT, order=("a", "b", "c"))
 
@@ -20,3 +20,13 @@ def test_unknown_models_come_after_and_none_shares_a_colour():
     assert len(set(drawn.values())) == 4
     assert drawn["m00"] == LIGHT.models[0]
     assert drawn["m01"] == LIGHT.models[1]
+
+
+def test_a_name_too_long_for_its_row_shows_how_it_begins_and_ends():
+    long = "acme/a-very-long-model-name-for-code-2026-11-20-preview"
+    wide = room([long, "short"], 190)
+    assert wide == 190
+    assert fitting(long, wide) == "acme/a-very-l…11-20-preview"
+    assert len(fitting(long, wide)) * 7 <= wide
+    assert fitting("a<b", wide) == "a&lt;b"
+    assert room(["short"], 190) == 35

@@ -13,9 +13,11 @@ from hydra_core.base.types import FloatArray
 from hydra_core.console.figures.theme import (
     Palette,
     base_layout,
+    fitting,
     named_rows,
     note,
     plain,
+    room,
     straight,
     with_room,
 )
@@ -29,10 +31,10 @@ def deltas_figure(frame: pd.DataFrame, colors: Palette) -> go.Figure:
             quality in points, savings in percent of A's cost, NaN where A costs nothing.
     """
     layout = base_layout(colors, height=92 + 28 * len(frame))
-    longest = max(map(len, frame["name"]), default=0)
-    layout["margin"] = {"l": min(7 * (longest + 9) + 16, 260), "r": 16, "t": 34, "b": 40}
+    wide = room(list(frame["name"]), 182)
+    layout["margin"] = {"l": wide + 78, "r": 16, "t": 34, "b": 40}
     names = [
-        f"{plain(name)}  <i>n {n:,.0f}</i>"
+        f"{fitting(name, wide)}  <i>n {n:,.0f}</i>"
         for name, n in zip(frame["name"], frame["n"], strict=True)
     ]
     layout["yaxis"] |= named_rows(names, colors)

@@ -15,9 +15,11 @@ from hydra_core.console.figures.labels import Label, label_notes, place
 from hydra_core.console.figures.theme import (
     Palette,
     base_layout,
+    fitting,
     model_colors,
     named_rows,
     plain,
+    room,
     with_room,
 )
 
@@ -75,7 +77,7 @@ def _labels(
         np.stack([np.full(25, at), np.linspace(lo, hi, 25)], axis=1)
         for at, lo, hi in zip(x, low, high, strict=True)
     ]
-    labels = [Label(plain(m), a, b) for m, a, b in zip(frame["model"], x, y, strict=True)]
+    labels = [Label(fitting(m, 220), a, b) for m, a, b in zip(frame["model"], x, y, strict=True)]
     placed = place(labels, np.concatenate(bars), _WIDTH, height)
     at = list(zip(frame["cost"], frame["quality"], strict=True))
     font = {"color": colors.ink, "size": 13}
@@ -104,12 +106,12 @@ def upset_figure(view: UpsetView, colors: Palette) -> go.Figure:
     bars_px, row_px = 190, 26
     grid_px = row_px * m + 8
     layout = base_layout(colors, height=bars_px + grid_px + 52)
+    wide = room(view.models, 198)
     labels = [
-        f"{plain(model)}  <i>{share:.0f} %</i>"
+        f"{fitting(model, wide)}  <i>{share:.0f} %</i>"
         for model, share in zip(view.models, view.solved, strict=True)
     ]
-    longest = max(map(len, view.models), default=0)
-    layout["margin"] = {"l": min(7 * (longest + 6) + 20, 260), "r": 12, "t": 24, "b": 12}
+    layout["margin"] = {"l": wide + 62, "r": 12, "t": 24, "b": 12}
     split = grid_px / (bars_px + grid_px)
     layout["xaxis"] |= {
         "range": [-0.6, p - 0.4], "showgrid": False, "showticklabels": False, "anchor": "y",
@@ -188,8 +190,8 @@ def spread_figure(frame: pd.DataFrame, colors: Palette) -> go.Figure:
     """
     models = tuple(map(str, frame.index))
     layout = base_layout(colors, height=92 + 36 * len(models))
-    longest = max(map(len, models), default=0)
-    layout["margin"] = {"l": min(7 * longest + 24, 260), "r": 16, "t": 8, "b": 52}
+    beside = room(models, 236)
+    layout["margin"] = {"l": beside + 24, "r": 16, "t": 8, "b": 52}
     least, most = float(frame["p05"].min()), float(frame["p95"].max())
     wide = least > 0 and most / least > 30
     layout["xaxis"] |= {"tickprefix": "$", "tickformat": "~g", "type": "log" if wide else "linear"}
@@ -202,7 +204,7 @@ def spread_figure(frame: pd.DataFrame, colors: Palette) -> go.Figure:
         names = [f"${short_number(tick)}" for tick in ticks]
         layout["xaxis"] |= {"tickvals": ticks, "ticktext": names}
     layout["xaxis"]["title"]["text"] = "Cost per query in USD" + (", logarithmic" if wide else "")
-    layout["yaxis"] |= named_rows([plain(model) for model in models], colors)
+    layout["yaxis"] |= named_rows([fitting(model, beside) for model in models], colors)
     tints = model_colors(models, colors).values()
     boxes = [
         {

@@ -16,6 +16,7 @@ from hydra_core.console.figures.theme import (
     base_layout,
     clickable,
     drawn,
+    fitting,
     legend_above,
     model_colors,
     plain,
@@ -253,7 +254,7 @@ def _labels(
     at = pixels(np.asarray([s.x for s in spots]), np.asarray([s.y for s in spots]))
     sizes = [1.0] * (len(spots) - 1) + [1.3]
     labels = [
-        Label(plain(s.label), float(x), float(y), size)
+        Label(fitting(s.label, 220), float(x), float(y), size)
         for s, (x, y), size in zip(spots, at, sizes, strict=True)
     ]
     every = max(view.curve.x.size // 150, 1)

@@ -10,7 +10,15 @@ import numpy as np
 import plotly.graph_objects as go
 
 from hydra_core.base.types import FloatArray
-from hydra_core.console.figures.theme import Palette, base_layout, note, plain
+from hydra_core.console.figures.theme import (
+    CHAR_PX,
+    Palette,
+    base_layout,
+    fitting,
+    note,
+    plain,
+    room,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +47,7 @@ class HeatView:
 #: One of them has 4.5:1 on any colour, which ink and surface of a theme have not.
 _FONTS = ("#000000", "#FFFFFF")
 #: Characters of a line of a broken name, pixels of a character, and the most columns with lines.
-_LINE, _CHAR_PX, _MOST_BROKEN = 12, 7, 4
+_LINE, _MOST_BROKEN = 12, 4
 
 
 def heat_figure(
@@ -52,14 +60,14 @@ def heat_figure(
     """
     signed = view.limits[0] < 0
     title = 24 if view.x_title else 0
-    longest = max(map(len, view.rows), default=0)
-    left = min(_CHAR_PX * longest + 24, 220) + (24 if view.y_title else 0)
+    wide = room(view.rows, 196)
+    left = wide + (48 if view.y_title else 24)
     names, above = _columns(view.columns, (width - left - 12) / max(len(view.columns), 1))
     height = row_height * len(view.rows) + 12 + above + title
     layout = base_layout(colors, height=height, x=view.x_title, y=view.y_title)
     layout["margin"] = {"l": left, "r": 12, "t": above + title, "b": 8}
     layout["xaxis"] |= {"side": "top", "showgrid": False, **names}
-    layout["yaxis"] |= {"autorange": "reversed", "showgrid": False, **_labels(view.rows)}
+    layout["yaxis"] |= {"autorange": "reversed", "showgrid": False, **_labels(view.rows, wide)}
     layout["annotations"] = _numbers(view, colors, signed)
     trace = {
         "type": "heatmap",
@@ -79,21 +87,24 @@ def heat_figure(
     return go.Figure({"data": [trace], "layout": layout})
 
 
-def _labels(names: tuple[str, ...]) -> dict[str, Any]:
-    return {"tickvals": list(range(len(names))), "ticktext": [plain(name) for name in names]}
+def _labels(names: tuple[str, ...], wide: float) -> dict[str, Any]:
+    texts = [fitting(name, wide) for name in names]
+    return {"tickvals": list(range(len(names))), "ticktext": texts}
 
 
-def _columns(names: tuple[str, ...], room: float) -> tuple[dict[str, Any], int]:
-    """The ticks of columns `room` pixels wide, and the height they need: long names are broken."""
-    longest = max(map(len, names), default=0)
-    if _CHAR_PX * longest + 12 <= min(room, 16 * _CHAR_PX + 12):
-        return _labels(names), 36
+def _columns(names: tuple[str, ...], each: float) -> tuple[dict[str, Any], int]:
+    """The ticks of columns `each` pixels wide, and the height they need: long names are broken."""
+    wide = room(names, 196)
+    if room(names, 1000) + 12 <= min(each, 16 * CHAR_PX + 12):
+        return _labels(names, wide), 36
     lines = [_broken(name) for name in names]
-    widest = _CHAR_PX * max(len(line) for name in lines for line in name) + 8
-    if len(names) > _MOST_BROKEN or widest > room:
-        return {**_labels(names), "tickangle": -90}, _CHAR_PX * longest + 16
+    widest = CHAR_PX * max(len(line) for name in lines for line in name) + 8
+    if len(names) > _MOST_BROKEN or widest > each:
+        return {**_labels(names, wide), "tickangle": -90}, wide + 16
     texts = ["<br>".join(map(plain, one)) for one in lines]
-    return {**_labels(names), "ticktext": texts, "tickangle": 0}, 20 + 17 * max(map(len, lines))
+    return {**_labels(names, wide), "ticktext": texts, "tickangle": 0}, 20 + 17 * max(
+        map(len, lines)
+    )
 
 
 def _broken(name: str) -> list[str]:

@@ -16,10 +16,12 @@ from hydra_core.console.figures.theme import (
     Palette,
     base_layout,
     dashed,
+    fitting,
     legend_above,
     line_in_band,
     named_rows,
     plain,
+    room,
     with_room,
 )
 
@@ -92,12 +94,12 @@ def intervals_figure(view: IntervalsView, colors: Palette) -> go.Figure:
     """One row per name; series beside each other within the row."""
     rows = len(view.names)
     layout = base_layout(colors, height=104 + 30 * rows, x=view.title)
-    longest = max(map(len, view.names), default=0)
-    layout["margin"] = {"l": min(7 * longest + 24, 280), "r": 16, "t": 34, "b": 48}
-    layout["yaxis"] |= named_rows([plain(name) for name in view.names], colors)
+    wide = room(view.names, 256)
+    layout["margin"] = {"l": wide + 24, "r": 16, "t": 34, "b": 48}
+    layout["yaxis"] |= named_rows([fitting(name, wide) for name in view.names], colors)
     layout["yaxis"]["range"][0] += 0.6 if view.lines else 0.0  # room for the lines' names
     layout["xaxis"] |= {"range": _range(view), "ticksuffix": view.unit, "tickangle": 0}
-    layout["xaxis"]["nticks"] = 5 if longest > 16 else 9  # what is left for them when it is narrow
+    layout["xaxis"]["nticks"] = 5 if wide > 112 else 9  # what is left for them when it is narrow
     layout |= {
         "shapes": [
             dashed((value, value), (0, 1), colors, yref="paper", layer="below")
@@ -200,32 +202,35 @@ def languages_figure(frame: pd.DataFrame, overall: float, colors: Palette) -> go
     qr, low, high = frame[["qr", "qr_lo", "qr_hi"]].to_numpy(np.float64).T
     height = 84 + 26 * len(frame)
     figure = go.Figure(layout=base_layout(colors, height=height))
-    figure.update_layout(margin={"l": 190, "t": 28})
+    wide = room(list(frame["policy"]), 196)
+    figure.update_layout(margin={"l": max(wide + 64, 190), "t": 28})
     tint = np.where(frame["small"], colors.warn, colors.accent)
     names = [
-        f"{plain(name)}  <i>n {n}</i>" for name, n in zip(frame["policy"], frame["n"], strict=True)
+        f"{fitting(name, wide)}  <i>n {n}</i>"
+        for name, n in zip(frame["policy"], frame["n"], strict=True)
     ]
-    for i, name in enumerate(names):
+    for i in range(len(names)):
         figure.add_scatter(
-            x=[low[i], high[i]], y=[name, name], mode="lines", hoverinfo="skip",
+            x=[low[i], high[i]], y=[i, i], mode="lines", hoverinfo="skip",
             line={"color": tint[i], "width": 5}, opacity=0.35,
         )  # fmt: skip
     figure.add_scatter(
         x=qr,
-        y=names,
+        y=list(range(len(names))),
         mode="markers",
         marker={"size": 10, "color": tint.tolist()},
+        text=[plain(name) for name in frame["policy"]],
         customdata=[
             "" if np.isnan(a) else f" [{a:.1f}, {b:.1f}]" for a, b in zip(low, high, strict=True)
         ],
-        hovertemplate="<b>%{y}</b><br>QR %{x:.1f} %%{customdata}<extra></extra>",
+        hovertemplate="<b>%{text}</b><br>QR %{x:.1f} %%{customdata}<extra></extra>",
     )
     figure.add_vline(x=overall, line={"color": colors.muted, "width": 1.5, "dash": "dash"})
     figure.add_annotation(
         x=overall, y=1, yref="paper", yanchor="bottom", showarrow=False,
         text=f"all {overall:.1f} %", font={"color": colors.muted, "size": 13},
     )  # fmt: skip
-    figure.update_yaxes(autorange="reversed", showgrid=False, tickfont_color=colors.ink)
+    figure.update_yaxes(named_rows(names, colors))
     figure.update_xaxes(
         title_text="Quality retention (QR), 95 % interval",
         ticksuffix=" %",

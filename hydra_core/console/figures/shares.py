@@ -188,7 +188,8 @@ def traffic_figure(
     """
     layout = base_layout(colors, height=34 * len(models) + 92)
     row_a_model(layout, models, right=64, below=60)
-    ticks = {"ticksuffix": " %", "tickvals": [0, 25, 50, 75, 100], "tickangle": 0}
+    shares = [0, 25, 50, 75, 100]
+    ticks = {"tickvals": shares, "ticktext": [f"{one} %" for one in shares], "tickangle": 0}
     layout["xaxis"] |= {"range": [-5, 104], **ticks}
     layout["showlegend"] = True
     layout["legend"] = legend(

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+#: Pixels of a letter at the size of the axes, on average.
+CHAR_PX = 7
 FONT = "'Source Sans', 'Source Sans 3', 'Source Sans Pro', sans-serif"
 
 
@@ -217,6 +219,20 @@ def with_room(values: ArrayLike, room: float) -> list[float]:
     return [low - pad, high + pad]
 
 
+def fitting(name: str, pixels: float) -> str:
+    """A name as plotly draws it; of one that is too long for its place, how it begins and ends."""
+    most = max(int(pixels / CHAR_PX), 5)
+    if len(name) <= most:
+        return plain(name)
+    end = (most - 1) // 2
+    return plain(f"{name[: most - 1 - end]}…{name[-end:]}")
+
+
+def room(names: Sequence[str], most: int) -> int:
+    """Pixels for the longest of these names, and no more than this."""
+    return min(CHAR_PX * max(map(len, names), default=0), most)
+
+
 def named_rows(names: Sequence[str], colors: Palette) -> dict[str, Any]:
     """A vertical axis of rows, the first on top, with their names as plotly reads them."""
     return {
@@ -241,9 +257,9 @@ def line_in_band(
 
 def row_a_model(layout: dict[str, Any], models: Sequence[str], *, right: int, below: int) -> None:
     """Make the vertical axis one row per model, the first on top; margins are in pixels."""
-    longest = max(map(len, models), default=0)
-    layout["margin"] = {"l": min(7 * longest + 20, 210), "r": right, "t": 8, "b": below}
+    wide = room(models, 190)
+    layout["margin"] = {"l": wide + 20, "r": right, "t": 8, "b": below}
     layout["yaxis"] |= {
         "autorange": "reversed", "tickvals": list(range(len(models))), "showgrid": False,
-        "ticktext": [plain(model) for model in models],
+        "ticktext": [fitting(model, wide) for model in models],
     }  # fmt: skip

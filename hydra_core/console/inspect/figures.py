@@ -17,18 +17,20 @@ from hydra_core.console.figures.theme import (
     Palette,
     base_layout,
     dashed,
+    fitting,
     legend,
     line_in_band,
     model_colors,
     named_rows,
     note,
     plain,
+    room,
 )
 from hydra_core.console.numbers import knob_text
 
 _LEGEND_COLUMNS = 2
-#: Pixels of an entry; the figure is drawn about 560 wide.
-_LEGEND_WIDTH = 140
+#: Pixels of an entry at least and at most; the figure is drawn about 560 wide.
+_LEGEND_WIDTHS = (140, 230)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,8 @@ def requirements_figure(view: RequirementsView, colors: Palette) -> go.Figure:
     highest = [view.capabilities.max(initial=0.05), *(band.hi for band in view.bands)]
     highest += [values.max() for values in view.needs.values()]
     top = min(1.0, 1.06 * float(max(highest)))
+    named = [_named(view, model) for model in view.models]
+    wide = max(room([*named, *view.needs], _LEGEND_WIDTHS[1]), _LEGEND_WIDTHS[0])
     entries = 1 + len(view.needs) + len(view.models)
     above = 22 * -(-entries // _LEGEND_COLUMNS)
     rows_height = (52 + 12 * (len(view.needs) - 1)) * len(names)
@@ -74,12 +78,16 @@ def requirements_figure(view: RequirementsView, colors: Palette) -> go.Figure:
         "showlegend": True,
         "legend": legend(
             colors.muted, orientation="h", xref="container", x=0, yref="container", y=1,
-            yanchor="top", entrywidth=_LEGEND_WIDTH, font={"size": 12, "color": colors.muted},
+            yanchor="top", entrywidth=wide, font={"size": 12, "color": colors.muted},
         ),
         "annotations": _values(view, rows, colors),
     }  # fmt: skip
     traces = [_bands(view, rows, colors), *_bars(view, rows, colors)]
     return go.Figure({"data": [*traces, *_models(view, rows, colors)], "layout": layout})
+
+
+def _named(view: RequirementsView, model: str) -> str:
+    return f"{model} (chosen)" if model == view.chosen else model
 
 
 def _bands(view: RequirementsView, rows: FloatArray, colors: Palette) -> dict[str, Any]:
@@ -135,7 +143,7 @@ def _models(view: RequirementsView, rows: FloatArray, colors: Palette) -> list[d
                 "x": view.capabilities[i],
                 "y": rows,
                 "marker": {**marker, **form, **outline},
-                "name": f"{plain(model)} (chosen)" if chosen else plain(model),
+                "name": fitting(_named(view, model), _LEGEND_WIDTHS[1]),
                 "cliponaxis": False,
                 "hovertemplate": f"<b>{plain(model)}</b> offers %{{x:.3f}}<extra></extra>",
             }
