@@ -61,6 +61,16 @@ class Working:
         return self.newest.number if self.newest else 0
 
     @property
+    def before(self) -> str:
+        """What edits are compared with, in a word."""
+        return "published" if self.newest else "file"
+
+    @property
+    def beginning(self) -> str:
+        """What edits are compared with, in a sentence."""
+        return "what is published" if self.newest else "the file"
+
+    @property
     def base_revision(self) -> int:
         """The revision the draft started from."""
         return self.draft.base_revision if self.draft else self.revision
@@ -309,7 +319,7 @@ def status_line(working: Working, *, tools: bool = True) -> None:
             st.button(
                 label, icon=f":material/{icon}:", disabled=not possible, on_click=_walk,
                 args=(working, step), key=f"catalog.{label.lower()}",
-                help=f"Go back to what is published. {undone}" if label == "Discard" else None,
+                help=f"Go back to {working.beginning}. {undone}" if label == "Discard" else None,
             )  # fmt: skip
 
 

@@ -93,7 +93,7 @@ class Provenance:
     Attributes:
         revision: The store's number, None for a catalog that was never published.
         published_as: The store's name for the catalog, '' likewise.
-        published_at: With a time zone.
+        published_at: With a time zone; of the export for one that was not published.
         evalset: Name of the eval set, '' where nothing was measured; `synthetic` where simulated.
         evalset_digest: Its digest (hex).
         costs: Which prices the measured costs stand on, '' where that was not kept.
@@ -217,7 +217,8 @@ def _origin(catalog: Catalog, provenance: Provenance) -> Iterator[str]:
     yield f"catalog: {catalog.name}, {number}"
     yield f"catalog sha256: {catalog.digest}"
     yield f"predictor: {catalog.predictor}, fingerprint {catalog.predictor_fingerprint}"
-    yield f"published: {moment:%Y-%m-%d %H:%M:%S} UTC by {provenance.author}"
+    done = "exported" if provenance.revision is None else "published"
+    yield f"{done}: {moment:%Y-%m-%d %H:%M:%S} UTC by {provenance.author}"
     first, *rest = provenance.note.strip().splitlines() or ["(none)"]
     yield f"note: {first}"
     yield from (f"  {line}" for line in rest)

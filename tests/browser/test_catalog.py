@@ -28,7 +28,7 @@ def test_an_edited_price_is_weighed_published_and_remembered(page):
     page.reload()
     page.get_by_text("Draft: 1 change").wait_for()
     page.get_by_role("link", name="Releases", exact=True).click()
-    page.get_by_text("1 change to what is published").wait_for()
+    page.get_by_text("1 change to the file").wait_for()
     page.get_by_label("Note: why this change").fill("codex costs more now")
     page.keyboard.press("Control+Enter")
     page.get_by_role("button", name="Publish revision 1").click()

@@ -33,5 +33,5 @@ def test_what_a_draft_would_change_follows_v(page):
     assert typed == pytest.approx(value, rel=1e-2)
     bold = page.locator(".st-key-what_if-knob b", has_text="%").first
     share = bold.inner_text().removesuffix(" %")
-    drawn = page.locator(".js-plotly-plot", has_text="published").first
+    drawn = page.locator(".js-plotly-plot", has_text="draft").first
     drawn.get_by_text(share, exact=True).first.wait_for()

@@ -68,6 +68,8 @@ def test_a_release_is_the_catalog_below_its_provenance():
 def test_what_was_not_measured_is_said():
     text = release_text(SMALL, replace(PROVENANCE, revision=None, evalset="", note=""))
     assert "small, not published" in text
+    assert "# exported: 20" in text
+    assert "# published: " not in text
     assert "not measured: " in text
     assert "note: (none)" in text
 

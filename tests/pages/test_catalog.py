@@ -264,7 +264,7 @@ def test_every_setting_of_the_policy_is_edited_with_what_it_alone_does(open_page
     tau.set_value(0.0).run()
     assert not app.exception
     assert "Draft: 1 change" in shown(app)
-    assert "Published: 0.24. By itself:" in shown(app)
+    assert "File: 0.24. By itself:" in shown(app)
     mode = next(one for one in app.selectbox if one.label == "Stickiness")
     mode.set_value("adaptive").run()
     assert not app.exception
@@ -280,7 +280,7 @@ def test_score_caps_are_set_and_taken_out_with_what_they_do(open_page):
         field(app, f"Cap on {name}").set_value(0.0).run()
     assert not app.exception
     assert "Switched on: scores count up to reasoning 0, code generation 0" in shown(app)
-    assert "Published: no cap. By itself" in shown(app)
+    assert "File: no cap. By itself" in shown(app)
     cost = next(one for one in app.metric if one.label == "Cost per query")
     assert "−" in cost.delta
     for name in dimensions:

@@ -36,7 +36,7 @@ def test_a_draft_is_published_with_its_note_and_figures(open_page, workspace):
     store = opened(workspace)
     draft(store, priced(FILE, 0.8))
     app = open_page(PAGE, **HERE)
-    assert "1 change to what is published" in shown(app)
+    assert "1 change to the file" in shown(app)
     app.text_area(key="ship.note").set_value("price rose").run()
     app.button(key="ship.publish").click().run()
     assert not app.exception

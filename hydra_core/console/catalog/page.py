@@ -139,7 +139,7 @@ def _what_if(entry: CatalogEntry, working: Working, view: str) -> None:
         return
     at = what_if_view.common_setting(controls[1], working.published, working.catalog)
     event = choose(controls[2], working.published, chosen)
-    before, after, names = working.published, working.catalog, ("published", "draft")
+    before, after, names = working.published, working.catalog, (working.before, "draft")
     if event is not None:
         before, after = event_catalogs(working.published, event)
         names = ("before", "after")
@@ -154,7 +154,7 @@ def _what_if(entry: CatalogEntry, working: Working, view: str) -> None:
     if found is None:
         return
     if event is None and not working.edited:
-        st.caption("The draft says what is published. Edit a model, or try an event.")
+        st.caption("There are no edits yet. Edit a model, or try an event.")
     else:
         with st.container(key=_SUMMARY):
             what_if_view.summary(found, chosen, what_if_view.sentence(found))

@@ -299,7 +299,7 @@ def policy(entry: CatalogEntry, working: Working) -> None:
         st.subheader("All edits together", anchor=False)
         found = what_if_view.compared(chosen, working.published, catalog)
         if found is not None:
-            what_if_view.deltas(found)
+            what_if_view.deltas(found, working.before)
 
 
 def _settings(catalog: Catalog) -> tuple[_Setting, ...]:
@@ -372,11 +372,12 @@ def _effect(setting: _Setting, working: Working, catalog: Catalog, chosen: SetEn
         shown = setting.options[was]
     else:
         shown = short_number(float(was), 6) if isinstance(was, int | float) else setting.empty
-    before = f"Published: {literal(shown)}. "
+    before = f"{'Published' if working.newest else 'File'}: {literal(shown)}. "
+    as_before = "As published." if working.newest else "As in the file."
     if was == now and decides_routes(setting.name):
         learn = setting is _RULE and catalog.success_source is None
-        return "As published." + (" Tune, Learned offers the value rule." if learn else "")
-    before = "As published. " if was == now else before
+        return as_before + (" Tune, Learned offers the value rule." if learn else "")
+    before = f"{as_before} " if was == now else before
     if chosen is None:
         return before + "No eval set fits this catalog, so its effect cannot be shown."
     try:

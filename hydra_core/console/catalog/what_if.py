@@ -55,7 +55,7 @@ def alone(found: WhatIf) -> str:
     return f"{text} Quality {quality}, cost {cost} per query."
 
 
-def deltas(found: WhatIf, before: str = "published", after: str = "draft") -> None:
+def deltas(found: WhatIf, before: str, after: str = "draft") -> None:
     """One tile per figure: the value with the draft, and its paired difference."""
     shown = tiles(found, before, after)
     wide = [1.3 if one.measure is Measure.COST else 1.0 for one in shown]  # its change is long
@@ -329,7 +329,7 @@ def common_setting(place: DeltaGenerator, before: Catalog, after: Catalog) -> fl
 def knob_deltas(
     found: WhatIf,
     chosen: SetEntry,
-    before: str = "published",
+    before: str,
     after: str = "draft",
     *,
     fades: tuple[str, ...] = (),
@@ -416,9 +416,9 @@ def draft_effect(working: Working, *, knob: bool = False) -> None:
             n = found.comparison.n
             summary(found, chosen, f"{text} Replayed on {counted(n, 'query')} at {where}.")
         if knob:
-            knob_deltas(found, chosen, fades=(SUMMARY,))
+            knob_deltas(found, chosen, working.before, fades=(SUMMARY,))
         else:
-            deltas(found)
+            deltas(found, working.before)
         moved = moved_by_pool(working.published, working.catalog)
         if moved:
             st.caption(

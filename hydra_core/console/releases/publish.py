@@ -69,7 +69,7 @@ def publish(entry: CatalogEntry, working: Working) -> None:
         _form(entry, working, chosen if measured else None, measured)
     with left:
         if measured is not None:
-            _before_and_after(chosen, *measured)
+            _before_and_after(working, chosen, *measured)
         _what_changes(working)
 
 
@@ -102,7 +102,7 @@ def _what_changes(working: Working) -> None:
         )
         return
     n = len(working.changes)
-    st.subheader(f"{n} change{'s' * (n != 1)} to what is published", anchor=False)
+    st.subheader(f"{n} change{'s' * (n != 1)} to {working.beginning}", anchor=False)
     changes_list(working.changes)
     if record := drafts.record_text(working.catalog):
         st.caption(literal(record))
@@ -110,7 +110,7 @@ def _what_changes(working: Working) -> None:
         st.caption("Only comments or spelling differ.")
     if st.toggle("Show the lines of YAML", key="ship.lines"):
         both = working.published_text.splitlines(), working.text.splitlines()
-        lines = difflib.unified_diff(*both, "published", "draft", lineterm="", n=2)
+        lines = difflib.unified_diff(*both, working.before, "draft", lineterm="", n=2)
         st.code("\n".join(islice(lines, 400)), language="diff")
 
 
@@ -153,16 +153,18 @@ def _side(chosen: SetEntry, catalog: Catalog) -> _Side:
     return _Side(replays.replayed(chosen, catalog), evaluation)
 
 
-def _before_and_after(chosen: SetEntry | None, before: _Side | None, after: _Side) -> None:
+def _before_and_after(
+    working: Working, chosen: SetEntry | None, before: _Side | None, after: _Side
+) -> None:
     """Draw one table of quality, cost, result and traffic."""
     st.subheader("Before and after" if before else "What it measures", anchor=False)
     changes: Sequence[Tile] = ()
     moved = ""
     if before is not None:
         compared = what_if(before.replayed, after.replayed)
-        changes = what_if_tables.tiles(compared, "published", "draft")
+        changes = what_if_tables.tiles(compared, working.before, "draft")
         moved = what_if_tables.sentence(compared)
-    _table(_rows(before, after, changes), first=before is None)
+    _table(_rows(before, after, changes), working.before.capitalize() if before else "")
     if after.evaluation.served_note:
         st.caption(literal(after.evaluation.served_note))
     widgets.recorded_costs(after.replayed.data)
@@ -173,12 +175,12 @@ def _before_and_after(chosen: SetEntry | None, before: _Side | None, after: _Sid
             st.caption(literal(moved))
 
 
-def _table(rows: Sequence[_Row], *, first: bool) -> None:
-    """Draw the figures; a first revision has no column to compare with."""
-    names = ("New",) if first else ("Published", "Draft", "Change")
+def _table(rows: Sequence[_Row], before: str) -> None:
+    """Draw the figures beside those `before`; without edits there are none to compare with."""
+    names = (before, "Draft", "Change") if before else ("New",)
     lines = [f"| Figure | {' | '.join(names)} |", "|---|" + "---:|" * len(names)]
     for row in rows:
-        cells = (row.new,) if first else (row.published, row.new, row.change)
+        cells = (row.published, row.new, row.change) if before else (row.new,)
         lines.append(f"| {literal(row.label)} | {' | '.join(map(literal, cells))} |")
     st.markdown("\n".join(lines))
     st.caption("In brackets: 95 % intervals. Quality and cost are kept with the revision.")

@@ -132,6 +132,7 @@ def _table(entry: SetEntry, found: Ladder, take_heads: Callable[[], None]) -> No
     catalog = None if working is None else working.catalog
     force = None if catalog is None else in_force(catalog)
     drafted = working is not None and working.edited
+    base = "published" if working is not None and working.newest else "in the file"
     names = ("Source", "Lift", "Needs", "A new model takes", "")
     for place, name in zip(st.columns(_WIDTHS, gap="small"), names, strict=True):
         place.caption(name)
@@ -148,7 +149,7 @@ def _table(entry: SetEntry, found: Ladder, take_heads: Callable[[], None]) -> No
         places[3].markdown(f":small[{literal(coupling)}]")
         with places[4]:
             if kind is force:
-                st.badge("in your draft" if drafted else "published", color="green")
+                st.badge("in your draft" if drafted else base, color="green")
             elif rung is not None and lift is not None and drafts.may_edit():
                 by_heads = kind is Kind.HEADS
                 st.button(
