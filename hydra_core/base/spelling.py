@@ -38,6 +38,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun if count == 1 else plural}"
 
 
+def counted_that(count: int, noun: str, does: str, do: str) -> str:
+    """A number of things and what they do: 1 outcome costs, 3 outcomes cost."""
+    return f"{counted(count, noun)} {does if count == 1 else do}"
+
+
 def signed_usd(value: float) -> str:
     """A difference of costs with its sign: +$0.0123, −$0.0004, and $0 for none."""
     sign = "−" if value < 0 else "+" if value > 0 else ""

@@ -173,7 +173,9 @@ def table_source(uploads: Sequence[UploadedFile]) -> tuple[Runner, str] | None:
     shown = st.container()
     try:
         heads = [table.raw_rows(file, _LOOKED_AT) for file in files]
-        columns = list(dict.fromkeys(name for file in files for name in columns_of(file)))
+        columns = list(
+            dict.fromkeys(name for file in files for name in columns_of(file, inside=True))
+        )
         suggested = with_likely_text(suggest_mapping(columns), heads)
         mapping, ids = _meaning(columns, suggested, stamp, several=len(files) > 1)
         ids = ids if mapping.wide else _model_ids(_names(files, mapping, stamp))

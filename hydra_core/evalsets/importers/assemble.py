@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.base.errors import EvalSetError, Problem
-from hydra_core.base.spelling import counted
+from hydra_core.base.spelling import counted, counted_that
 from hydra_core.base.types import FloatArray
 from hydra_core.catalog.identifiers import look_alikes
 from hydra_core.catalog.prices.recorded import implausible_costs
@@ -116,7 +116,8 @@ def _uncounted(raw: pd.DataFrame, parsed: pd.DataFrame) -> list[str]:
         return []
     stated = ~among(raw["input_tokens"], ("", "nan"))
     count = int((stated & parsed["input_tokens"].isna()).sum())
-    text = f"{count:,} outcomes state 0 input tokens, so their tokens count as not known"
+    state = counted_that(count, "outcome", "states", "state")
+    text = f"{state} 0 input tokens, so their tokens count as not known"
     return [text] if count else []
 
 
@@ -125,12 +126,12 @@ def _with_plain_ids(rows: Rows) -> Rows:
     ids = pd.concat([rows.queries["query_id"], rows.outcomes["query_id"]]).drop_duplicates()
     plain = ids.str.strip()
     spaced = int((plain != ids).sum())
-    notes = [f"spaces around {spaced:,} query ids were left out"] if spaced else []
+    notes = [f"spaces around {counted(spaced, 'query id')} were left out"] if spaced else []
     floats = plain.str.fullmatch(r"[0-9]+\.0")
     if floats.any() and plain.str.fullmatch(r"[0-9]+(?:\.0)?|").all():
         plain = plain.str.removesuffix(".0")
-        notes.append(f"{int(floats.sum()):,} query ids such as {ids[floats].iloc[0]} were read "
-                     "as whole numbers")  # fmt: skip
+        were = counted_that(int(floats.sum()), "query id", "was", "were")
+        notes.append(f"{were} read as whole numbers, such as {ids[floats].iloc[0]}")
     if not notes:
         return rows
     new = dict(zip(ids, plain, strict=True))
@@ -159,7 +160,8 @@ def _draft(
         )
         warnings.append(f"there are no costs: {follows}")
     elif free := int((cost_usd == 0).sum()):
-        warnings.append(f"{free:,} outcomes cost exactly 0; leave unknown costs empty")
+        cost = counted_that(free, "outcome", "costs", "cost")
+        warnings.append(f"{cost} exactly 0; leave unknown costs empty")
     warnings += _doubts(models, quality, matrices)
     report = report_on(models, quality, cost_usd, dropped, warnings, queries)
     draft = Draft(queries, models, quality, cost_usd, report, matrices)

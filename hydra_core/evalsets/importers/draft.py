@@ -12,7 +12,7 @@ import pandas as pd
 
 from hydra_core.base.errors import EvalSetError
 from hydra_core.base.list_price import ListPrice
-from hydra_core.base.spelling import counted
+from hydra_core.base.spelling import counted, counted_that
 from hydra_core.base.types import FloatArray
 from hydra_core.evalsets.evalset import EvalSet, save_evalset
 from hydra_core.evalsets.importers.given import PriceCard
@@ -148,7 +148,8 @@ def with_estimates(draft: Draft, count: int, card: PriceCard, tokens: str) -> Dr
     """
     if not count:
         return draft
-    warning = f"{count} costs were estimated from prices; none of them was billed"
+    were = counted_that(count, "cost", "was", "were")
+    warning = f"{were} estimated from prices, not billed"
     return replace(
         draft,
         cost_estimated=True,
@@ -231,7 +232,8 @@ def join_sets(sets: Sequence[EvalSet]) -> Draft:
     quality, cost_usd = whole.pop("quality"), whole.pop("cost_usd")
     warnings = []
     if kept_before:
-        warnings.append(f"{kept_before} outcomes are in several sets; the first named counts")
+        are = counted_that(kept_before, "outcome", "is", "are")
+        warnings.append(f"{are} in several sets; the first named counts")
     return Draft(
         queries=queries,
         models=models,

@@ -252,7 +252,8 @@ def wide_columns(columns: Sequence[str]) -> dict[str, Header]:
     for column, header in read.items():
         models.setdefault(header.model, {}).setdefault(header.figure, column)
     for model, figures in models.items():
-        if "quality" not in figures and model in columns and "cost_usd" in figures:
+        bare = model in columns and model not in objects
+        if "quality" not in figures and bare and "cost_usd" in figures:
             figures["quality"] = model  # `<model>`, `<model>|total_cost`: the bare one
             read[model] = Header(model, "quality", ("", ""), read[figures["cost_usd"]].marked)
     alike = [read[figures["quality"]].named for figures in models.values() if "quality" in figures]

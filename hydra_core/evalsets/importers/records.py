@@ -16,6 +16,7 @@ from typing import Any, Final
 import pandas as pd
 
 from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.spelling import counted_that
 from hydra_core.base.tokens import text_tokens
 from hydra_core.evalsets.importers.assemble import Rows, assemble
 from hydra_core.evalsets.importers.draft import Draft, with_estimates
@@ -218,7 +219,8 @@ def read_llmrouterbench(files: Sequence[TableFile], given: Given = NOTHING) -> D
 
     A file holds `model_name`, `dataset_name`, `split`, `demo` and `records` (index, origin_query,
     score, prompt_tokens, completion_tokens, cost). Files of one dataset are joined on the index;
-    demo runs are skipped, and of several runs the newest, by the time in the name, is taken.
+    demo runs are skipped, and of several runs the newest, by the time in the name, is taken. A
+    cost of 0 is none: it stands where the model was run without a price.
 
     Raises:
         EvalSetError: Damaged files, unknown models, missing prices: all of them.
@@ -265,7 +267,7 @@ def _answers(file: str, key: tuple[str, str], rows: list[dict[str, Any]]) -> Ite
             text if isinstance(text, str) else "",
             model,
             row.get("score"),
-            number_in(row.get("cost")),
+            number_in(row.get("cost")) or math.nan,
             (number_in(row.get("prompt_tokens")), number_in(row.get("completion_tokens"))),
         )
 
@@ -287,9 +289,10 @@ def read_routerarena(files: Sequence[TableFile], given: Given = NOTHING) -> Draf
     scores = [number_in(one.quality) for one in answers if not wanted or one.model in wanted]
     warnings = []
     if below := sum(-1 <= score < 0 for score in scores):
-        warnings.append(f"{below} scores below 0 count as 0")
+        warnings.append(f"{counted_that(below, 'score', 'is', 'are')} below 0: read as 0")
     if fractional := sum(0 < score < 1 for score in scores):
-        warnings.append(f"{fractional} scores lie between 0 and 1 and are kept as they are")
+        lie = counted_that(fractional, "score", "lies", "lie")
+        warnings.append(f"{lie} between 0 and 1: kept")
     answers = [
         replace(one, quality=0.0) if -1 <= number_in(one.quality) < 0 else one for one in answers
     ]

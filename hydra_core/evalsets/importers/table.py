@@ -16,13 +16,14 @@ from shlex import quote
 import pandas as pd
 
 from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.spelling import counted
 from hydra_core.catalog.identifiers import look_alikes, plain_name, proposed_ids
 from hydra_core.evalsets.importers.assemble import Rows, assemble
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.headers import unit_columns
 from hydra_core.evalsets.importers.mapping import TableMapping, header_notations, suggest_mapping
-from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
-from hydra_core.evalsets.importers.reading.cells import FILE, LINE, PLAIN, Form, unlisted
+from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile, suffix_of
+from hydra_core.evalsets.importers.reading.cells import FILE, LINE, PLAIN, Form, Issues, unlisted
 from hydra_core.evalsets.importers.reading.columns import Columns
 from hydra_core.evalsets.importers.reading.json_document import EACH
 from hydra_core.evalsets.importers.reading.notation import Measure, Notation
@@ -73,7 +74,7 @@ def read_table(
         raise EvalSetError.of("import", "there are no files", "name at least one")
     budget = Budget()
     budget.check_sizes(list(files))
-    columns = {i: columns_of(file) for i, file in enumerate(files)}
+    columns = {i: columns_of(file, inside=True) for i, file in enumerate(files)}
     union = list(dict.fromkeys(name for names in columns.values() for name in names))
     full = mapping or TableMapping()
     full = (full.over(suggest_mapping(union)) if complete else full).renamed(ids or {})
@@ -154,14 +155,15 @@ def model_names(files: Sequence[TableFile], mapping: TableMapping | None = None)
         EvalSetError: A file cannot be read.
     """
     budget = Budget()
-    union = list(dict.fromkeys(name for file in files for name in columns_of(file)))
+    columns = {i: columns_of(file, inside=True) for i, file in enumerate(files)}
+    union = list(dict.fromkeys(name for names in columns.values() for name in names))
     full = (mapping or TableMapping()).over(suggest_mapping(union))
     if full.wide:
         return tuple(full.quality)
     column = full.fields.get("model")
     found: dict[str, None] = {}
-    for file in files:
-        if column is not None and column in columns_of(file):
+    for i, file in enumerate(files):
+        if column is not None and column in columns[i]:
             cells = read_columns(file, [column], budget)[0][column]
             found |= dict.fromkeys(filter(None, cells.str.strip().unique()))
     return tuple(found)
@@ -170,7 +172,7 @@ def model_names(files: Sequence[TableFile], mapping: TableMapping | None = None)
 def _spaces_left_out(written: pd.Series, read: pd.Series) -> list[str]:
     """The note on names of models with spaces around them, if there are any."""
     count = written[written != read].nunique()
-    return [f"spaces around {count:,} names of models were left out"] if count else []
+    return [f"spaces around {counted(count, 'name')} of models were left out"] if count else []
 
 
 def _joining(names: Sequence[str], form: Form) -> str:
@@ -327,12 +329,16 @@ def column_reader(
 
 
 def raw_rows(file: TableFile, n: int) -> pd.DataFrame:
-    """The first rows as they stand, each with its FILE and LINE.
+    """The first rows as they stand, each with its FILE and LINE; what is nested is left out.
 
     Raises:
         EvalSetError: The file cannot be read.
     """
-    frame = read_columns(file, columns_of(file), Budget(), stop=n)[0]
+    columns = columns_of(file, inside=True)
+    nested = Issues() if suffix_of(file) in (".json", ".jsonl", ".ndjson") else None
+    if len({name.partition(EACH)[0] for name in columns if EACH in name}) > 1:
+        columns = [name for name in columns if EACH not in name]
+    frame = read_columns(file, columns, Budget(), stop=n, bad=nested)[0]
     return frame.assign(**{FILE: file.name})
 
 

@@ -10,6 +10,7 @@ import math
 import re
 import subprocess
 import sys
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -34,6 +35,11 @@ _NUMBER: Final = re.compile(
     rf"(?:(?<![\w)])[-+])?(?:(?<![\d/]){_PLAIN}/{_PLAIN}(?![\d/])|{_PLAIN})"
 )
 _FRACTION: Final = re.compile(r"\\[dt]?frac\{(\d+)\}\{(\d+)\}")
+_SIGNS: Final = re.compile("[¼½¾⅐-⅞]")
+#: Between a whole number and a fraction that are written together.
+_BEHIND: Final = re.compile(r"(?<=\d)(?=[¼½¾⅐-⅞]|\\[dt]?frac\{)")
+#: 1 3/4 is one number; 2024 3/4 are two.
+_MIXED: Final = re.compile(r"(?<![\d.,/])(\d{1,3})[ \u00a0]+(\d{1,3})/(\d{1,3})(?![\d/])")
 _LATEX_GROUP: Final = re.compile(r"(?<=\d)(?:\{,\}|\\,)(?=\d{3})")
 _POWER: Final = re.compile(r"(?<=\d)\s*(?:[×·*x]|\\times|\\cdot)\s*10\^\{?([-+]?\d{1,3})\}?")
 _GROUPS: Final = str.maketrans("", "", ",\u00a0\u202f")
@@ -197,9 +203,17 @@ def _number(grader: Grader, answer: str, message: Mapping[str, Any]) -> float:
 
 
 def _written_out(text: str) -> str:
-    """The same with powers of ten, fractions and thousands that are not in LaTeX."""
-    text = _LATEX_GROUP.sub(",", _FRACTION.sub(r"\1/\2", text.replace("−", "-")))
-    return _POWER.sub(r"e\1", text)
+    """The same with powers of ten, fractions and thousands that are not in LaTeX or one sign."""
+    text = _BEHIND.sub(" ", text.replace("−", "-"))
+    text = _LATEX_GROUP.sub(",", _FRACTION.sub(r"\1/\2", text))
+    text = _SIGNS.sub(lambda sign: unicodedata.normalize("NFKC", sign[0]), text)
+    return _POWER.sub(r"e\1", _MIXED.sub(_unmixed, text.replace("\u2044", "/")))
+
+
+def _unmixed(match: re.Match[str]) -> str:
+    """A whole number with a fraction behind it as one number."""
+    whole, above, below = map(int, match.groups())
+    return repr(whole + above / below) if above < below else match[0]
 
 
 def _value(number: str) -> float:

@@ -95,7 +95,7 @@ def test_ids_with_spaces_and_whole_numbers_with_a_point_meet_their_own(tmp_path)
     assert draft.queries["query_id"].tolist() == ["1", "2"]
     np.testing.assert_array_equal(draft.quality, [[1, 0], [1, 1]])
     assert warned(draft, "spaces around")
-    assert warned(draft, "1 query ids such as 2.0 were read as whole numbers")
+    assert warned(draft, "1 query id was read as whole numbers, such as 2.0")
 
 
 def test_ids_that_are_no_whole_numbers_stay_as_they_are(tmp_path):
@@ -273,7 +273,7 @@ def test_a_request_without_input_tokens_was_not_counted(tmp_path):
     draft = read_table([table(tmp_path, rows, header)])
     np.testing.assert_array_equal(draft.extras["input_tokens"][:, 0], [np.nan, 40, np.nan])
     np.testing.assert_array_equal(draft.extras["output_tokens"][:, 0], [np.nan, 0, np.nan])
-    assert warned(draft, "1 outcomes state 0 input tokens")
+    assert warned(draft, "1 outcome states 0 input tokens")
 
 
 @pytest.mark.parametrize("name", ["x.json", "x.jsonl"])

@@ -119,7 +119,7 @@ def test_repeats_are_averaged_and_counted(tmp_path):
     rows = [sample(1), sample(1, acc=0), sample(2)]
     draft = read_harness([jsonl(tmp_path / "samples_arc_m.jsonl", rows)])
     assert sorted(outcomes(draft).values()) == [0.0, 0.5]
-    assert any("1 outcomes are the mean of several answers (up to 2)" in warning
+    assert any("1 outcome is the mean of several answers (up to 2)" in warning
                for warning in draft.report.warnings)  # fmt: skip
 
 
@@ -257,7 +257,7 @@ def test_promptfoo_rows_from_its_cache_have_no_cost_and_errors_are_skipped(tmp_p
     draft = read_harness([jsonl(tmp_path / "out.jsonl", rows)])
     assert outcomes(draft) == {("test-0", "a"): 1, ("test-0", "b"): 1, ("test-1", "b"): 1}
     assert np.isnan(draft.cost_usd[:, 1]).all()
-    assert "1 requests have a cost of 0" in " ".join(draft.report.warnings)
+    assert "1 request has a cost of 0" in " ".join(draft.report.warnings)
     assert draft.report.dropped[0].reason == "the provider gave an error"
     tone = read_harness([jsonl(tmp_path / "out.jsonl", rows)], Given(score="tone"))
     assert outcomes(tone) == {("test-1", "b"): 0.25}
@@ -335,7 +335,7 @@ def test_questions_of_one_id_in_files_of_several_tasks_are_not_averaged(tmp_path
     assert quality["Algebra?"] == [1, 0]
     assert quality["Law?"][0] == 0
     assert draft.queries["query_id"].str.startswith("arith:1-").all()
-    assert "1 ids name several questions each (e.g. arith:1)" in " ".join(draft.report.warnings)
+    assert "1 id names several questions (e.g. arith:1)" in " ".join(draft.report.warnings)
 
 
 def test_a_model_run_at_several_efforts_is_a_model_for_each(tmp_path):

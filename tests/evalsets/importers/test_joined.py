@@ -30,7 +30,7 @@ def test_a_log_is_joined_to_what_was_collected(tmp_path, capsys):
     )  # fmt: skip
     words = [str(tmp_path / name) for name in ("collected", "log")]
     assert main(["import", "sets", *words, "--out", str(tmp_path / "both")]) == 0
-    assert "1 outcomes are in several sets; the first named counts" in capsys.readouterr().out
+    assert "1 outcome is in several sets; the first named counts" in capsys.readouterr().out
     both = load_evalset(tmp_path / "both")
     assert (both.query_ids, both.models) == (("a", "b", "c"), ("x", "y", "z"))
     wanted = [[1, 0, nan], [0, 1, nan], [nan, nan, 1]]

@@ -299,7 +299,7 @@ def test_a_cost_of_zero_is_not_known_unless_the_model_is_a_free_one(tmp_path):
     cost = {model: draft.cost_usd[:, at] for at, model in enumerate(draft.models)}
     assert [cost["gpt-5.4"][0], cost[free][2]] == [0.02, 0.0]
     assert math.isnan(cost["gpt-5.4"][1])
-    assert "1 requests have a cost of 0" in " ".join(draft.report.warnings)
+    assert "1 request has a cost of 0" in " ".join(draft.report.warnings)
 
 
 def test_the_columns_of_langfuses_pages_hold_tokens(tmp_path):

@@ -157,10 +157,11 @@ def test_llmrouterbench_names_a_cost_that_no_float_holds(tmp_path):
         read_llmrouterbench(result_files(tmp_path))
 
 
-def test_llmrouterbench_needs_prices_only_where_costs_are_missing(tmp_path):
+@pytest.mark.parametrize("missing", [None, 0])
+def test_llmrouterbench_needs_prices_only_where_costs_are_missing(tmp_path, missing):
     write_json(tmp_path / "a.json", result("small", [0.1]))
     assert not read_llmrouterbench(result_files(tmp_path)).cost_estimated
-    write_json(tmp_path / "b.json", result("big", [None]))
+    write_json(tmp_path / "b.json", result("big", [missing]))
     with pytest.raises(EvalSetError, match="big: no cost was recorded"):
         read_llmrouterbench(result_files(tmp_path))
 
@@ -206,7 +207,7 @@ def test_a_score_below_0_counts_as_0_and_is_reported(tmp_path):
     rows = [arena_row("A_1", {"score": -0.03, "inference_cost": 1.0})]
     draft = read_routerarena([arena(tmp_path / "small.jsonl", rows)])
     assert draft.quality[0, 0] == 0
-    assert "1 scores below 0 count as 0" in draft.report.warnings
+    assert "1 score is below 0: read as 0" in draft.report.warnings
 
 
 @pytest.mark.parametrize("result", ["__import__('os').getcwd()", "[1]", "(" * 5000, 7])

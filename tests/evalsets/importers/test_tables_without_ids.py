@@ -3,12 +3,13 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from hydra_core.base.errors import EvalSetError
 from hydra_core.evalsets.importers.mapping import parse_map
 from hydra_core.evalsets.importers.reading.json_document import value_at
-from hydra_core.evalsets.importers.table import read_table
+from hydra_core.evalsets.importers.table import model_names, raw_rows, read_table
 
 OUTCOMES = {"q0": {"a": (1, 0.02), "b": (0, 0.01)}, "q1": {"a": (0.5, 0.03), "b": (1, 0.04)}}
 WIDE = "prompt,a,b,a USD,b USD\nHi,✅,❌,.02,.01\nHo,✅,✅,.03,.04\n"
@@ -93,6 +94,47 @@ def test_a_row_of_objects_is_a_query_and_a_model(tmp_path):
     np.testing.assert_array_equal(draft.quality, [[1, 0], [0, 1]])
     np.testing.assert_array_equal(draft.cost_usd, [[0.02, 0.01], [0.03, 0.04]])
     np.testing.assert_array_equal(draft.extras["output_tokens"], [[9, 9], [9, 9]])
+
+
+@pytest.mark.parametrize("ending", ["json", "csv", "parquet"])
+def test_objects_in_cells_are_read_by_their_paths_and_shown_before(tmp_path, ending):
+    """As Braintrust, LangSmith and others export them: JSON in the cells of a CSV."""
+    rows = [
+        {"query": query, "input": {"question": f"Text {query}"}, "metadata": {"model": model},
+         "scores": {"Fact": quality}, "metrics": {"estimated_cost": cost}, "tags": ["x"]}
+        for query, models in OUTCOMES.items()
+        for model, (quality, cost) in models.items()
+    ]  # fmt: skip
+    path = tmp_path / f"x.{ending}"
+    if ending == "json":
+        path.write_text(json.dumps(rows))
+    else:
+        frame = pd.DataFrame(rows)
+        if ending == "csv":
+            frame.map(lambda cell: cell if isinstance(cell, str) else json.dumps(cell)).to_csv(
+                path, index=False
+            )
+        else:
+            frame.to_parquet(path, index=False)
+    said = parse_map(["query_id=query", "text=input.question", "quality=scores.Fact"])
+    draft = read_table([path], said)
+    assert draft.models == model_names([path], said) == ("a", "b")
+    assert draft.queries["text"].tolist() == ["Text q0", "Text q1"]
+    np.testing.assert_array_equal(draft.quality, [[1, 0], [0.5, 1]])
+    np.testing.assert_array_equal(draft.cost_usd, [[0.02, 0.01], [0.03, 0.04]])
+    head = raw_rows(path, 2)
+    assert head["metrics.estimated_cost"].tolist() == ["0.02", "0.01"]
+    with pytest.raises(EvalSetError, match=r"'scores.Fac'.*did you mean 'scores.Fact'"):
+        read_table([path], parse_map(["quality=scores.Fac"]))
+
+
+def test_an_object_is_no_quality_of_a_model(tmp_path):
+    costs = {"gpt-5": {"prompt_tokens_total_cost": 0.001}}
+    row = {"id": "q", "inputs": {"prompt": "Hi"}, "output": {"correct": True},
+           "summary": {"weave": {"costs": costs}}}  # fmt: skip
+    path = write(tmp_path, "x.jsonl", json.dumps(row) + "\n")
+    with pytest.raises(EvalSetError, match=r"cost_usd: the column is missing"):
+        read_table([path])
 
 
 def test_dots_of_model_names_are_no_paths(tmp_path):

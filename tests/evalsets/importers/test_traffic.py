@@ -139,7 +139,7 @@ def test_a_spend_of_zero_is_not_known_as_litellm_writes_it_without_a_price_too(t
     cost = {model: draft.cost_usd[:, at] for at, model in enumerate(draft.models)}
     np.testing.assert_array_equal(cost["openai/gpt-5"], [0.01, np.nan, np.nan])
     assert cost["meta/llama-3.3:free"][2] == 0
-    assert "1 requests have a cost of 0" in " ".join(draft.report.warnings)
+    assert "1 request has a cost of 0" in " ".join(draft.report.warnings)
 
 
 @pytest.mark.parametrize("kind", ["json", "jsonl", "csv", "parquet"])
@@ -295,7 +295,7 @@ def test_spans_of_both_conventions_are_read(tmp_path):
     assert outcomes(draft) == {("otlp", "gpt-5"): (1.0, 4.0), ("flat", "gpt-5-mini"): (1.0, 0.75)}
     assert skipped(draft) == {"not a model call": 1, "no feedback": 1}
     assert draft.cost_estimated
-    assert "none of them was billed" in draft.report.warnings[-1]
+    assert "estimated from prices, not billed" in draft.report.warnings[-1]
     assert draft.prices["gpt-5"].output_usd_per_mtok == 4
     row, column = draft.queries["query_id"].tolist().index("otlp"), draft.models.index("gpt-5")
     found = {name: draft.extras[name][row, column] for name in draft.extras if "tokens" in name}

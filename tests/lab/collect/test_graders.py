@@ -50,6 +50,12 @@ SCHEMA = {"type": "object", "required": ["name"], "properties": {"name": {"type"
                 ("It is 3/4.", "0,75"),
                 (r"\boxed{\frac{3}{4}}", "3/4"),
                 ("on 3/4/2024", 2024),
+                ("It takes 1 3/4 hours.", "1.75"),
+                (r"\boxed{-1\frac{3}{4}}", "-7/4"),
+                ("2½ cups", "2 1/2"),
+                ("¾", 0.75),
+                (r"$-\frac{1}{2}$", "-½"),
+                ("In 2024 3/4", "3/4"),
             )
         ),
         (Grader(Kind.NUMBER), "It is −3.", "3", 0.0),

@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
+from hydra_core.base.spelling import counted_that
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
 from hydra_core.evalsets.importers.reading.json_document import value_at
@@ -85,9 +86,8 @@ def scored_draft(answers: Sequence[Scored], traffic: Traffic) -> Draft:
             pairs.setdefault((row.query_id, row.model), []).append(traffic.priced(rated))
     repeated = [len(group) for group in pairs.values() if len(group) > 1]
     if repeated:
-        traffic.warnings.append(
-            f"{len(repeated):,} outcomes are the mean of several answers (up to {max(repeated)})"
-        )
+        are = counted_that(len(repeated), "outcome", "is", "are")
+        traffic.warnings.append(f"{are} the mean of several answers (up to {max(repeated)})")
     traffic.rows += [_mean(group) for group in pairs.values()]
     return traffic.draft("harness files")
 
@@ -138,9 +138,9 @@ def _told_apart(rows: Sequence[Served], traffic: Traffic) -> Iterator[Served]:
         asked.setdefault((row.query_id, row.model), set()).add(row.asked.text)
     several = {query for (query, _), texts in asked.items() if len(texts - {""}) > 1}
     if several:
+        name = counted_that(len(several), "id", "names", "name")
         traffic.warnings.append(
-            f"{len(several):,} ids name several questions each (e.g. {min(several)}): each "
-            "question has an id of its own"
+            f"{name} several questions (e.g. {min(several)}): each question has an id of its own"
         )
     for row in rows:
         mark = sha256(row.asked.text.encode("utf-8", "replace")).hexdigest()[:8]

@@ -42,6 +42,7 @@ from hydra_core.evalsets.importers.reading.json_document import (
 
 _MAX_COLUMNS = 2_000
 _HEAD_ROWS = 1_000
+_HEAD_CELLS = 100
 _CHUNK = 20_000
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -52,15 +53,21 @@ _HEAD: Final = 200_000
 _KEY: Final = re.compile(r'"([^"\\\n]{1,80})"\s*:')
 
 
-def columns_of(file: TableFile) -> list[str]:
+def columns_of(file: TableFile, *, inside: bool = False) -> list[str]:
     """Column names of a table (JSONL: the keys of its first thousand objects).
+
+    Args:
+        inside: Whether paths into the JSON that cells of a CSV or Parquet file hold are columns
+            too, as paths into the objects of a JSON file always are.
 
     Raises:
         EvalSetError: Unreadable, empty, or names occur twice.
     """
     with open_plain(file, Budget()) as (kind, stream):
         if kind == "parquet":
-            return _checked(_parquet_columns(cast(BinaryIO, stream), file.name), file.name)
+            names = _parquet_columns(cast(BinaryIO, stream), file.name)
+            columns = _checked(names, file.name)
+            return columns + (_parquet_paths(file, columns) if inside else [])
         text = cast(io.TextIOWrapper, stream)
         if kind in ("json", "jsonl"):
             issues = Issues()
@@ -70,13 +77,54 @@ def columns_of(file: TableFile) -> list[str]:
         else:
             rows = _csv_reader(text, kind, file.name)
             line, columns = _header(rows)
-            _require_one_heading(columns, line, _header(rows)[1], file.name)
+            second = _header(rows)[1]
+            _require_one_heading(columns, line, second, file.name)
             named = [name for name in columns if name.strip()]
             if len(named) < 2 <= len(columns):
                 found = f"has {len(named)} of {len(columns)} headings: {', '.join(named)}"
                 remedy = "delete the rows above the headings"
                 raise EvalSetError.of(file.name, found, remedy, place=f"line {line}")
+            if inside:
+                head = [second, *(row for _, row in itertools.islice(rows, _HEAD_CELLS))]
+                paths = _paths_in_cells(columns, head)
+                return _checked(columns, file.name) + paths
     return _checked(columns, file.name)
+
+
+def _paths_in_cells(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """The paths into cells that hold objects as JSON."""
+    found = (
+        {name: value for name, cell in zip(columns, row, strict=False) if (value := _object(cell))}
+        for row in rows
+    )
+    paths = [path for path in _names_of(found) if path not in columns and EACH not in path]
+    return paths[: max(0, _MAX_COLUMNS - len(columns))]
+
+
+def _object(cell: str) -> dict[str, Any] | None:
+    """The object that a cell holds as JSON, None where it holds none."""
+    if not cell.lstrip().startswith("{"):
+        return None
+    try:
+        found = json.loads(cell)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _holder(name: str, columns: Sequence[str]) -> str:
+    """The column itself, else the one whose cells a path leads into."""
+    return (
+        name
+        if name in columns
+        else max((one for one in columns if name.startswith(f"{one}.")), key=len, default=name)
+    )
+
+
+def _inside(cells: Iterable[str], path: str) -> Iterator[str | None]:
+    """What stands at a path in each cell; '' where nothing does, None where it is nested."""
+    for cell in cells:
+        yield _cell(value_at(_object(cell), path))
 
 
 def _require_one_heading(first: list[str], line: int, second: list[str], source: str) -> None:
@@ -124,8 +172,10 @@ def read_columns(
     issues = Issues() if bad is None else bad
     with open_plain(file, budget) as (kind, stream):
         if kind == "parquet":
-            frame = _parquet_cells(cast(BinaryIO, stream), file.name, wanted, budget, stop)
+            frame = _parquet_cells(cast(BinaryIO, stream), file.name, wanted, budget, stop, issues)
             frame.insert(0, LINE, range(1, len(frame) + 1))
+            if bad is None:
+                issues.raise_any(file.name)
             return frame, ()
         text = cast(io.TextIOWrapper, stream)
         records = (
@@ -206,7 +256,8 @@ def _csv_rows(
 ) -> Iterator[Record]:
     rows = _csv_reader(text, kind, source)
     header = _header(rows)[1]
-    places = [header.index(name) for name in wanted]
+    places = [header.index(_holder(name, header)) for name in wanted]
+    paths = [name[len(header[at]) + 1 :] for name, at in zip(wanted, places, strict=True)]
     for line, row in rows:
         if not any(cell.strip() for cell in row):
             continue  # spreadsheets write rows of delimiters alone
@@ -214,7 +265,14 @@ def _csv_rows(
             found = f"has {len(row)} cells instead of {len(header)}"
             issues.add(found, line, "cut-off file, or a text with a delimiter but no quotes")
             continue
-        yield line, [row[i] for i in places]
+        cells = [row[at] for at in places]
+        if any(paths):
+            inner = [
+                next(_inside([cell], path)) if path else cell
+                for cell, path in zip(cells, paths, strict=True)
+            ]
+            cells = _plain_cells(inner, wanted, line, issues)
+        yield line, cells
 
 
 def json_objects(
@@ -268,15 +326,24 @@ def _json_rows(
 ) -> Iterator[Record]:
     for number, found in _records_of(text, kind, source, wanted, issues):
         cells = [_cell(value_at(found, name)) for name in wanted]
-        for i, (name, cell) in enumerate(zip(wanted, cells, strict=True)):
-            if cell is None:
-                issues.add(
-                    f"{name}: holds a list or an object", number, f"map a value in it: {name}.NAME"
-                )
-            elif not cell.isascii() and _SURROGATE.search(cell):
-                issues.add(f"{name}: holds half a character (lone surrogate)", number, "correct it")
-                cells[i] = None
-        yield number, [cell or "" for cell in cells]
+        yield number, _plain_cells(cells, wanted, number, issues)
+
+
+def _plain_cells(
+    cells: Sequence[str | None], names: Sequence[str], line: int, issues: Issues
+) -> list[str]:
+    """The cells of a row as text; what is nested or no text is an issue."""
+    found = []
+    for name, cell in zip(names, cells, strict=True):
+        broken = cell is not None and not cell.isascii() and _SURROGATE.search(cell)
+        if cell is None:
+            issues.add(
+                f"{name}: holds a list or an object", line, f"map a value in it: {name}.NAME"
+            )
+        elif broken:
+            issues.add(f"{name}: holds half a character (lone surrogate)", line, "correct it")
+        found.append("" if cell is None or broken else cell)
+    return found
 
 
 def _records_of(
@@ -325,12 +392,26 @@ def _damaged(source: str, error: Exception) -> EvalSetError:
     return EvalSetError.of(source, f"is not a whole Parquet file: {reason}", "get the file again")
 
 
+def _parquet_paths(file: TableFile, columns: Sequence[str]) -> list[str]:
+    """The paths into cells of the first rows that hold objects, or JSON of them."""
+    frame = read_columns(file, columns, Budget(), stop=_HEAD_CELLS)[0]
+    return _paths_in_cells(columns, frame[list(columns)].to_numpy())
+
+
 def _parquet_cells(
-    stream: BinaryIO, source: str, wanted: list[str], budget: Budget, stop: int | None
+    stream: BinaryIO,
+    source: str,
+    wanted: list[str],
+    budget: Budget,
+    stop: int | None,
+    issues: Issues,
 ) -> pd.DataFrame:
-    """Some columns as text, empty where there is no value."""
+    """Some columns as text, empty where there is no value; paths lead into cells of one."""
     try:
-        table = read_arrow(stream, budget.bytes_left, wanted, stop=stop)
+        there = pq.read_schema(stream).names
+        stream.seek(0)
+        held = list(dict.fromkeys(_holder(name, there) for name in wanted))
+        table = read_arrow(stream, budget.bytes_left, held, stop=stop)
     except OverflowError as error:
         raise budget.too_large(source) from error
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -339,11 +420,19 @@ def _parquet_cells(
     budget.take_bytes(table.nbytes, source)
     frame = pd.DataFrame(index=range(table.num_rows))
     for name in wanted:
+        column = _holder(name, there)
         try:
-            frame[name] = _texts(table[name])
+            texts = _texts(table[column])
         except (pa.ArrowException, UnicodeDecodeError) as error:
-            message = f"cannot be read as text (type {table[name].type})"
-            raise EvalSetError.of(source, message, place=f"column {name!r}") from error
+            message = f"cannot be read as text (type {table[column].type})"
+            raise EvalSetError.of(source, message, place=f"column {column!r}") from error
+        if name != column:
+            found = _inside(texts, name[len(column) + 1 :])
+            cells = [
+                _plain_cells([cell], [name], line, issues)[0] for line, cell in enumerate(found, 1)
+            ]
+            texts = pd.array(cells, dtype=TEXT)
+        frame[name] = texts
     return frame
 
 

@@ -28,6 +28,7 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.base.errors import EvalSetError, ExtraError, Problem
+from hydra_core.base.spelling import counted_that
 from hydra_core.base.types import FloatArray
 from hydra_core.decision_log.reading import read_log
 from hydra_core.evalsets.importers.draft import Draft
@@ -280,9 +281,9 @@ def _votes(traffic: Traffic) -> dict[str, Feedback]:
     traffic.warnings += [f"{column} was read as {name}" for name, column in renamed.items()]
     if differing:
         some = ", ".join(sorted(differing)[:3])
+        have = counted_that(len(differing), "request", "has", "have")
         traffic.warnings.append(
-            f"{len(differing)} requests have feedback that differs ({some}); the last of the file "
-            "counts"
+            f"{have} feedback that differs ({some}); the last of the file counts"
         )
     return votes
 

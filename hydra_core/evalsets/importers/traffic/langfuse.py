@@ -16,6 +16,7 @@ from dataclasses import replace
 from statistics import median
 from typing import Any, Final
 
+from hydra_core.base.spelling import counted_that
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.given import NOTHING, Given
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
@@ -222,8 +223,10 @@ def _langfuse_scores(
             differing += side.get(key, feedback) != feedback
             side[key] = feedback
     if differing:
-        traffic.warnings.append(f"{differing} scores differ from an earlier one of the same; the "
-                                "last of the file counts")  # fmt: skip
+        differ = counted_that(differing, "score", "differs", "differ")
+        traffic.warnings.append(
+            f"{differ} from an earlier one of the same; the last of the file counts"
+        )
     return by_observation, by_trace
 
 

@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 import pandas as pd
 
 from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.spelling import counted_that
 from hydra_core.evalsets.importers.assemble import Rows, assemble
 from hydra_core.evalsets.importers.draft import Draft, Dropped, with_estimates
 from hydra_core.evalsets.importers.given import NOTHING, Given, NamesKnown, PriceCard
@@ -409,9 +410,10 @@ class Traffic:
         draft = assemble(_frames(kept), source, scale=given.scale)
         warnings = [*self.unread.notes, *self.warnings, *draft.report.warnings]
         if self._zeros:
+            have = counted_that(self._zeros, "request", "has", "have")
             warnings.append(
-                f"{self._zeros:,} requests have a cost of 0, which also stands where no price "
-                "is known: it was read as not known"
+                f"{have} a cost of 0, which also stands where no price is known: it was read as "
+                "not known"
             )
         warnings += [remedy] if (remedy := self.labels.remedy()) else []
         warnings += _without_cached_price(kept, given.prices) if estimated else []
