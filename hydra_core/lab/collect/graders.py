@@ -26,7 +26,7 @@ _COMMA: Final = (
     r"(?<![\d,.])(?:\d{1,3}(?:\.\d{3})+,\d+|0,\d+|\d{4,},\d+|\d+,(?:\d{1,2}|\d{4,}))(?![\d,])"
 )
 _PLAIN: Final = (
-    rf"(?:{_COMMA}|(?:\d{{1,3}}(?:[,\u00a0\u202f]\d{{3}})+|\d+)(?:\.\d+)?"
+    rf"(?:{_COMMA}|(?:\d{{1,3}}(?:[,'’\u00a0\u202f]\d{{3}})+|\d+)(?:\.\d+)?"
     r"(?:[eE][-+]?\d{1,3})?|\.\d+)"
 )
 #: A sign counts only where no range or name ends before it: 3-5, COVID-19. 3/4 is one number,
@@ -42,14 +42,22 @@ _BEHIND: Final = re.compile(r"(?<=\d)(?=[¼½¾⅐-⅞]|\\[dt]?frac\{)")
 _MIXED: Final = re.compile(r"(?<![\d.,/])(\d{1,3})[ \u00a0]+(\d{1,3})/(\d{1,3})(?![\d/])")
 _LATEX_GROUP: Final = re.compile(r"(?<=\d)(?:\{,\}|\\,)(?=\d{3})")
 _POWER: Final = re.compile(r"(?<=\d)\s*(?:[×·*x]|\\times|\\cdot)\s*10\^\{?([-+]?\d{1,3})\}?")
-_GROUPS: Final = str.maketrans("", "", ",\u00a0\u202f")
+_POWER_ALONE: Final = re.compile(r"(?<![\w.,^/])10\^\{?([-+]?\d{1,3})\}?")
+_RAISED: Final = re.compile("(?<=10)[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+_PLAIN_DIGITS: Final = str.maketrans("⁺⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "+-0123456789")
+_GROUPS: Final = str.maketrans("", "", ",'’\u00a0\u202f")
 #: Letters that are no word: not the I of "I think", the A of "A cell", the a of "is a protein".
 _LETTER: Final = r"((?!I\s+[a-z])[A-Z](?![A-Za-z'])|[a-z](?![\w'])(?!\s+\w))"
 #: Where the letter stands, the surest first: "The answer is (C)", a line of its own at the
-#: beginning, "option C", and the last letter that stands alone.
+#: beginning, "B) Paris" there without another such option, "option C", and the last letter that
+#: stands alone.
 _CHOICES: Final = (
     re.compile(rf"\b(?i:answer)\b(?:\s+is\b)?[\s*:(]*{_LETTER}"),
     re.compile(r"\A\W*([A-Za-z])\W*(?:\n|\Z)"),
+    re.compile(
+        r"\A\W*([A-Z])\W{0,2}[).:]"
+        r"(?!(?s:.*)(?:(?<!\w)[A-Z]\W{0,2}[):]|\n\W*[A-Z]\.))"
+    ),
     re.compile(rf"\b(?i:option|choice)\b(?:\s+is\b)?[\s*:(]*{_LETTER}"),
     re.compile(
         r"(?<![A-Za-z])((?!I\s+[a-z])(?!A\s+(?!(?:is|because|since|as|seems|would)\b)[a-z])[A-Z])"
@@ -203,11 +211,13 @@ def _number(grader: Grader, answer: str, message: Mapping[str, Any]) -> float:
 
 
 def _written_out(text: str) -> str:
-    """The same with powers of ten, fractions and thousands that are not in LaTeX or one sign."""
-    text = _BEHIND.sub(" ", text.replace("−", "-"))
+    """The same with powers of ten, fractions and thousands in signs that a number may have."""
+    text = _BEHIND.sub(" ", text.replace("−", "-").replace("–", "-"))
     text = _LATEX_GROUP.sub(",", _FRACTION.sub(r"\1/\2", text))
     text = _SIGNS.sub(lambda sign: unicodedata.normalize("NFKC", sign[0]), text)
-    return _POWER.sub(r"e\1", _MIXED.sub(_unmixed, text.replace("\u2044", "/")))
+    text = _MIXED.sub(_unmixed, text.replace("\u2044", "/"))
+    text = _RAISED.sub(lambda found: "^" + found[0].translate(_PLAIN_DIGITS), text)
+    return _POWER_ALONE.sub(r"1e\1", _POWER.sub(r"e\1", text))
 
 
 def _unmixed(match: re.Match[str]) -> str:
