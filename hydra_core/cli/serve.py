@@ -86,7 +86,7 @@ _SETTINGS: Final[tuple[tuple[str, str, float | str, str, str], ...]] = (
     ("--canary-share", "canary_share", 0.1, "SHARE", "of the conversations"),
     ("--canary-limit", "canary_limit", 2.0, "X", _LIMIT),
     ("--max-body-mb", "max_body_mb", 20.0, "MB", ""),
-    ("--rate", "rate", 0.0, "N", "requests/s a caller"),
+    ("--rate", "rate", 0.0, "N", "requests/s a caller, in each worker"),
     ("--queue", "queue", 64, "N", "requests that may wait for a decision"),
     ("--queue-wait", "queue_s", 1.0, "S", "and how long, in seconds"),
     ("--not-ready", "not_ready_s", 3.0, "S", "not ready before a stop, seconds"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import signal
 import threading
 import time
@@ -334,7 +335,7 @@ async def _refused(request: Request, error: Exception) -> Response:
     if isinstance(error, RoutingError):
         status = error.http_status
     if isinstance(error, TooOftenError | OverloadedError | BudgetSpentError):
-        headers["retry-after"] = str(max(1, round(error.wait_s)))
+        headers["retry-after"] = str(max(1, math.ceil(error.wait_s)))
     if isinstance(error, UnknownCallerError):
         headers["www-authenticate"] = "Bearer"
     if status >= 500 and not isinstance(error, OverloadedError):

@@ -33,7 +33,7 @@ class Settings:
         canary: A second catalog, as `catalog`, for a share of the conversations; '' for none.
         canary_share: In (0, 1).
         canary_limit: So many times dearer or slower stops it; 0 for never.
-        rate: Requests a second of one caller, 0 for no limit.
+        rate: Requests a second of one caller in each worker, 0 for no limit.
         stop_s: What answers on their way may take once the service was told to stop.
         not_ready_s: How long it is not ready before that, and still takes requests.
         queue: Requests that may wait to be decided; the next one is refused with 503.
