@@ -1,14 +1,18 @@
 """Every way in which an upstream may answer: what client, log, health and metrics make of it."""
 
+import contextlib
+import functools
 import json
+import math
+from dataclasses import dataclass
 
 import httpx
 import pytest
 import yaml
 
-from hydra_core.decision_log.reading import read_log
-from hydra_core.server.run import build
+from hydra_core.server import run
 from hydra_core.server.settings import Settings
+from hydra_core.server.upstream.failures import Health
 from tests.server.behaviours import cases, streams
 from tests.server.conftest import CATALOG, HARD, MODELS, asked, running, upstreams_text, wait_for
 from tests.server.raw_upstream import OK_TEXT, chunked, http, raw_upstream
@@ -23,42 +27,75 @@ def upstream():
         yield server
 
 
+@pytest.fixture(scope="module")
+def services(upstream, tmp_path_factory):
+    """Starts a service of so much patience in front of the raw upstream, once for all tests."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(pytest.MonkeyPatch.context()).setenv("FAKE_KEY", KEY)
+
+        @functools.cache
+        def started(patience):
+            folder, health = tmp_path_factory.mktemp("service"), Health()
+            times = {"first_byte_s": patience, "idle_s": patience}
+            path = folder / "upstreams.yaml"
+            file = yaml.safe_load(upstreams_text(upstream.url, **times))
+            file["upstreams"][0]["speaks"] = ["chat", "messages", "responses"]
+            path.write_text(yaml.safe_dump(file))
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(run, "Health", lambda: health)
+                settings = Settings(str(CATALOG), upstreams=str(path), log=str(folder / "log"))
+                url = stack.enter_context(running(run.build(settings)))
+            client = stack.enter_context(httpx.Client(base_url=url, timeout=60, verify=False))
+            return Started(client, health, Written(folder / "log"))
+
+        yield started
+
+
+@dataclass
+class Started:
+    """A running service: a client of it, its models' health, its log, its metrics so far or ''."""
+
+    client: httpx.Client
+    health: Health
+    written: "Written"
+    metrics: str = ""
+
+
+class Written:
+    """The records of requests that were passed on, as they are appended to a log."""
+
+    def __init__(self, folder):
+        self.folder, self._rows, self._read = folder, [], 0
+
+    def rows(self):
+        """All so far, oldest first; each line is read once."""
+        (segment,) = self.folder.glob("*.jsonl")
+        fresh = segment.read_bytes()[self._read :]
+        whole = fresh[: fresh.rfind(b"\n") + 1]
+        self._read += len(whole)
+        found = map(json.loads, whole.splitlines())
+        passed_on = (one for one in found if one.get("status", "decided") != "decided")
+        self._rows += [{"cost_usd": math.nan, "about_usd": math.nan} | one for one in passed_on]
+        return self._rows
+
+
 @pytest.fixture
-def service(upstream, tmp_path, monkeypatch, w, what):
-    """A client of a service in front of the raw upstream, and the log folder."""
-    monkeypatch.setenv("FAKE_KEY", KEY)
+def service(services, upstream, w, what):
+    """The service that this behaviour needs, as if nobody had asked it anything yet."""
     upstream.scripts.clear()
     upstream.seen.clear()
     good = {False: [http(200, w.whole())], True: chunked(w.opening, w.said(OK_TEXT), *w.end())}
     upstream.usual = good.__getitem__
-    patience = 0.3 if what.hasty else 60  # an endless body is read up to its bound
-    times = {"first_byte_s": patience, "idle_s": patience}
-    path = tmp_path / "upstreams.yaml"
-    file = yaml.safe_load(upstreams_text(upstream.url, **times))
-    file["upstreams"][0]["speaks"] = ["chat", "messages", "responses"]
-    path.write_text(yaml.safe_dump(file))
-    app = build(Settings(str(CATALOG), upstreams=str(path), log=str(tmp_path / "log")))
-    with running(app) as url, httpx.Client(base_url=url, timeout=60, verify=False) as client:
-        yield client, tmp_path / "log"
+    found = services(0.3 if what.hasty else 60)  # an endless body is read up to its bound
+    found.health.__init__()
+    found.metrics = found.metrics or found.client.get("/metrics").text
+    return found
 
 
 def ask(client, w, stream):
     answer = client.post(f"/v1{w.form.path}", json=w.asks(HARD, stream))
     assert KEY not in answer.text + str(answer.headers)
     return answer
-
-
-def logged(folder, count):
-    """The records of so many requests that were passed on, oldest first."""
-
-    def there():  # in the bytes: tables are read once, when they are whole
-        written = b"".join(path.read_bytes() for path in folder.glob("*.jsonl"))
-        lines = map(json.loads, written[: written.rfind(b"\n") + 1].splitlines())
-        return sum(one.get("status", "decided") != "decided" for one in lines) == count
-
-    wait_for(there)
-    rows = read_log(folder).decisions
-    return rows[rows["status"] != "decided"].to_dict("records")
 
 
 def levels(client):
@@ -68,10 +105,12 @@ def levels(client):
 
 
 def counted(metrics, name, **labels):
+    """By how much it grew between the two."""
     text = ",".join(f'{key}="{value}"' for key, value in sorted(labels.items()))
     line = f"hydra_{name}_total{{{text}}} "
-    found = [one for one in metrics.splitlines() if one.startswith(line)]
-    return float(found[0].removeprefix(line)) if found else 0.0
+    found = ([one for one in page.splitlines() if one.startswith(line)] for page in metrics)
+    before, after = (float(one[0].removeprefix(line)) if one else 0.0 for one in found)
+    return after - before
 
 
 def text_of(answer, w, stream):
@@ -181,7 +220,8 @@ CASES = cases()
 def test_an_upstream_answers_so_for_the_first_model_then_for_all(
     service, upstream, w, what, stream
 ):
-    client, folder = service
+    client, before = service.client, len(service.written.rows())
+    known, service.metrics = service.metrics, ""
     first = client.post("/v1/decision", json=asked()).json()["model"]
     script = what.stream if stream else what.whole
     checks = []
@@ -203,9 +243,10 @@ def test_an_upstream_answers_so_for_the_first_model_then_for_all(
             continue
         assert len(models) == (2 if what.kind and not (what.broken and stream) else 1)
         upstream.seen.clear()
-    rows = logged(folder, 2)
-    metrics = client.get("/metrics").text
-    for afterwards, row in zip(checks, rows, strict=True):
+    wait_for(lambda: len(service.written.rows()) >= before + 2)
+    metrics = (known, client.get("/metrics").text)
+    service.metrics = metrics[1]
+    for afterwards, row in zip(checks, service.written.rows()[before:], strict=True):
         afterwards(row, metrics)
 
 
@@ -215,12 +256,14 @@ def test_an_upstream_answers_so_for_the_first_model_then_for_all(
     ids=["chat", "messages", "responses"],
 )
 def test_a_client_that_hangs_up_after_the_last_event_was_answered(service, upstream, w, what):
-    client, folder = service
+    client, before = service.client, len(service.written.rows())
+    service.metrics = ""
     upstream.scripts["*"] = what.stream
     with client.stream("POST", f"/v1{w.form.path}", json=w.asks(HARD, stream=True)) as answer:
         pieces = answer.iter_raw()
         seen = b""
         while w.end()[-1] not in seen:
             seen += next(pieces)
-    row = logged(folder, 1)[0]
+    wait_for(lambda: len(service.written.rows()) > before)
+    (row,) = service.written.rows()[before:]
     assert (row["status"], row["usage"]) == ("answered", "counted")

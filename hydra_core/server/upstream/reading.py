@@ -199,7 +199,8 @@ class EventReader:
     def feed(self, piece: bytes) -> Iterator[Event]:
         """The events that are whole by now."""
         near, self._tail = self._tail + piece, (self._tail + piece)[-_BLANK_LOOK_BACK:]
-        if _BLANK_LINE.search(near) is None:
+        ends = b"\n" in near or b"\r" in near  # cheap to see, unlike a blank line
+        if not ends or _BLANK_LINE.search(near) is None:
             self._pieces.append(piece)
             self._size += len(piece)
             if self._size > MOST_BYTES:
