@@ -176,7 +176,8 @@ def table_source(uploads: Sequence[UploadedFile]) -> tuple[Runner, str] | None:
         columns = list(
             dict.fromkeys(name for file in files for name in columns_of(file, inside=True))
         )
-        suggested = with_likely_text(suggest_mapping(columns), heads)
+        likely = table.without_answer_ids(suggest_mapping(columns), files)
+        suggested = with_likely_text(likely, heads)
         mapping, ids = _meaning(columns, suggested, stamp, several=len(files) > 1)
         ids = ids if mapping.wide else _model_ids(_names(files, mapping, stamp))
     except HydraError as error:

@@ -38,6 +38,8 @@ NO_TEXTS = "there are no texts: this set cannot be scored here, and what reads t
 
 #: What stands for a missing text; what else is no number may be a text.
 MISSING_TEXTS = frozenset({"nan", "null", "none", "n/a", "na", "#n/a"})
+#: The column of outcomes that counts the attempts of a model at a query.
+ATTEMPT = "attempt"
 _NO_COSTS = "cost per query and savings cannot be shown"
 _EXAMPLES = 3
 #: Seconds that half of all answers take longer than only where milliseconds are meant.
@@ -86,7 +88,7 @@ def assemble(
     issues.raise_any(source)
     uncounted = _uncounted(rows.outcomes, outcomes)
     again = _repeated(outcomes)
-    repeated, outcomes = outcomes[again], outcomes[~again]
+    repeated, (outcomes, averaged) = outcomes[again], _averaged(outcomes[~again])
     no_quality = outcomes["quality"].isna()
     known = outcomes.loc[~no_quality]
     ids = pd.Index(queries["query_id"])
@@ -107,7 +109,28 @@ def assemble(
     silent = sorted({*outcomes["model"]} - {*known["model"]})
     if silent:
         warnings.append(f"{', '.join(silent)} has no outcome on a query that is kept: left out")
-    return _draft(queries, known, dropped, [*rows.warnings, *uncounted, *warnings])
+    return _draft(queries, known, dropped, [*rows.warnings, *uncounted, *averaged, *warnings])
+
+
+def _averaged(outcomes: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """The outcomes, several attempts at a query as their mean (of what all of them have); a note.
+
+    Attempts without a quality are left out.
+    """
+    if ATTEMPT not in outcomes:
+        return outcomes, []
+    plain = outcomes.drop(columns=ATTEMPT)
+    pair = ["query_id", "model"]
+    known = plain[plain["quality"].notna()]
+    counts = known.groupby(pair).size()
+    several = int((counts > 1).sum())
+    if not several:
+        return plain, []
+    means = known.groupby(pair, sort=False).agg(partial(pd.Series.mean, skipna=False))
+    unknown = plain[plain["quality"].isna()]
+    are = counted_that(several, "outcome", "is", "are")
+    note = f"{are} the mean of several attempts (up to {counts.max()})"
+    return pd.concat([means.reset_index(), unknown], ignore_index=True), [note]
 
 
 def _uncounted(raw: pd.DataFrame, parsed: pd.DataFrame) -> list[str]:
@@ -203,6 +226,8 @@ def _outcomes(raw: pd.DataFrame, issues: Issues, scale: float) -> pd.DataFrame:
     for name in EXTRA_OUTCOMES:
         if name in raw.columns:
             data[name] = read(name)
+    if ATTEMPT in raw.columns:
+        data[ATTEMPT] = raw[ATTEMPT].str.strip()
     parsed = pd.DataFrame(data, index=raw.index)
     if "input_tokens" in parsed:  # no request has none: it is how a log says that it did not count
         sides = [name for name in ("input_tokens", "output_tokens") if name in parsed]
@@ -225,7 +250,7 @@ def _repeated(parsed: pd.DataFrame) -> pd.Series:
 def _check_pairs(raw: pd.DataFrame, parsed: pd.DataFrame, issues: Issues) -> None:
     """Outcomes of one query and model that disagree, each with the row it disagrees with."""
     once = parsed[parsed["quality"].notna() & ~_repeated(parsed)]
-    pair = ["query_id", "model"]
+    pair = [name for name in ("query_id", "model", ATTEMPT) if name in once]
     twice = once[once.duplicated(pair)]
     if twice.empty:
         return
@@ -240,7 +265,8 @@ def _check_pairs(raw: pd.DataFrame, parsed: pd.DataFrame, issues: Issues) -> Non
     ]
     more = ", ..." if len(twice) > len(shown) else ""
     text = f"query and model occur before with other values: {', '.join(places)}{more}"
-    remedy = "keep one row for each pair; of repeated attempts, give each an id of its own"
+    remedy = "keep one row for each; repeated attempts are averaged by a column that counts them, "
+    remedy += "such as attempt"
     issues.problem(Problem(f"{len(twice)} row(s)", text, remedy))
 
 

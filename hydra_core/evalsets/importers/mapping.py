@@ -176,7 +176,7 @@ class TableMapping:
             return self, ""
         column = LINE if self.wide else str(text)
         which = "line" if self.wide else f"text ({column})"
-        note = f"no column has ids: each query has its {which} as its id"
+        note = f"no column has ids of queries: each query has its {which} as its id"
         return replace(self, fields={**self.fields, "query_id": column}), note
 
     def renamed(self, ids: Mapping[str, str]) -> TableMapping:

@@ -18,9 +18,9 @@ import pandas as pd
 from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.base.spelling import counted
 from hydra_core.catalog.identifiers import look_alikes, plain_name, proposed_ids
-from hydra_core.evalsets.importers.assemble import Rows, assemble
+from hydra_core.evalsets.importers.assemble import ATTEMPT, Rows, assemble
 from hydra_core.evalsets.importers.draft import Draft
-from hydra_core.evalsets.importers.headers import unit_columns
+from hydra_core.evalsets.importers.headers import holders, unit_columns
 from hydra_core.evalsets.importers.mapping import TableMapping, header_notations, suggest_mapping
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile, suffix_of
 from hydra_core.evalsets.importers.reading.cells import FILE, LINE, PLAIN, Form, Issues, unlisted
@@ -34,7 +34,15 @@ _MEASURES = {
     "quality": Measure.QUALITY, "cost_usd": Measure.COST, "latency_s": Measure.SECONDS
 }  # fmt: skip
 
+#: Rows that tell whether ids are those of answers.
+_HEAD = 1_000
 _EFFORT = re.compile(r"(?:(?:reasoning|thinking)[\s_.-]*)?effort(?:[\s_.-]*level)?", re.IGNORECASE)
+#: What counts the attempts of a model at a query.
+_ATTEMPT = re.compile(
+    r"(?:trial|attempt|epoch|seed|repeat|repetition|replicate|iteration|run)"
+    r"(?:[\s_.-]*(?:id|no|nr|number|index|idx))?|sample[\s_.-]*(?:no|nr|number|index|idx)",
+    re.IGNORECASE,
+)
 #: What stands where the query would in a row that sums up the rows above it.
 _SUMS = frozenset(
     {
@@ -77,7 +85,9 @@ def read_table(
     columns = {i: columns_of(file, inside=True) for i, file in enumerate(files)}
     union = list(dict.fromkeys(name for names in columns.values() for name in names))
     full = mapping or TableMapping()
-    full = (full.over(suggest_mapping(union)) if complete else full).renamed(ids or {})
+    if complete:
+        full = full.over(without_answer_ids(suggest_mapping(union), files))
+    full = full.renamed(ids or {})
     full, identified = full.identified() if len(files) == 1 else (full, "")
     problems = full.problems(union, need_cost=need_cost, need_text=need_text)
     for i, file in enumerate(files):
@@ -106,7 +116,7 @@ def read_table(
     )
     draft = assemble(rows, source, need_text=need_text, issues=reader.issues)
     used = {name: column for name, column in full.all_columns().items() if column in union}
-    beside = [*_unit_columns(full, union), *_effort_columns(full, union)]
+    beside = _columns_beside(full, union)
     unread = _unread(union, [*used.values(), *beside])
     worth = ", ".join(f"1 {one} = {reader.rates[one]:g} USD" for one in sorted(reader.converted))
     return replace(
@@ -127,6 +137,38 @@ def _effort_columns(mapping: TableMapping, columns: Iterable[str]) -> list[str]:
     free = set(columns) - set(mapping.all_columns().values())
     found = [] if mapping.wide else sorted(one for one in free if _EFFORT.fullmatch(one.strip()))
     return found[:1]
+
+
+def _attempt_columns(mapping: TableMapping, columns: Iterable[str]) -> list[str]:
+    """The column that counts the attempts at a query, if there is one."""
+    names = list(columns)
+    free = set(names) - set(mapping.all_columns().values()) - holders(names)
+    return sorted(one for one in free if _ATTEMPT.fullmatch(one.strip()))[:1]
+
+
+def _columns_beside(mapping: TableMapping, columns: Sequence[str]) -> list[str]:
+    """The columns that say more of those that are mapped: units, efforts, attempts."""
+    return [
+        *_unit_columns(mapping, columns),
+        *_effort_columns(mapping, columns),
+        *_attempt_columns(mapping, columns),
+    ]
+
+
+def without_answer_ids(suggested: TableMapping, files: Sequence[TableFile]) -> TableMapping:
+    """The suggestion, without an id that is one of answers: no two rows share it, and each text
+    stands in a row of several models.
+    """
+    names = [suggested.fields.get(name, "") for name in ("query_id", "text", "model")]
+    if len(files) != 1 or len(set(names) - {""}) < 3:
+        return suggested
+    frame = read_columns(files[0], names, Budget(), stop=_HEAD, bad=Issues())[0]
+    query, text, model = (frame[name].str.strip() for name in names)
+    answers = frame.groupby(text).size()
+    own = not query.duplicated().any() and not frame[names[1:]].duplicated().any()
+    if not own or model.nunique() < 2 or (answers < 2).any() or frame.empty:
+        return suggested
+    return replace(suggested, fields={n: c for n, c in suggested.fields.items() if n != "query_id"})
 
 
 def _by_effort(outcomes: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
@@ -230,7 +272,7 @@ def _read(
     have = {*columns, LINE}
     chosen = mapping.all_columns().values()
     wanted = [column for column in dict.fromkeys(chosen) if column in columns]
-    beside = [*_unit_columns(mapping, columns), *_effort_columns(mapping, columns)]
+    beside = _columns_beside(mapping, columns)
     wanted += [one for one in beside if one not in wanted]
     raw, warnings = read_columns(file, wanted, budget)
     if raw.empty:
@@ -292,6 +334,7 @@ def _outcome_rows(raw: pd.DataFrame, mapping: TableMapping, have: set[str]) -> p
             continue
         present = {field: column for field, column in fields.items() if column in have}
         present |= zip(["effort"], _effort_columns(mapping, have), strict=False)
+        present |= zip([ATTEMPT], _attempt_columns(mapping, have), strict=False)
         frame = _renamed(raw, {"query_id": query_id, **present})
         if model is not None:
             frame["model"] = model

@@ -1,5 +1,6 @@
 """Tables without ids, nested records, shares such as 3/5 and check marks."""
 
+import contextlib
 import json
 
 import numpy as np
@@ -31,7 +32,9 @@ def test_a_single_table_without_ids_is_read_and_says_so(tmp_path, name, text, id
     assert list(draft.queries["query_id"]) == ids
     np.testing.assert_array_equal(draft.quality, [[1, 0], [1, 1]])
     np.testing.assert_array_equal(draft.cost_usd, [[0.02, 0.01], [0.03, 0.04]])
-    assert any(f"no column has ids: each query has {says}" in w for w in draft.report.warnings)
+    assert any(
+        f"no column has ids of queries: each query has {says}" in w for w in draft.report.warnings
+    )
 
 
 def test_equal_texts_of_a_wide_table_stay_two_queries(tmp_path):
@@ -43,6 +46,44 @@ def test_a_text_answered_twice_by_a_model_is_not_guessed_apart(tmp_path):
     again = LONG + "Hi,a,no,.05\n"
     with pytest.raises(EvalSetError, match=r"line 6 \(before: l.csv line 2\)"):
         read_table([write(tmp_path, "l.csv", again)])
+
+
+def test_an_id_of_each_answer_is_none_of_queries(tmp_path):
+    head = "id,prompt,model,score,cost\n"
+    rows = "1,Hi,a,1,.1\n2,Hi,b,0,.2\n3,Ho,a,1,.1\n4,Ho,b,1,.2\n"
+    path = write(tmp_path, "x.csv", head + rows)
+    draft = read_table([path])
+    assert draft.queries["query_id"].tolist() == ["Hi", "Ho"]
+    np.testing.assert_array_equal(draft.quality, [[1, 0], [1, 1]])
+    assert draft.report.unread == ("id",)
+    assert len(read_table([path], parse_map(["query_id=id"])).queries) == 4  # as it was said
+    for more in ("5,Hu,a,1,.1\n", "5,Hi,a,0,.1\n", "4,Hu,a,1,.1\n4,Hu,b,1,.1\n"):
+        path = write(tmp_path, "y.csv", head + rows.replace("4,Ho,b", "4,Hu,b") + more)
+        with contextlib.suppress(EvalSetError):  # of an id with two texts
+            assert read_table([path]).queries["query_id"].tolist()[0] == "1"
+
+
+@pytest.mark.parametrize("column", ["trial", "Attempt", "epoch", "run_id", "sample_index", "seed"])
+def test_attempts_that_a_column_counts_are_averaged(tmp_path, column):
+    head = f"id,prompt,model,{column},score,cost,output_tokens\n"
+    rows = ["q,Hi,a,1,1,.1,10", "q,Hi,a,2,0,.3,30", "q,Hi,a,3,0,.2,", "q,Hi,a,4,,.2,5"]
+    rows += ["q,Hi,b,1,1,.2,7", "r,Ho,a,1,1,.1,9", "r,Ho,a,2,1,.1,9"]
+    draft = read_table([write(tmp_path, "x.csv", head + "\n".join(rows) + "\n")])
+    np.testing.assert_allclose(draft.quality, [[1 / 3, 1], [1, np.nan]])
+    np.testing.assert_allclose(draft.cost_usd, [[0.2, 0.2], [0.1, np.nan]])
+    np.testing.assert_array_equal(draft.extras["output_tokens"], [[np.nan, 7], [9, np.nan]])
+    assert "2 outcomes are the mean of several attempts (up to 3)" in draft.report.warnings
+    assert draft.report.unread == ()
+    twice = head + "\n".join([*rows, "q,Hi,a,2,1,.3,30"]) + "\n"
+    with pytest.raises(EvalSetError, match="repeated attempts are averaged by a column"):
+        read_table([write(tmp_path, "y.csv", twice)])
+
+
+def test_attempts_of_a_wide_table_are_averaged_too(tmp_path):
+    rows = "id,prompt,trial,a score,a cost,b score,b cost\nq,Hi,1,1,.1,0,.2\nq,Hi,2,0,.1,0,.4\n"
+    draft = read_table([write(tmp_path, "x.csv", rows)])
+    np.testing.assert_allclose(draft.quality, [[0.5, 0]])
+    np.testing.assert_allclose(draft.cost_usd, [[0.1, 0.3]])
 
 
 def test_files_that_are_joined_need_ids(tmp_path):
