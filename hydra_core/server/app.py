@@ -16,6 +16,7 @@ from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -344,6 +345,17 @@ async def _refused(request: Request, error: Exception) -> Response:
     return JsonAnswer(said, status, headers)
 
 
+async def _unserved(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    path = request.url.path[:100]
+    served = ", ".join(route.path for route in request.app.routes)
+    message = f"{request.method} {path} is not served; served are {served}"
+    if allowed := (error.headers or {}).get("Allow"):
+        message = f"{path} does not take {request.method}, but {allowed}"
+    said = form_of_path(path).error(error.status_code, message)
+    return JsonAnswer(said, error.status_code, error.headers)
+
+
 async def _gone(request: Request, error: Exception) -> Response:
     return Response(status_code=499)
 
@@ -366,6 +378,7 @@ _STATUS = (
     (HydraError, 409),
 )
 HANDLERS: dict[Any, Any] = {
+    HTTPException: _unserved,
     HydraError: _refused,
     ClientDisconnect: _gone,
     ClientGoneError: _gone,

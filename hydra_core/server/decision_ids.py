@@ -147,5 +147,5 @@ def read_outcome(found: dict[str, Any], author: str) -> OutcomeRecord:
     if problems:
         raise RequestError("request", problems)
     return OutcomeRecord(
-        str(decision_id), datetime.now(UTC), float(quality), **texts, author=author
+        str(decision_id).lower(), datetime.now(UTC), float(quality), **texts, author=author
     )

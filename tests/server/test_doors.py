@@ -105,6 +105,19 @@ def test_a_name_cannot_add_to_the_token_file(name):
     assert parse_tokens(f"tokens:\n{line}\n").actor(f"Bearer {token}").name == name
 
 
+def test_an_address_that_is_not_served_says_which_are(make):
+    client = make(upstreams="")
+    answer = client.post("/chat/completions", json=asked(EASY))
+    assert answer.status_code == 404
+    message = answer.json()["error"]["message"]
+    assert message.startswith("POST /chat/completions is not served; served are /v1/chat/completi")
+    answer = client.post("/v1/v1/messages", json=asked(EASY))
+    assert (answer.status_code, answer.json()["type"]) == (404, "error")
+    answer = client.get("/v1/decision")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+    assert answer.json()["error"]["message"] == "/v1/decision does not take GET, but POST"
+
+
 def test_the_rate_is_not_dodged_by_naming_another_address(make):
     client = make(rate=0.1, upstreams="")
     for number in range(3):

@@ -92,6 +92,13 @@ def test_a_decision_that_was_never_made_is_not_rated(make, tmp_path, wrong):
     assert "no decision of this id" in answer.json()["error"]["message"]
 
 
+def test_feedback_on_an_id_in_capitals_reaches_its_decision(make, tmp_path):
+    client = make(log=str(tmp_path / "log"))
+    found = client.post("/v1/decision", json=asked()).json()["decision_id"]
+    rated = client.post("/v1/outcomes", json={"decision_id": found.upper(), "quality": 0.5})
+    assert rated.json() == {"decision_id": found, "accepted": True}
+
+
 def test_another_worker_and_a_restarted_service_know_the_decisions(make, tmp_path):
     changes = {"log": str(tmp_path / "log"), "upstreams": ""}
     asker, other = make(**changes), make(**changes)
