@@ -42,6 +42,8 @@ _OWN: Final = "hydra"
 _LONGEST_ID: Final = 1_000
 _DEEPEST: Final = 200
 _MOST_CHOICES: Final = 128
+#: How what gzip and zstd wrote begins.
+_COMPRESSED: Final = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 #: Headers of a client that go on to an upstream, and the version where it names none.
 _PASSED: Final = ("anthropic-version", "anthropic-beta", "openai-beta")
 _VERSION: Final = {"anthropic-version": "2023-06-01"}
@@ -111,6 +113,8 @@ def parse_json(raw: bytes) -> dict[str, Any]:
     try:
         found = json.loads(raw)
     except (ValueError, RecursionError) as error:
+        if raw.startswith(_COMPRESSED):
+            raise refused("", "is compressed", "send it without content-encoding") from error
         raise refused("", f"is not JSON: {str(error)[:120]}", "send a JSON object") from error
     if raw.count(b"[") + raw.count(b"{") > _DEEPEST and _is_deep(found):
         raise refused("", f"is nested more than {_DEEPEST} levels deep", "send it flatter")
@@ -147,6 +151,8 @@ def read_chat(
     model = found.get("model", AUTO)
     if not isinstance(model, str):
         raise refused("model", "must be text", f"give '{AUTO}' or a model of the catalog")
+    if not isinstance(stream := found.get("stream"), bool | None):  # upstreams may take 1 for true
+        raise refused("stream", f"must be true or false, got {ascii(stream)[:40]}", "")
     if form is Form.RESPONSES and model == AUTO:
         _require_no_state(found)
     conversation = _conversation(found, form, named=model != AUTO)

@@ -1,5 +1,6 @@
 """The router in front of an upstream: what a client sends, gets back, and what is passed on."""
 
+import gzip
 import json
 import threading
 import time
@@ -185,6 +186,8 @@ def test_a_decision_spends_nothing_and_gives_order_and_reason(make, upstream):
         (json.dumps(asked(hydra={"denny": []})).encode(), 'did you mean "deny"'),
         (json.dumps(asked(hydra={"turn": 0})).encode(), "whole number from 1"),
         (json.dumps(asked(model=7)).encode(), "must be text"),
+        (json.dumps(asked(stream=1)).encode(), "stream: must be true or false, got 1"),
+        (gzip.compress(json.dumps(asked()).encode()), "is compressed (send it without"),
     ],
 )
 def test_a_bad_request_is_told_what_is_wrong(make, body, told):
