@@ -54,7 +54,8 @@ def test_our_own_log_gives_rated_answers_with_text(tmp_path):
     log.add(record(2, text="two"))
     log.add(record(3))
     log.add(record(4, text="four", served="", status="failed"))
-    for number in (1, 3, 4):
+    log.add(record(5, text=""))  # an image alone
+    for number in (1, 3, 4, 5):
         log.add(OutcomeRecord(f"d{number}", AT, 0.5))
     log.close()
     draft = read_decision_log(tmp_path / "log")
@@ -63,6 +64,7 @@ def test_our_own_log_gives_rated_answers_with_text(tmp_path):
     assert skipped(draft) == {
         "no feedback": 1,
         "no message was stored (serve with --log-text)": 1,
+        "the message has no text": 1,
         "no model answered": 1,
     }
 

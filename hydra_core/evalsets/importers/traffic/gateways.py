@@ -35,7 +35,7 @@ from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.given import NOTHING, Given
 from hydra_core.evalsets.importers.reading.bounded import MAX_ROWS, Budget, TableFile
 from hydra_core.evalsets.importers.reading.json_document import mapping, value_at
-from hydra_core.evalsets.importers.traffic.messages import NO_MESSAGE, Asked, asked_in
+from hydra_core.evalsets.importers.traffic.messages import NO_MESSAGE, NO_TEXT, Asked, asked_in
 from hydra_core.evalsets.importers.traffic.rows import (
     Row,
     decoded,
@@ -84,7 +84,9 @@ def read_decision_log(
         raise EvalSetError.of("decision log", "has no decision of that time", remedy)
     for line, row in enumerate(decisions.to_dict("records"), 1):
         message = text(row["text"])
-        problem = "" if message.strip() else f"{NO_MESSAGE} (serve with --log-text)"
+        stored = isinstance(row["text"], str)
+        problem = NO_TEXT if stored else f"{NO_MESSAGE} (serve with --log-text)"
+        problem = "" if message.strip() else problem
         seen, before = row.get("has_image") is True, text(row["context"])
         asked = Asked(message, int(row["turn"]), before, has_image=seen, problem=problem)
         needs, require = (_words(row.get(name)) for name in ("needs", "require"))

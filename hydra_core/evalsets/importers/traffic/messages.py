@@ -23,7 +23,7 @@ from hydra_core.routing.conversations.messages import read_messages
 NO_MESSAGE: Final = "no message was stored"
 UNREAD: Final = "the message is in a form that is not read"
 _NO_USER: Final = "no user message"
-_NO_TEXT: Final = "the message has no text"
+NO_TEXT: Final = "the message has no text"
 _CUT: Final = "the message was cut off when it was stored"
 _REDACTED: Final = "the message was redacted when it was stored"
 
@@ -102,7 +102,7 @@ def asked_in_cells(texts: pd.Series) -> dict[str, list[str]] | None:
 def _checked(asked: Asked) -> Asked:
     """The message itself, unless what was stored is not the whole of it."""
     if not asked.text.strip():
-        return Asked(problem=_NO_TEXT)
+        return Asked(problem=NO_TEXT)
     if asked.text.strip().lower() in _REDACTED_TEXTS:
         return Asked(problem=_REDACTED)
     return Asked(problem=_CUT) if _CUT_MARK.search(asked.text) else asked
