@@ -426,7 +426,7 @@ def _evaluate_log(
         choice = np.where(closed.all(axis=1), -1, choice)
     found = evaluate_logged(evalset, catalog, routable.ids, choice, scores)
     if gone := int((choice < 0).sum()):
-        say(f"note: {gone:,} queries that no model may serve are left out.")
+        say(f"note: Left out: {counted(gone, 'query')} that no model may serve.")
     show(options, log_document(found), log_text(found, catalog, evalset))
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.base.errors import MismatchError
+from hydra_core.base.spelling import counted
 from hydra_core.base.types import (
     BoolArray,
     Catalog,
@@ -354,13 +355,17 @@ def _gated(data: ReplayData, evalset: EvalSet, catalog: Catalog) -> ReplayData:
             f"'{evalset.name}': it needs vision, an ability or a tag that none has"
         )
     gone = len(closed) - able.size
-    note = (
-        f"{int(closed[able].any(axis=1).sum()):,} queries keep out a model by a hard gate (image, "
-        "needs, require); fixed mixes are shown as if it could serve them."
-    ) + (f" {gone:,} queries that no model may serve are left out." if gone else "")
+    notes = []
+    if kept_out := int(closed[able].any(axis=1).sum()):
+        notes.append(
+            f"A hard gate (image, needs, require) keeps a model out of {counted(kept_out, 'query')}"
+            "; fixed mixes are shown as if it could serve them."
+        )
+    if gone:
+        notes.append(f"Left out: {counted(gone, 'query')} that no model may serve.")
     whole = replaced(data, closed=closed)
     kept = whole.take(able) if gone else whole
-    return replaced(kept, notes=(*data.notes, note))
+    return replaced(kept, notes=(*data.notes, *notes))
 
 
 #: Columns of a set that hard gates read.

@@ -42,7 +42,14 @@ def test_a_query_never_goes_to_a_model_that_its_columns_keep_out():
         assert not (route[asks] == lacking).any()
         assert np.array_equal(route[~asks], before[~asks])
     assert (before[asks] == lacking).any()
-    assert "keep out a model by a hard gate" in data.notes[-1]
+    kept_out = "A hard gate (image, needs, require) keeps a model out of "
+    assert data.notes[-1].startswith(f"{kept_out}{asks.sum():,} queries;")
+    one, _ = aligned(
+        ["pdf"], needs=["pdf" if i == data.rows[0] else None for i in range(len(needs))]
+    )
+    assert one.notes[-1].startswith(f"{kept_out}1 query;")
+    none, _ = aligned([], needs=needs)
+    assert not any(note.startswith(kept_out) for note in none.notes)
 
 
 def test_the_exact_curve_is_the_routes_with_gates_as_well():

@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
-from hydra_core.base.spelling import short_number, usd
+from hydra_core.base.spelling import counted, short_number, usd
 from hydra_core.console import cache, tables, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.demo import session
@@ -93,7 +93,9 @@ def _runs() -> None:
             "done": column.ProgressColumn("Answers", format="%.0f %%", min_value=0, max_value=100),
             "answers": column.TextColumn("Answered"),
             "aside": column.NumberColumn("Set aside"),
-            "spent": column.TextColumn("Spent"),
+            "spent": column.TextColumn(
+                "Committed", help="Spent, and what calls whose answers were lost may have cost"
+            ),
         },
     )  # fmt: skip
 
@@ -146,8 +148,8 @@ def _grading(runs: tuple[Path, ...]) -> None:
     sample = next(begun, None)
     if sample is None:
         st.markdown(
-            f"{len(form):,} answers wait for people. You see the request and one answer, not which "
-            "model wrote it. Some answers come twice, to see whether grades are stable."
+            f"This form has {counted(len(form), 'answer')}. You see the request and one answer, "
+            "not which model wrote it. Some answers come twice, to see whether grades are stable."
         )
         if (
             identity.may(Action.RATE)
