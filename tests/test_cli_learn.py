@@ -14,6 +14,7 @@ import pytest
 from hydra_core.base.digests import file_sha256
 from hydra_core.base.shipped import CATALOGS
 from hydra_core.cli.main import main
+from hydra_core.cli.output import points, points_range
 from hydra_core.evalsets.evalset import load_evalset, save_evalset
 from hydra_core.evalsets.scores import TextFacts, load_text_facts, save_scores
 from hydra_core.outcome_model.format import load_outcome_model
@@ -399,3 +400,8 @@ def test_rebind_warns_of_an_outcome_model_that_does_not_go_along(world, learned,
     again = ["rebind", str(tmp_path / "pool.yaml"), "--bundle", str(world / "bundle")]
     assert main(again) == 0
     assert "warning" not in capsys.readouterr().err
+
+
+def test_points_that_round_to_nothing_have_no_sign():
+    assert [points(value) for value in (-0.0004, 0.0, 0.0004)] == ["0.0"] * 3
+    assert points_range([-0.0123, None]) == "[-1.2, ?]"

@@ -19,6 +19,7 @@ from hydra_core.base.digests import file_sha256
 from hydra_core.base.errors import OutcomeModelError
 from hydra_core.base.intervals import Interval
 from hydra_core.base.reading.plain_yaml import plain_text
+from hydra_core.base.spelling import signed
 from hydra_core.base.types import (
     LEVEL_DIMENSION,
     Band,
@@ -199,7 +200,7 @@ def added_sentence(learning: Learning) -> str:
         return f"{what} added {part.added.scaled(100.0).text('pp')}."
     gain = learning.expected_gain(_COLLECT)
     more = f"about {_COLLECT} more, answered by every model (hydra-router collect)"
-    expected = "" if gain is None else f": expected +{100 * gain:.1f} pp"
+    expected = "" if gain is None else f": expected {signed(100 * gain)} pp"
     return f"{what} added nothing measurable. Collect {more}{expected}."
 
 

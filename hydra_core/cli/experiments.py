@@ -82,10 +82,11 @@ The intervals are valid at any time: read them daily and stop when you like (--f
 the planned end, narrower).
 
 FLIGHT.yaml names the table's columns (CSV, TSV, JSONL or Parquet, a row per user or per request; or
-the folder of a decision log, of which the decisions of the arms are read);
-sample_data/paper_flight/flight.yaml is a commented example. --table reads another table than the
-one it names. Where it names a column of teams (team: team), every metric is compared inside each
-team too; these intervals are corrected for the number of teams.
+the folder of a decision log, of which the decisions of the arms are read, with --since and --until
+those of a time, such as one of several canaries); sample_data/paper_flight/flight.yaml is a
+commented example. --table reads another table than the one it names. Where it names a column of
+teams (team: team), every metric is compared inside each team too; these intervals are
+corrected for the number of teams.
 
 With --plan it says, from earlier data, how many users and days are needed until a change of that
 size is detected with 80 % power.
@@ -93,6 +94,7 @@ size is detected with 80 % power.
 examples:
   hydra-router flight sample_data/paper_flight/flight.yaml
   hydra-router flight flight.yaml --table users.csv --json
+  hydra-router flight canary.yaml --since 2026-11-20
   hydra-router flight flight.yaml --plan 0.02 --per-day 3000
 """
 
@@ -119,6 +121,7 @@ def add_verbs(verbs: Verbs) -> None:
     parser = verb(verbs, "flight", _flight, _FLIGHT)
     parser.option("flight", "FLIGHT.yaml", type=Path)
     parser.option("--table", "FILE", "default: the one it names", type=Path)
+    parser.shared("--since", "--until")
     parser.flag("--fixed", "read once, at the planned end")
     parser.flag("--plain", "without the covariate (no CUPED)")
     parser.option("--plan", "CHANGE", "relative change to detect", type=float)
@@ -262,7 +265,8 @@ def _flight(options: argparse.Namespace) -> None:
     from hydra_core.live.flight.files import load_flight, read_rows
 
     flight = load_flight(existing(options.flight))
-    rows = read_rows(existing(options.table or options.flight.parent / flight.table), flight)
+    file = existing(options.table or options.flight.parent / flight.table)
+    rows = read_rows(file, flight, since=options.since, until=options.until)
     reading = Reading.FIXED if options.fixed else Reading.ALWAYS
     if options.plan is not None:
         _plan(options, flight, rows, reading)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from hydra_core.base.errors import HydraError, ProblemsError
 from hydra_core.base.json_values import json_text
-from hydra_core.base.spelling import counted, set_usd, usd
+from hydra_core.base.spelling import counted, set_usd, signed, usd
 
 if TYPE_CHECKING:
     from hydra_core.base.intervals import Interval
@@ -149,8 +149,8 @@ def quality_lines(value: PolicyValue) -> list[str]:
 
 
 def points(value: float) -> str:
-    """A quality from 0 to 1 in points, signed: +1.3."""
-    return f"{100 * value:+.1f}"
+    """A quality from 0 to 1 in points, signed: +1.3, and 0.0 for what rounds to nothing."""
+    return signed(100 * value).replace("−", "-")
 
 
 def points_range(ends: list[float | None]) -> str:

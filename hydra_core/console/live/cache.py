@@ -20,7 +20,8 @@ from hydra_core.console.cache import SetEntry, cached
 from hydra_core.console.demo import session
 from hydra_core.console.replays import requirements
 from hydra_core.decision_log.reading import DecisionLog, read_log
-from hydra_core.live.flight.files import Flight, FlightFolder, Metric, Rows, list_flights, load
+from hydra_core.live.flight.files import Flight, Metric, Rows
+from hydra_core.live.flight.kept import FlightFolder, list_flights, load
 from hydra_core.live.off_policy import LoggedValue, NoOverlapError, logged_value
 from hydra_core.live.shadow import Shadow, shadow
 from hydra_core.live.traffic import Traffic, traffic_of

@@ -37,7 +37,7 @@ from hydra_core.live.flight.analysis import (
     plans,
 )
 from hydra_core.live.flight.effects import Effect, Reading
-from hydra_core.live.flight.files import FlightFolder, save_flight
+from hydra_core.live.flight.kept import FlightFolder, save_flight
 from hydra_core.replay.significance_table import p_text
 from hydra_core.store.roles import Action
 

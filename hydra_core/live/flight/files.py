@@ -6,20 +6,17 @@ table (CSV, TSV, JSONL or Parquet, user rows or request rows) becomes arrays by 
 
 from __future__ import annotations
 
-import hashlib
-import re
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
 
-from hydra_core.base.errors import EvalSetError, FlightError, Problem, StoreError
+from hydra_core.base.errors import EvalSetError, FlightError, Problem
 from hydra_core.base.reading.fields import Bounds, Section, read_mapping
 from hydra_core.base.reading.yaml_reader import MapNode, ScalarNode
 from hydra_core.base.types import FloatArray, IntArray
@@ -27,10 +24,6 @@ from hydra_core.decision_log.reading import read_log
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
 from hydra_core.evalsets.importers.reading.cells import LINE
 from hydra_core.evalsets.importers.reading.tables import columns_of, read_columns
-from hydra_core.store.roles import Action, Actor, require
-
-if TYPE_CHECKING:
-    from hydra_core.store.store import Store
 
 SCHEMA: Final = "hydra.flight/v1"
 #: Denominator that counts a unit's rows (its requests).
@@ -251,14 +244,28 @@ class Units:
     values: Mapping[str, FloatArray]
 
 
-def read_rows(file: TableFile, flight: Flight) -> Rows:
+def read_rows(
+    file: TableFile,
+    flight: Flight,
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> Rows:
     """Read and check the table, or the decisions of a log's folder.
+
+    Args:
+        since, until: Of a log, only decisions from this moment on, and before that one.
 
     Raises:
         FlightError: With every problem: missing columns, unknown arms, cells that are not numbers,
             units in two arms or strata.
     """
-    log = _decisions(file, flight) if isinstance(file, Path) and file.is_dir() else None
+    log = None
+    if isinstance(file, Path) and file.is_dir():
+        log = _decisions(file, flight, since, until)
+    elif since is not None or until is not None:
+        remedy = "leave the other rows out of the table"
+        raise FlightError.of(file.name, "a time can be chosen of a decision log only", remedy)
     try:
         there = columns_of(file) if log is None else list(log.columns)
         texts, numbers = _wanted(flight)
@@ -278,17 +285,28 @@ def read_rows(file: TableFile, flight: Flight) -> Rows:
     return _rows(frame, flight, numbers, file.name)
 
 
-def _decisions(folder: Path, flight: Flight) -> pd.DataFrame:
+def _decisions(
+    folder: Path, flight: Flight, since: datetime | None, until: datetime | None
+) -> pd.DataFrame:
     """The decisions of a log that belong to an arm; one without a conversation is its own unit.
 
     Raises:
+        FlightError: None is of an arm.
         LogError: It cannot be read.
     """
-    found = read_log(folder).decisions
+    found = read_log(folder, since=since, until=until).decisions
     found = found[found["status"] != "refused"].reset_index(drop=True)
     found["conversation_id"] = found["conversation_id"].fillna(found["decision_id"])
     found.insert(0, LINE, range(1, len(found) + 1))
-    return found[found[flight.arm].isin(list(flight.arms))] if flight.arm in found else found
+    if flight.arm not in found:
+        return found
+    of_arm = found[found[flight.arm].isin(list(flight.arms))]
+    if of_arm.empty:
+        there = ", ".join(sorted(set(found[flight.arm].dropna().astype(str)) - {""}))
+        message = f"no decision of this time has one of the arms {', '.join(flight.arms)}"
+        remedy = f"there are: {there}" if there else "there was no canary then"
+        raise FlightError.of(folder.name, message, remedy)
+    return of_arm
 
 
 def _wanted(flight: Flight) -> tuple[list[str], list[str]]:
@@ -369,9 +387,8 @@ def _one_each(problems: list[Problem], unit: IntArray, other: IntArray, what: st
     pairs = np.unique(np.column_stack([unit, other]), axis=0)
     twice = len(pairs) - len(np.unique(unit))
     if twice:
-        problems.append(
-            Problem("", f"{twice} units are in more than one {what}", "one each; drop others")
-        )
+        remedy = "one each: drop the others, of a log by --since and --until"
+        problems.append(Problem("", f"{twice} units are in more than one {what}", remedy))
 
 
 def by_unit(rows: Rows, flight: Flight, until: int | None = None) -> Units:
@@ -405,88 +422,3 @@ def _retained(
         back = np.bincount(place, after == days) > 0
         found[f"back after {days} days"] = np.where(first + days <= last, back, np.nan)
     return found
-
-
-SETTINGS: Final = "flight.yaml"
-_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
-
-
-@dataclass(frozen=True, slots=True)
-class FlightFolder:
-    """A kept flight; `digest` changes whenever one of its files does."""
-
-    path: Path
-    name: str
-    digest: str
-
-
-def list_flights(*roots: Path) -> tuple[FlightFolder, ...]:
-    """Every folder with a ``flight.yaml`` under the roots, by folder name."""
-    found = []
-    for root in roots:
-        for settings in sorted(root.glob(f"*/{SETTINGS}")):
-            files = sorted(path for path in settings.parent.iterdir() if path.is_file())
-            stamps = [f"{path.name}|{path.stat().st_mtime_ns}|{path.stat().st_size}"
-                      for path in files]  # fmt: skip
-            digest = hashlib.sha256("\n".join([str(settings), *stamps]).encode()).hexdigest()
-            found.append(FlightFolder(settings.parent, settings.parent.name, digest))
-    return tuple(found)
-
-
-def load(folder: FlightFolder) -> tuple[Flight, Rows]:
-    """A kept flight's settings and table.
-
-    Raises:
-        FlightError: One of them is not valid.
-        OSError: One of them cannot be read.
-    """
-    flight = load_flight(folder.path / SETTINGS)
-    return flight, read_rows(folder.path / Path(flight.table).name, flight)
-
-
-def save_flight(
-    root: Path,
-    name: str,
-    settings: str,
-    table: bytes,
-    table_name: str,
-    *,
-    actor: Actor,
-    store: Store,
-) -> Path:
-    """Keep a flight under ``root/name``, whole, checked and recorded, or not at all.
-
-    Args:
-        store: Whose audit trail keeps it.
-
-    Raises:
-        AccessError: The actor may not.
-        FlightError: The name is taken or not usable, or settings or table are not valid.
-        StoreError: The audit trail could not keep it.
-    """
-    require(actor, Action.KEEP_FLIGHT)
-    if not _NAME.fullmatch(name):
-        remedy = "small letters, digits, - and _, at most 60"
-        raise FlightError("name", [Problem("", f"{name!r} cannot be a folder's name", remedy)])
-    if (root / name).exists():
-        raise FlightError("name", [Problem("", f"{name!r} exists already", "choose another name")])
-    root.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(dir=root, prefix=".new-"))
-    try:
-        kept = scratch / ("table" + "".join(Path(table_name).suffixes[-2:]).lower())
-        kept.write_bytes(table)
-        flight = parse_flight(settings)
-        read_rows(kept, replace(flight, table=kept.name))
-        lines = [line for line in settings.splitlines() if not line.startswith("table:")]
-        text = "\n".join([*lines, f"table: {kept.name}", ""])
-        (scratch / SETTINGS).write_text(text, encoding="utf-8")
-        scratch.rename(root / name)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
-    digest = hashlib.sha256(settings.encode() + table).hexdigest()
-    try:
-        store.record_event(actor, Action.KEEP_FLIGHT, f"flight {name}", after=digest)
-    except StoreError:
-        shutil.rmtree(root / name, ignore_errors=True)
-        raise
-    return root / name
