@@ -270,6 +270,23 @@ def test_cached_tokens_are_found_in_every_form_of_usage(tmp_path, usage):
     assert tokens == [50000, 300, 48000]
 
 
+def test_of_several_versions_of_a_generation_the_newest_counts(tmp_path):
+    whole = {"total_cost": None, "cost_details": {"input": 0.01, "output": 0.02}}
+    rows = [
+        generation(0, updated_at="2026-01-02T00:00:00Z", **whole),
+        generation(0, updated_at="2026-01-01T00:00:00Z", total_cost=None, usage_details={}),
+    ]
+    session = {"id": "s9", "name": "ok", "session_id": "x", "data_type": "NUMERIC", "value": 1}
+    file = scores(tmp_path, 1)
+    file.write_text(file.read_text() + json.dumps(session) + "\n")
+    draft = read_langfuse([jsonl(tmp_path, "o.jsonl", rows)], Given([file]))
+    assert draft.cost_usd.tolist() == [[0.03]]
+    assert skipped(draft) == {
+        "an older version of the same observation": 1,
+        "score of no generation or trace, such as a session's": 1,
+    }
+
+
 def test_cached_tokens_that_may_count_twice_are_named(tmp_path):
     twice = {"input": 17903, "input_cached_tokens": 17817, "output": 100, "total": 35820}
     once = {"input": 86, "input_cached_tokens": 17817, "output": 100, "total": 18003}

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 from typing import Any, Final
@@ -23,6 +23,7 @@ from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
 from hydra_core.evalsets.importers.reading.json_document import mapping
 from hydra_core.evalsets.importers.traffic.messages import asked_in
 from hydra_core.evalsets.importers.traffic.rows import (
+    Row,
     decoded,
     first_number,
     identifier,
@@ -59,8 +60,7 @@ def read_langfuse(observations: Sequence[TableFile], given: Given = NOTHING) -> 
     between: dict[tuple[str, int], float] = {}
     rows: list[Served] = []
     cached: list[tuple[float, Served]] = []
-    for place, found in rows_of(observations, budget, traffic.unread):
-        facts = _snake(found)
+    for place, facts in _newest(rows_of(observations, budget, traffic.unread), traffic):
         query_id, trace = identifier(facts.get("id")), identifier(facts.get("trace_id"))
         if text(facts.get("type")).upper() != "GENERATION":
             traffic.skip("no generation (a span or an event)", query_id)
@@ -89,6 +89,20 @@ def read_langfuse(observations: Sequence[TableFile], given: Given = NOTHING) -> 
     return traffic.draft("Langfuse")
 
 
+def _newest(rows: Iterable[Row], traffic: Traffic) -> Iterable[Row]:
+    """The rows under the names of the export; of several versions of one the newest."""
+    newest: dict[str, Row] = {}
+    for place, found in rows:
+        facts = _snake(found)
+        key = identifier(facts.get("id")) or str(place)
+        before = newest.get(key, (place, {}))[1]
+        if before:
+            traffic.skip("an older version of the same observation", key)
+        if text(facts.get("updated_at")) >= text(before.get("updated_at")):
+            newest[key] = (place, facts)
+    return newest.values()
+
+
 def _snake(row: Mapping[str, Any]) -> dict[str, Any]:
     """The row with the names of the export, from those of Langfuse's API as well."""
     facts = {_CAPITAL.sub("_", name).lower(): value for name, value in row.items()}
@@ -110,7 +124,8 @@ def _served_generation(
 ) -> Served:
     cost = mapping(decoded(row.get("cost_details")))
     read, written, cached = _tokens(counts)
-    costs = {"total_cost": row.get("total_cost"), "total": cost.get("total")}
+    parts = sum(number(one) for name, one in cost.items() if name != "total") if cost else math.nan
+    costs = {"total_cost": row.get("total_cost"), "total": cost.get("total"), "parts": parts}
     return Served(
         place,
         identifier(row.get("id")),
@@ -222,6 +237,10 @@ def _langfuse_scores(
         if key:
             differing += side.get(key, feedback) != feedback
             side[key] = feedback
+        else:
+            traffic.skip(
+                "score of no generation or trace, such as a session's", text(row.get("id"))
+            )
     if differing:
         differ = counted_that(differing, "score", "differs", "differ")
         traffic.warnings.append(

@@ -1,7 +1,8 @@
 """What was asked, in any of the forms that logs store: read for its last user message.
 
 Forms: OpenAI's messages and Responses input, Anthropic's blocks, Gemini's contents, OpenTelemetry's
-parts, or one text. A part that holds no text (a PDF, audio) is left out; the text beside it stays.
+parts, LangChain's messages, or one text. A part that holds no text (a PDF, audio), and an item that
+is no message (reasoning), is left out; the text beside it stays.
 """
 
 from __future__ import annotations
@@ -30,7 +31,16 @@ _REDACTED: Final = "the message was redacted when it was stored"
 _CUT_MARK: Final = re.compile(r"\.\.\. ?\((?:litellm_truncated(?: skipped)?|truncated) \d+ chars")
 _REDACTED_TEXTS: Final = ("redacted-by-litellm", "redacted by litellm")
 _LISTS: Final = ("messages", "input", "contents", "prompt", "kwargs")
-_ROLES: Final = {"human": "user", "ai": "assistant", "model": "assistant", "bot": "assistant"}
+#: Where an object of another form holds the message itself.
+_SAID: Final = ("query", "question", "text", "message", "user_input", "content")
+_ROLES: Final = {
+    **dict.fromkeys(("human", "humanmessage", "humanmessagechunk"), "user"),
+    **dict.fromkeys(("ai", "aimessage", "aimessagechunk", "model", "bot", "gpt"), "assistant"),
+    "systemmessage": "system",
+    "toolmessage": "tool",
+}
+#: What LangChain calls its messages, in place of a role.
+_KINDS: Final = frozenset({*_ROLES, "system", "tool"})
 _TEXT_TYPES: Final = ("", "text", "input_text", "output_text", "refusal")
 _TEXT_NAMES: Final = ("text", "content", "refusal")
 _IMAGE_TYPES: Final = ("image_url", "input_image", "image", "image_file")
@@ -114,10 +124,17 @@ def _listed(value: object) -> Sequence[object] | None:
         if "role" in value:
             return [value]
         stored = next((value[name] for name in _LISTS if value.get(name)), None)
-        if stored is None:
-            return [] if any(name in value for name in _LISTS) else None
-        return _listed(decoded(stored))
+        if stored is not None:
+            return _listed(decoded(stored))
+        if any(name in value for name in _LISTS):
+            return []
+        said = next((value[name] for name in _SAID if isinstance(value.get(name), str)), None)
+        return None if said is None else _listed(said)
     if isinstance(value, str):
+        return [{"role": "user", "content": value}]
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
+        value = value[0]  # a batch of one
+    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
         return [{"role": "user", "content": value}]
     if not isinstance(value, list) or not all(isinstance(one, Mapping) for one in value):
         return None
@@ -133,8 +150,16 @@ def _plain(message: object) -> list[dict[str, Any]]:
         return [_called(message.get("name"), message.get("arguments"))]
     if kind == "function_call_output":
         return [{"role": "tool", "content": _words(message.get("output"))}]
-    role = text(message.get("role")).lower()
-    content = message.get("content", message.get("parts"))
+    inner = message.get("kwargs", message.get("data"))
+    if isinstance(inner, Mapping) and "content" in inner and "role" not in message:
+        named = message.get("id")  # LangChain's dump: its class, and what it was made of
+        message = {"type": named[-1] if isinstance(named, list) and named else kind, **inner}
+    role = _role(message)
+    if not role:
+        return []
+    content = next(
+        (message[name] for name in ("content", "parts", "value") if name in message), None
+    )
     listed = [content] if isinstance(content, str | Mapping) else content
     plain, results, calls = _parts(listed if isinstance(listed, list) else [])
     messages: list[dict[str, Any]] = [{"role": "tool", "content": one} for one in results]
@@ -143,6 +168,17 @@ def _plain(message: object) -> list[dict[str, Any]]:
         calls += own if isinstance(own, list) else []
         messages.append({"role": _ROLES.get(role, role), "content": plain, "tool_calls": calls})
     return messages
+
+
+def _role(message: Mapping[str, Any]) -> str:
+    """Who says a message, '' of an item that is none, such as reasoning."""
+    said = text(message.get("role", message.get("from"))).lower()
+    kind = text(message.get("type")).lower()
+    if not said and kind in _KINDS:
+        said = kind
+    if not said and isinstance(message.get("parts"), list):
+        said = "user"  # as Gemini takes it
+    return said
 
 
 def _parts(content: Sequence[object]) -> tuple[list[dict[str, Any]], list[str], list[Any]]:

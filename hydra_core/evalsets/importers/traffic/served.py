@@ -27,13 +27,14 @@ _GOOD: Final = frozenset(
     {
         *("good", "pass", "passed", "correct", "yes", "true", "positive", "resolved", "solved"),
         *("helpful", "accept", "accepted", "like", "up", "thumbs_up", "thumbs-up", "satisfied"),
+        *("👍", "✅", "✓", "thumbs up"),
     }
 )
 _BAD: Final = frozenset(
     {
         *("bad", "fail", "failed", "incorrect", "wrong", "no", "false", "negative", "unresolved"),
         *("unsolved", "unhelpful", "reject", "rejected", "dislike", "down", "thumbs_down"),
-        *("thumbs-down", "unsatisfied"),
+        *("thumbs-down", "unsatisfied", "👎", "❌", "✗", "thumbs down"),
     }
 )
 _EMPTY: Final = frozenset({"na", "n/a", "nan", "null", "none"})
