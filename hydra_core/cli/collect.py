@@ -344,6 +344,8 @@ def _write(options: argparse.Namespace, found: Collected, prices: Mapping[str, L
         cost = "-" if facts["mean_cost_usd"] is None else usd(facts["mean_cost_usd"])
         missing = facts["missing"].items()
         why = "".join(f"; {count} without a grade: {reason}" for reason, count in missing)
+        if count := facts["as_long_as_allowed"]:
+            why += f"; {counted(count, 'answer')} of max_tokens, perhaps cut off"
         known = f"{facts['graded']:,} graded, quality {quality}, {cost} per query"
         lines.append(f"  {model}: {known}{why}")
     lines += [f"check: {one.text}" for one in doubts[:_SHOWN]]

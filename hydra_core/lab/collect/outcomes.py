@@ -35,6 +35,7 @@ class Collected:
 
     Attributes:
         missing: Model -> reason -> how many of its cells have no grade.
+        longest: Model -> how many of its graded answers have all tokens that one may have.
         agreement: Share of the answers that a judge graded twice whose grades agree; None without.
         people: How far people are; None where they grade nothing.
     """
@@ -45,6 +46,7 @@ class Collected:
     cost_usd: FloatArray
     extras: Mapping[str, FloatArray]
     missing: Mapping[str, Counter[str]]
+    longest: Mapping[str, int]
     agreement: float | None
     people: People | None
 
@@ -58,6 +60,7 @@ class Collected:
                     "quality": _mean(self.quality[:, i]),
                     "mean_cost_usd": _mean(self.cost_usd[:, i]),
                     "missing": dict(self.missing[model]),
+                    "as_long_as_allowed": self.longest[model],
                 }
                 for i, model in enumerate(self.models)
             },
@@ -91,10 +94,13 @@ def collected(
                 missing[model][str(error)] += 1
             cost[i, j] = _used(plan, cell, record, {n: m[i : i + 1, j] for n, m in extras.items()})
     kept = ~np.isnan(quality).all(axis=1)
+    most = np.array([server.max_tokens for server in plan.models.values()])
+    full = ((extras["output_tokens"] >= most) & ~np.isnan(quality)).sum(axis=0)
+    longest = dict(zip(models, map(int, full), strict=True))
     return Collected(
         tuple(one for one, keep in zip(messages, kept, strict=True) if keep), models,
         quality[kept], cost[kept], {n: m[kept] for n, m in extras.items() if np.isfinite(m).any()},
-        missing, agreement(twice), people_of(to_grade(plan, messages, record), by_people),
+        missing, longest, agreement(twice), people_of(to_grade(plan, messages, record), by_people),
     )  # fmt: skip
 
 

@@ -185,6 +185,12 @@ def test_a_judge_that_is_one_of_the_models_is_refused(files, server, capsys):
     assert "one of the models" in capsys.readouterr().err
 
 
+def test_answers_that_may_be_cut_off_are_counted(files, server, capsys):
+    server.usage = {"prompt_tokens": 120, "completion_tokens": 100}  # max_tokens
+    assert main(command(files, files / "set")) == 0
+    assert "20 answers of max_tokens, perhaps cut off" in capsys.readouterr().out
+
+
 def test_the_budget_is_never_exceeded_and_what_was_paid_is_kept(files, server, capsys):
     assert main(command(files, files / "set", "--budget", "0.006")) == 1
     made = load_evalset(files / "set")

@@ -73,6 +73,7 @@ def test_what_people_graded_is_written_and_the_rest_is_unknown(asked, files, ser
     assert said["models"][LARGE] == {
         "graded": 18, "quality": 1.0, "missing": {"people have not graded it yet": 2},
         "mean_cost_usd": said["models"][LARGE]["mean_cost_usd"],
+        "as_long_as_allowed": 0,
     }  # fmt: skip
     assert said["people"]["raters"] == 1
     assert said["people"]["twice_agreement"] == 1.0
