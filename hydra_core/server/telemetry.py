@@ -11,6 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -47,7 +48,7 @@ _MOST: Final = 50_000
 _LEAST, _LEAST_BEFORE = 30, 100
 _AGAIN_S: Final = 60.0
 _CHANCE: Final = 0.001  # looked at every minute
-_Mode = Literal["mostrecent", "livesum", "max", "sum"]
+_Mode = Literal["mostrecent", "livesum", "livemax", "sum"]
 
 
 class Metrics:
@@ -100,9 +101,9 @@ class Metrics:
         self.depth = gauge("queue_depth", "Requests that wait to be decided", mode="livesum")
         self.given_up = gauge("log_given_up", lost, mode="sum")
         psi = "Largest PSI of requirements in the window against all before"
-        self._psi = gauge("traffic_psi", psi, "window", mode="max")
+        self._psi = gauge("traffic_psi", psi, "window", mode="livemax")
         shifted = "1 while the window asks for something else than before"
-        self._shifted = gauge("traffic_shifted", shifted, "window", mode="max")
+        self._shifted = gauge("traffic_shifted", shifted, "window", mode="livemax")
         self._build = gauge("build_info", "1 for the version that runs", "version", "commit")
         self._build.labels(VERSION, commit()).set(1)
         self._revision = gauge(
@@ -252,16 +253,31 @@ class Metrics:
         for window, (psi, shifted) in self.kinds.shifts().items():
             self._psi.labels(window).set(psi)
             self._shifted.labels(window).set(shifted)
-        if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+        folder = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
+        if folder is None:
             return generate_latest(self._registry)
-        from prometheus_client.multiprocess import MultiProcessCollector
+        from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
+        for path in Path(folder).glob("gauge_live*_*.db"):
+            pid = int(path.stem.rpartition("_")[2])
+            if not _is_alive(pid):
+                mark_process_dead(pid)  # type: ignore[no-untyped-call]
         whole = CollectorRegistry()
         MultiProcessCollector(whole)  # type: ignore[no-untyped-call]
         return generate_latest(whole)
 
     def _label(self, model: str) -> str:
         return model if model in self._models else _OTHER
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 #: When a decision was made, what it required, and its conversation.

@@ -2,6 +2,9 @@
 
 import json
 import logging
+import os
+import subprocess
+import sys
 
 from hydra_core.base.shipped import VERSION, commit
 from hydra_core.server.run import EXTRA, JsonFormatter
@@ -103,3 +106,22 @@ def test_decisions_are_counted_by_what_chose(make):
     assert sum(counts.values()) == 20
     assert {name.partition('model="')[2].rstrip('"}') for name in counts} == drawn
     assert any('cause="explored"' in name for name in counts)
+
+
+def test_a_worker_that_was_killed_no_longer_waits_or_shifts(tmp_path):
+    text = """
+from hydra_core.server.telemetry import Metrics
+metrics = Metrics(["m"])
+metrics.finished("m", "answered")
+print(metrics.text().decode())
+metrics.depth.set(5)
+metrics._shifted.labels("1h").set(1)
+"""
+    environ = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", text]
+    subprocess.run(command, env=environ, check=True, capture_output=True)  # the worker
+    after = subprocess.run(command, env=environ, check=True, capture_output=True, text=True)
+    lines = after.stdout.splitlines()
+    assert "hydra_queue_depth 0.0" in lines
+    assert 'hydra_traffic_shifted{window="1h"} 0.0' in lines
+    assert 'hydra_requests_total{model="m",status="answered"} 2.0' in lines  # counters stay
