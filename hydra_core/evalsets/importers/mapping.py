@@ -104,6 +104,11 @@ _OTHERS = re.compile(
 )
 
 
+_PART_OF_COST = re.compile(
+    r"(?:input|prompt|output|completion|cached?)[\s_.-]*(?:token[\s_.-]*)?(?:cost|price|usd)",
+    re.IGNORECASE,
+)
+
 #: Objects that hold the query itself, and not an answer or somebody's id.
 _QUERY = re.compile(
     r"(?:^|[._])(?:sample|doc|request|query|question|task|item|row|example|input)$", re.IGNORECASE
@@ -264,6 +269,10 @@ def _unmapped(name: str, columns: Sequence[str]) -> Problem:
         "model": ", or the columns of each model with --map 'quality:MODEL=COLUMN' and "
         "--map 'cost:MODEL=COLUMN'",
     }.get(name, "")
+    parts = [one for one in columns if name == "cost_usd" and _PART_OF_COST.search(one)]
+    if len(parts) > 1:
+        shown = " and ".join(map(repr, parts[:3]))
+        none += f" ({shown} look like parts of it: add them up in a column of its own)"
     remedy = f"say which it is with --map {name}=COLUMN{none}; columns: {_list(columns)}"
     return Problem(name, "the column is missing", remedy)
 

@@ -72,6 +72,23 @@ def test_parts_of_a_second_in_a_header_are_read(tmp_path, column, seconds):
     assert draft.extras["latency_s"][0, 0] == pytest.approx(seconds)
 
 
+@pytest.mark.parametrize(
+    ("cell", "tokens"), [("1.2k", 1200), ("12K", 12000), ("1.5M", 1_500_000), ("1,5k", 1500)]
+)
+def test_thousands_of_tokens_are_read_by_their_sign(tmp_path, cell, tokens):
+    rows = f"id;prompt;model;score;cost;input_tokens\n1;hi;a;1;0.1;{cell}\n2;ho;a;1;0.1;800\n"
+    draft = table(tmp_path, rows)
+    assert draft.extras["input_tokens"][:, 0].tolist() == [tokens, 800]
+    assert any(f"such as {cell}" in one for one in draft.report.warnings)
+    with pytest.raises(EvalSetError, match="are not numbers"):
+        table(tmp_path, f"id,prompt,model,score,cost\n1,hi,a,1,{cell}\n".replace("1,5", "15"))
+
+
+def test_parts_of_a_cost_are_named_where_no_column_has_the_whole(tmp_path):
+    with pytest.raises(EvalSetError, match="'input_cost' and 'output_cost' look like parts of it"):
+        table(tmp_path, "id,prompt,model,score,input_cost,output_cost\n1,hi,a,1,0.1,0.2\n")
+
+
 def test_a_unit_of_tokens_that_is_not_known_is_named(tmp_path):
     rows = "id,prompt,model,score,cost,tokens (blocks)\n1,hi,a,1,0.1,300\n"
     warnings = " ".join(table(tmp_path, rows).report.warnings)
@@ -295,6 +312,13 @@ def test_cached_tokens_that_may_count_twice_are_named(tmp_path):
         draft = read_langfuse([jsonl(tmp_path, "o.jsonl", rows)], Given([scores(tmp_path, 2)]))
         warnings = " ".join(draft.report.warnings)
         assert ("(35,720 instead of 17,903 in o0); check that the" in warnings) is named
+
+
+def test_the_parts_of_a_spans_cost_are_added(tmp_path):
+    facts = {"gen_ai.operation.name": "responses", "gen_ai.request.model": "m",
+             "gen_ai.prompt": "Q", "llm.cost.prompt": 0.1, "llm.cost.completion": 0.25}  # fmt: skip
+    row = {"span_id": "s", "attributes": facts, "annotations": [{"name": "ok", "score": 1}]}
+    assert read_spans([jsonl(tmp_path, "s.jsonl", [row])]).cost_usd.tolist() == [[0.35]]
 
 
 @pytest.mark.parametrize("latency", [None, 2.4, 2400])

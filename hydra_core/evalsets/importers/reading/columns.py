@@ -265,7 +265,8 @@ class Columns:
         if any(other in body for body in bodies):
             how.append(f"with a {_NAMES[other]} between thousands")
         how += [
-            f"in {sign}" + (f" at {self.rates[sign]:g} USD" if sign in self.converted else "")
+            f"in {_MANY_OF.get(sign, sign)}"
+            + (f" at {self.rates[sign]:g} USD" if sign in self.converted else "")
             for sign in sorted(signs - {"", "%", "USD"})
         ]
         signed = [cell for cell, digits in known.items() if digits.sign not in ("", "USD")]
@@ -321,6 +322,7 @@ _MANY = re.compile(
 )
 _TIMES = {"": 1, "k": 1000, "thousand": 1000, "m": 1_000_000, "million": 1_000_000}
 _NAMES = {",": "comma", ".": "point"}
+_MANY_OF = {"k": "thousands", "m": "millions"}
 _NOT_NUMBERS = {
     Measure.QUALITY: "are not numbers",
     Measure.COST: "are not numbers",

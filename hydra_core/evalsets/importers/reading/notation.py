@@ -80,7 +80,8 @@ class Reader:
         if number is None:
             return None
         if self.measure is Measure.COUNT:
-            number /= Decimal(repr(self.notation.divisor))
+            many = _MANY.get(digits.sign)
+            number = number * many if many else number / Decimal(repr(self.notation.divisor))
             return number if number == number.to_integral_value() else None
         if digits.sign in _TIMES:
             return number * _TIMES[digits.sign]
@@ -109,6 +110,8 @@ _TIMES: Final[Mapping[str, Decimal]] = {
     **dict.fromkeys(("h", "hour", "hours"), Decimal(3600)),
     **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), Decimal("0.001")),
 }
+#: Signs of many tokens behind a number.
+_MANY: Final[Mapping[str, int]] = {"k": 1_000, "m": 1_000_000}
 #: Signs of money, and the currency of each; cents are of a USD.
 SIGNS: Final[Mapping[str, str]] = {
     **CURRENCIES,
@@ -119,7 +122,8 @@ _SIGN: Final = "|".join(sorted(map(re.escape, SIGNS), key=len, reverse=True))
 _UNIT: Final = "|".join(sorted(_TIMES, key=len, reverse=True))
 _BODY: Final = r"[+-]?(?:[0-9][0-9.,'’\u00a0\u202f]*|[.,][0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
 _CELL: Final = re.compile(
-    rf"\s*(?P<sign>{_SIGN})?\s*(?P<body>{_BODY})\s*(?P<after>{_SIGN}|%|{_UNIT})?\s*", re.IGNORECASE
+    rf"\s*(?P<sign>{_SIGN})?\s*(?P<body>{_BODY})\s*(?P<after>{_SIGN}|%|{_UNIT}|k|m)?\s*",
+    re.IGNORECASE,
 )
 _COMMAS: Final = re.compile(r"(?:-?[0-9][0-9.,]*(?:[eE][+-]?[0-9]{1,3})?)?")
 _SPACES: Final = str.maketrans("", "", "+'’\u00a0\u202f")
@@ -146,6 +150,7 @@ def digits_of(cell: str, measure: Measure) -> Digits | None:
         return None
     sign = (match["sign"] or match["after"] or "").lower()
     wanted = {"%": Measure.QUALITY, "": measure} | dict.fromkeys(_TIMES, Measure.SECONDS)
+    wanted |= dict.fromkeys(_MANY, Measure.COUNT)
     if wanted.get(sign, Measure.COST) is not measure:
         return None
     return Digits(match["body"].translate(_SPACES), SIGNS.get(sign, sign))

@@ -28,7 +28,9 @@ from hydra_core.evalsets.importers.traffic.rows import (
 )
 from hydra_core.evalsets.importers.traffic.served import Feedback, Served, Traffic, whole_tokens
 
-_CHAT: Final = ("chat", "text_completion", "completion", "generate_content")
+_CHAT: Final = (
+    *("chat", "text_completion", "completion", "generate_content", "response", "responses"),
+)
 _MOST_ANNOTATIONS: Final = 1_000
 _SPAN_INPUT: Final = (
     *("gen_ai.usage.input_tokens", "llm.token_count.prompt"),
@@ -131,12 +133,14 @@ def _served_span(
         thought=first_number(facts, _THOUGHT),
         total=first_number(facts, _TOTAL),
     )
+    cost_usd = first_number(facts, _COST)
+    parts = number(facts.get("llm.cost.prompt")) + number(facts.get("llm.cost.completion"))
     return Served(
         place,
         _span_id(place, span),
         _asked_of(span, facts),
         text(model or facts.get("llm.model_name")),
-        cost_usd=first_number(facts, _COST),
+        cost_usd=parts if math.isnan(cost_usd) else cost_usd,
         input_tokens=read,
         output_tokens=written,
         latency_s=_seconds(span),
