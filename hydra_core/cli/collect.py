@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -270,15 +271,22 @@ def _settings(options: argparse.Namespace) -> GradeSettings:
 def _prices(options: argparse.Namespace) -> dict[str, ListPrice]:
     """Model id -> list price, of a catalog or a price file; only those asked for."""
     from hydra_core.catalog.prices.price_file import read_price_file
+    from hydra_core.catalog.profiles import is_routable
 
     if (options.catalog is None) == (options.prices is None):
         raise CannotRunError("collect needs either --catalog or --prices (see collect --help)")
     if options.prices is not None:
         given = read_price_file(existing(options.prices))
         known = {model: one.price for model, one in given.items()}
+        in_pool = list(known)
     else:
-        known = {model.id: model.price for model in open_catalog(options.catalog).models}
-    ids = [one.strip() for one in options.models.split(",")] if options.models else list(known)
+        models = open_catalog(options.catalog).models
+        known = {model.id: model.price for model in models}
+        in_pool = [model.id for model in models if is_routable(model, date.today())]
+        left_out = [name for name in known if name not in in_pool]
+        if left_out and not options.models:
+            say(f"left out, as nothing is routed there: {', '.join(left_out)} (--models asks them)")
+    ids = [one.strip() for one in options.models.split(",")] if options.models else in_pool
     for one in ids:
         if one not in known:
             raise CannotRunError(f"--models: {one!r} has no price; known: {', '.join(known)}")
@@ -303,7 +311,7 @@ def _servers(
         servers[model] = Server(
             model, upstream.models[model].name, upstream.base_url, upstream.key_env,
             price, settings.max_tokens, settings.concurrency, settings.honours_idempotency_key,
-            JsonMode.NONE, upstream.models[model].bodies.get(Form.CHAT, {}),
+            JsonMode.NONE, upstream.models[model].bodies.get(Form.CHAT, {}), upstream.key_header,
         )  # fmt: skip
     return servers
 

@@ -182,8 +182,15 @@ def _connect(server: Server) -> AsyncOpenAI:
             "export it, or leave api_key_env out for a server without keys",
             place=f"servers.{server.role}.api_key_env",
         )
+
+    async def name_key(request: Any) -> None:  # noqa: ANN401 (of the HTTP client that `openai` uses)
+        if server.key_header not in ("", "authorization"):
+            del request.headers["authorization"]
+            request.headers[server.key_header] = key
+
     bounded = DefaultAsyncHttpxClient(
-        event_hooks={"response": [_bound]}, headers={"accept-encoding": "identity"}
+        event_hooks={"request": [name_key], "response": [_bound]},
+        headers={"accept-encoding": "identity"},
     )
     return AsyncOpenAI(api_key=key, base_url=server.base_url, max_retries=0, http_client=bounded)
 

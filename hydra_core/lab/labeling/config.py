@@ -48,6 +48,7 @@ class Server:
         api_key_env: Name of the environment variable with the key; empty: none is needed.
         honours_idempotency_key: A repeated call with the same key is answered from the first one.
         body: Parameters that its requests carry besides, such as an effort.
+        key_header: The header of its key, '' for what is usual.
     """
 
     role: str
@@ -60,6 +61,7 @@ class Server:
     honours_idempotency_key: bool
     json_mode: JsonMode
     body: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    key_header: str = ""
 
     def cost_usd(self, input_tokens: float, output_tokens: float, cached: float = 0.0) -> float:
         """What a call of that size costs; `cached` of the input tokens came from the cache."""

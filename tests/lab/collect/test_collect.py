@@ -122,6 +122,39 @@ def test_a_dry_run_asks_nothing(files, server, capsys):
     assert main(command(files, files / "set")) == 0
 
 
+def test_a_key_goes_where_its_upstream_says(files, server, monkeypatch):
+    monkeypatch.setenv("A_KEY", "secret")
+    upstreams = files / "upstreams.yaml"
+    url = f"base_url: {server.url}\n"
+    more = f"{url}    key_env: A_KEY\n"
+    usual = upstreams.read_text().replace(url, more)
+    upstreams.write_text(usual)
+    assert main(command(files, files / "set", "--sample", "1")) == 0
+    assert server.headers["authorization"] == "Bearer secret"
+    upstreams.write_text(usual.replace(more, f"{more}    key_header: x-api-key\n"))
+    assert main(command(files, files / "other", "--sample", "1")) == 0
+    assert server.headers["x-api-key"] == "secret"
+    assert server.headers["authorization"] is None
+
+
+def test_a_model_that_is_out_of_the_pool_is_not_asked(files, server, capsys):
+    catalog, name = files / "catalog.yaml", f"  - id: {LARGE}\n"
+    before, _, after = CATALOG.read_text().partition(name)
+    after = after.replace("status: active", "status: disabled", 1)
+    catalog.write_text(f"{before}{name}{after}")
+    others = [model.id for model in load_catalog(CATALOG).models if model.id != LARGE]
+    upstreams = files / "upstreams.yaml"
+    served = ", ".join(f"{model}: small-1" for model in others)
+    listed = f"models: {{{SMALL}: small-1, {LARGE}: large-1}}"
+    upstreams.write_text(upstreams.read_text().replace(listed, f"models: {{{served}}}"))
+    words = [str(catalog) if one == str(CATALOG) else one for one in command(files, files / "set")]
+    at = words.index("--models")
+    del words[at : at + 2]
+    assert main(words) == 0
+    assert load_evalset(files / "set").models == tuple(others)
+    assert f"nothing is routed there: {LARGE} (--models" in capsys.readouterr().err
+
+
 def test_a_sample_of_the_models_and_messages(files, server):
     assert main(command(files, files / "set", "--sample", "5", "--models", LARGE)) == 0
     made = load_evalset(files / "set")

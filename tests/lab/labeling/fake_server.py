@@ -27,6 +27,7 @@ class FakeServer(ThreadingHTTPServer):
     Attributes:
         usage: What it says of the tokens.
         write: Makes the answer of a request; bytes are sent as the whole body.
+        headers: Those of the last request.
         refuse: (status, JSON) of a request that is turned down unpaid; None where it is answered.
         rubbish_once: No request is answered with rubbish twice, so that none is given up by chance.
     """
@@ -41,7 +42,7 @@ class FakeServer(ThreadingHTTPServer):
         self.statuses = Counter()
         self.rubbish_once, self._spoilt = False, set()
         self.usage, self.write = {"prompt_tokens": 120, "completion_tokens": 40}, content
-        self.refuse = lambda _: None
+        self.refuse, self.headers = lambda _: None, None
         self._memory = {}
         self._lock = threading.Lock()
         self._rng = random.Random(7)
@@ -111,6 +112,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.headers = self.headers
         if self.server.delay_s:
             time.sleep(self.server.delay_s)
         status, answer = self.server.respond(self.headers.get("Idempotency-Key", ""), body)
