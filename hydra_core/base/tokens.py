@@ -7,6 +7,8 @@ from typing import Any, Final
 
 #: UTF-8 bytes to a token; suits English prose, and is within about a third for code and scripts.
 BYTES_PER_TOKEN: Final = 4.0
+#: Tokens counted for one image; providers bill some hundreds to about 1,500.
+IMAGE_TOKENS: Final = 1_000
 #: Fewer bytes to a token than any ordinary text has: for an upper bound.
 _FEWEST_BYTES_PER_TOKEN: Final = 3
 

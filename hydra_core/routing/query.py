@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeGuard
 
-from hydra_core.base.tokens import text_tokens
+from hydra_core.base.tokens import IMAGE_TOKENS, text_tokens
 from hydra_core.base.types import Ability
 
 #: Models that a request may name in one list.
@@ -75,7 +75,13 @@ class Query:
     @property
     def input_tokens(self) -> float:
         """Tokens of the whole request as far as they are known, at least those of its message."""
-        return max(float(self.context_tokens), text_tokens(self.text) + self.harness_tokens)
+        return max(float(self.context_tokens), self.own_tokens)
+
+    @property
+    def own_tokens(self) -> float:
+        """Tokens of the message itself, with its harness text and an image, estimated."""
+        image = IMAGE_TOKENS if self.has_image else 0
+        return text_tokens(self.text) + self.harness_tokens + image
 
     @property
     def window_tokens(self) -> int:

@@ -10,10 +10,9 @@ from typing import Any, Final
 
 from hydra_core.base.digests import text_sha256
 from hydra_core.base.errors import Problem, ProblemsError
-from hydra_core.base.tokens import text_tokens
+from hydra_core.base.tokens import IMAGE_TOKENS, text_tokens
 from hydra_core.base.types import Ability
 from hydra_core.routing.conversations.context import last_turn
-from hydra_core.routing.conversations.conversation import IMAGE_TOKENS
 from hydra_core.routing.conversations.harness import rules
 from hydra_core.routing.conversations.messages import Conversation, Turn, read_served
 from hydra_core.routing.query import (

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hydra_core.base.tokens import IMAGE_TOKENS
 from hydra_core.base.types import StickyMode
 from hydra_core.console.inspect.conversation import Memo
 from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.routing.conversations.conversation import (
     COMPACTED_SHARE,
-    IMAGE_TOKENS,
     Event,
     Options,
     play,

@@ -103,6 +103,16 @@ def test_too_long_for_every_model_is_a_413(catalog):
     assert caught.value.http_status == 413
 
 
+def test_an_image_counts_against_the_window_where_nothing_else_is_known():
+    pool = make_catalog(
+        spec("small", 1, 0.9, vision=True, context_window=1_000), spec("large", 3, 0.9, vision=True)
+    )
+    router, easy = Router(pool), need(0.1)
+    assert router.decide(easy, Query("x" * 4_000)).model == "small"
+    assert router.decide(easy, Query("x", has_image=True, context_tokens=900)).model == "small"
+    assert router.decide(easy, Query("x" * 8, has_image=True)).model == "large"
+
+
 def test_a_text_alone_must_fit_the_window_where_nothing_else_is_known():
     pool = make_catalog(spec("small", 1, 0.9, context_window=2_000), spec("large", 3, 0.9))
     long = "word " * 3_000

@@ -11,6 +11,7 @@ import streamlit as st
 
 from hydra_core.base.errors import HydraError
 from hydra_core.base.spelling import usd
+from hydra_core.base.tokens import IMAGE_TOKENS
 from hydra_core.base.types import Catalog, StickyMode
 from hydra_core.console import cache, tables, widgets
 from hydra_core.console.frame import Head
@@ -26,7 +27,6 @@ from hydra_core.console.widgets import colors, figure, literal
 from hydra_core.predictor.onnx_predictor import Prediction
 from hydra_core.routing.conversations.conversation import (
     COMPACTED_SHARE,
-    IMAGE_TOKENS,
     Event,
     Options,
     Simulation,

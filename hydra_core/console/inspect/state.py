@@ -60,18 +60,17 @@ class Inspecting:
     def query(self, text: str) -> Query:
         """The request that is routed; harness text is not scored, as in `serve`."""
         message, harness_tokens = said(text)
-        own = self.left_out
-        if text:
-            own = _tokens(message, harness_tokens) if self.context_tokens else 0
-        return Query(
+        query = Query(
             message,
             self.turn,
             harness_tokens=harness_tokens,
             has_image=self.has_image,
             needs_tools=self.needs_tools,
-            context_tokens=self.context_tokens + own,
             deny=frozenset(self.deny),
         )
+        beside = self.context_tokens + (0 if text else self.left_out)
+        whole = beside + round(query.own_tokens) if beside else 0
+        return replace(query, context_tokens=whole)
 
 
 def get() -> Inspecting:

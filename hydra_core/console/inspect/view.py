@@ -13,7 +13,7 @@ import pandas as pd
 from hydra_core.base.reading.plain_yaml import load_plain
 from hydra_core.base.shipped import SAMPLE_DATA
 from hydra_core.base.spelling import signed, titled, usd
-from hydra_core.base.tokens import text_tokens
+from hydra_core.base.tokens import IMAGE_TOKENS, text_tokens
 from hydra_core.base.types import Catalog, CostBasis, ModelSpec, Rule
 from hydra_core.console.figures.strip import TAU, Part, Scale, Strip, strip_end
 from hydra_core.console.inspect.figures import RequirementsView
@@ -21,7 +21,6 @@ from hydra_core.predictor.languages import LANGUAGES
 from hydra_core.predictor.signals import Signals, signals
 from hydra_core.predictor.tokens import Gap, TokenCounter
 from hydra_core.routing import flips
-from hydra_core.routing.conversations.conversation import IMAGE_TOKENS
 from hydra_core.routing.decision import Candidate, Decision, Fate
 from hydra_core.routing.flips import FlipText
 from hydra_core.routing.query import Query
@@ -157,7 +156,7 @@ def further_tokens(one: Inspection) -> int:
 
 def _earlier_tokens(query: Query) -> int:
     """Tokens of what came before the message, which the request holds beside it."""
-    return max(0, query.context_tokens - round(text_tokens(query.text)) - query.harness_tokens)
+    return max(0, query.context_tokens - round(query.own_tokens))
 
 
 def burden(one: Inspection) -> str:

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 from hydra_core.base.errors import RoutingError
+from hydra_core.base.tokens import IMAGE_TOKENS
 from hydra_core.base.types import Catalog, ModelSpec, StickyMode
 from hydra_core.routing.conversations.context import context_at
 from hydra_core.routing.conversations.messages import Conversation
@@ -20,8 +21,6 @@ from hydra_core.routing.query import Query
 from hydra_core.routing.router import Router, Scorer
 from hydra_core.routing.sessions import MemorySessions, TurnCost, TurnTokens, conversation_cost
 
-#: Tokens counted for one image; providers bill some hundreds to about 1,500.
-IMAGE_TOKENS: Final = 1_000
 #: A compaction leaves this share of the history's tokens.
 COMPACTED_SHARE: Final = 0.2
 _NAME: Final = "played"
