@@ -8,7 +8,8 @@ flips as well.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -117,7 +118,12 @@ def _strip(shortfalls: FloatArray, cost: FloatArray, ids: Sequence[str]) -> tupl
 
 
 def nearest_flips(
-    need: FloatArray, pool: Pool, stored: FloatArray, bands: Sequence[Band], tau: float
+    need: FloatArray,
+    pool: Pool,
+    stored: FloatArray,
+    bands: Sequence[Band],
+    tau: float,
+    one_price: Collection[str] = (),
 ) -> tuple[Flip, ...]:
     """The nearest flips of each kind, one towards cheaper and one towards dearer as they exist.
 
@@ -128,6 +134,7 @@ def nearest_flips(
         pool: Routable models; its weights must follow from `stored` and `bands`.
         stored: (K,) the operator's weights w.
         bands: One per dimension.
+        one_price: Models whose price is that of others too, so that it never changes alone.
     """
     case = _Case(np.asarray(need), pool, np.asarray(stored, dtype=np.float64), bands, tau)
     k, m = len(case.need), len(pool.ids)
@@ -138,7 +145,7 @@ def nearest_flips(
         [flip for i in range(m) for j in range(k) for flip in _cell_flips(case, i, j)],
     )
     found = [flip for kind in kinds for flip in nearest(kind)]
-    prices = [flip for i in range(m) for flip in _price_flips(case, i)]
+    prices = [f for i in range(m) if pool.ids[i] not in one_price for f in _price_flips(case, i)]
     return (*found, *nearest(prices, relative=True))
 
 
@@ -202,7 +209,6 @@ def _cell_flips(case: _Case, i: int, j: int) -> tuple[Flip, ...]:
     rest = s[i] - weight * max(case.need[j] - now, 0.0)
     targets = np.array([case.tau, *np.delete(s, i)])
     roots = case.need[j] - (targets - rest) / weight
-
     inside = [*roots[(roots >= 0) & (roots <= 1)], case.need[j]]
     flip = Flip("capability", pool.ids[i], float(now), float(now), "", dimension=j)
 
@@ -296,11 +302,13 @@ def value_flips(
     ids: Sequence[str],
     value_usd: float,
     price_usd: FloatArray,
+    one_price: Collection[str] = (),
 ) -> tuple[Flip, ...]:
     """The nearest changes of V, of one model's price, and of one model's predicted success.
 
     Of each, the nearest towards a cheaper and the nearest towards a dearer model, as they exist. A
-    price is a factor on `price_usd`, 1 now: the part of `cost_usd` that is not time.
+    price is a factor on `price_usd`, 1 now: the part of `cost_usd` that is not time; those of
+    `one_price` never change alone.
     """
     cost = cost_usd[None]
     behind = matcher.value_shortfall(success[None], cost, value_usd)
@@ -319,7 +327,7 @@ def value_flips(
         then = second if i == chosen else i
         factor = 1.0 - gap * value_usd / float(price_usd[i]) if price_usd[i] > 0 else 0.0
         factor += np.copysign(BEYOND, factor - 1.0)
-        if factor > 0:
+        if factor > 0 and ids[i] not in one_price:
             paid = cost_usd[then] + (price_usd[i] * (factor - 1.0) if then == i else 0.0)
             cheaper = bool(paid < cost_usd[chosen])
             prices.append(Flip("price", ids[i], 1.0, float(factor), ids[then], cheaper))
@@ -381,10 +389,11 @@ def flips(decision: Decision, catalog: Catalog) -> tuple[FlipText, ...]:
     """
     if not decision.scored:
         return ()
+    levels = _levels(catalog)
     if decision.valuation is not None:
         success, cost_usd, ids = _valued(decision)
         price_usd = decision.valuation.cost_usd[[decision.pool.ids.index(name) for name in ids]]
-        found = value_flips(success, cost_usd, ids, decision.valuation.value_usd, price_usd)
+        found = value_flips(success, cost_usd, ids, decision.valuation.value_usd, price_usd, levels)
         texts = [_value_text(flip) for flip in found]
     else:
         found = nearest_flips(
@@ -393,10 +402,17 @@ def flips(decision: Decision, catalog: Catalog) -> tuple[FlipText, ...]:
             np.asarray(catalog.policy.weights, dtype=np.float64),
             catalog.bands,
             decision.tau,
+            levels,
         )
-        basis = catalog.policy.cost_basis
-        texts = [flip_text(flip, decision.dimensions, basis) for flip in found]
+        texts = [flip_text(flip, decision.dimensions, catalog.policy.cost_basis) for flip in found]
     return tuple(sorted(texts, key=lambda text: not text.cheaper))
+
+
+def _levels(catalog: Catalog) -> frozenset[str]:
+    """Models of the pool whose price is that of an effort level of theirs too, and these."""
+    priced = {spec.id: (spec.base, spec.price) for spec in catalog.models if spec.status.in_pool}
+    families = Counter(priced.values())
+    return frozenset(name for name, one in priced.items() if families[one] > 1)
 
 
 def _valued(decision: Decision) -> tuple[FloatArray, FloatArray, tuple[str, ...]]:

@@ -1,6 +1,7 @@
 """Decisions in words: what is shown must be true."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -49,6 +50,21 @@ def test_the_shown_price_and_capability_read_as_sentences():
     told = [str(flip) for flip in flips(decide(0.5), make_catalog())]
     assert any(re.fullmatch(r"τ: .* -> .* chooses \w+", text) for text in told)
     assert all(" chooses " in text or " would be chosen" in text for text in told)
+
+
+def test_the_price_of_a_model_with_effort_levels_never_changes_alone():
+    """All levels have one list price: no advice on what one of them would cost."""
+    catalog = make_catalog()
+    told = [str(flip) for flip in flips(decide(0.5), catalog)]
+    named = next(one for one in catalog.models if f"If {one.id} cost" in " ".join(told))
+    level = replace(named, id="level", variant_of=named.id)
+    family = replace(catalog, models=(*catalog.models, level))
+    said = " ".join(map(str, flips(decide(0.5, family), family)))
+    assert f"If {named.id} cost" not in said
+    assert "If level cost" not in said
+    other = replace(level, output_usd_per_mtok=99.0)
+    apart = replace(catalog, models=(*catalog.models, other))
+    assert f"If {named.id} cost" in " ".join(map(str, flips(decide(0.5, apart), apart)))
 
 
 def test_only_models_past_the_gates_and_healthy_are_in_strip_and_flips():
