@@ -139,7 +139,9 @@ def _portability(options: argparse.Namespace) -> None:
     sweep, tau = _sweep(options)
     catalog, evalset = sweep.catalog, sweep.evalset
     scores = catalog_scores(evalset, catalog)
-    events = tuple(parse_event(text) for text in options.event) or default_events(sweep.data)
+    events = tuple(parse_event(text) for text in options.event) or default_events(
+        sweep.catalog, sweep.data
+    )
     chosen = sweep.selection(tau)
     critical = sweep.band().critical if chosen is Selection.LOOKED else None
     replays = portability(

@@ -102,10 +102,21 @@ def parse_event(text: str) -> Event:
     raise CatalogError("--event", [Problem(repr(text), "is not an event", remedy)])
 
 
-def default_events(data: ReplayData) -> tuple[Event, ...]:
-    """Each model of the replay removed, and each added to the catalog without it."""
-    kinds = (EventKind.REMOVE, EventKind.ADD) if len(data.pool.ids) > 1 else ()
-    return tuple(Event(kind, model) for kind in kinds for model in data.pool.ids)
+def default_events(catalog: Catalog, data: ReplayData) -> tuple[Event, ...]:
+    """Each model of the replay removed, and each added to the catalog without it.
+
+    One that leaves no other model is passed over.
+    """
+    kinds, ids = (EventKind.REMOVE, EventKind.ADD), data.pool.ids
+    every = [Event(kind, model) for kind in kinds for model in ids]
+    without = [min(event_catalogs(catalog, one), key=_in_pool) for one in every]
+    known = data.with_outcomes.pool.ids
+    left = [any(spec.status.in_pool and spec.id in known for spec in c.models) for c in without]
+    return tuple(one for one, some in zip(every, left, strict=True) if some)
+
+
+def _in_pool(catalog: Catalog) -> int:
+    return sum(spec.status.in_pool for spec in catalog.models)
 
 
 def portability(
@@ -179,7 +190,7 @@ def _report(
 def event_catalogs(catalog: Catalog, event: Event) -> tuple[Catalog, Catalog]:
     """The catalog before and after an event; an added model is taken out for "before".
 
-    A new price is that of the model's effort levels too, where theirs was the same.
+    It is one of the model's effort levels too, where their price or status was the model's.
 
     Raises:
         KeyError: The catalog has no such model.
@@ -193,7 +204,9 @@ def event_catalogs(catalog: Catalog, event: Event) -> tuple[Catalog, Catalog]:
         repriced = replace(catalog, models=models, digest=f"{catalog.digest}:{event}")
         return catalog, repriced
     off = tuple(  # its evidence no longer sets any range
-        replace(spec, status=ModelStatus.DISABLED) if spec.id == event.model else spec
+        replace(spec, status=ModelStatus.DISABLED)
+        if spec is old or (spec.base == event.model and spec.status is old.status)
+        else spec
         for spec in catalog.models
     )
     without = replace(catalog, models=off, digest=f"{catalog.digest}:-{event.model}")

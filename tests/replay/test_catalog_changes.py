@@ -137,6 +137,22 @@ def test_effort_levels_that_have_the_price_of_their_model_are_repriced_with_it(w
     assert prices == [(1.0, 1.0), (4.0, 9.0), (7.0, 9.0)]
 
 
+def test_effort_levels_leave_with_their_model(world):
+    catalog, _, data = world
+    first = catalog.models[0]
+    family = replace(catalog, models=(first, replace(catalog.models[1], variant_of=first.id),
+                                      catalog.models[2]))  # fmt: skip
+    _, after = event_catalogs(family, Event(EventKind.REMOVE, first.id))
+    assert [one.status.in_pool for one in after.models] == [False, False, True]
+    before, _ = event_catalogs(family, Event(EventKind.ADD, catalog.models[1].id))
+    assert [one.status.in_pool for one in before.models] == [True, False, True]
+    alone = replace(family, models=family.models[:2])
+    two = data.pool.ids[:2]
+    pair = replace(data, pool=replace(data.pool, ids=two), quality=data.quality[:, :2])
+    removed = [one.model for one in default_events(alone, pair) if one.kind is EventKind.REMOVE]
+    assert removed == [catalog.models[1].id]  # without its model nothing is left
+
+
 def test_both_pools_are_held_against_one_oracle(world):
     (found,) = report(world, Event(EventKind.REMOVE, "m2"))
     gained = found.comparison.retained[1].value - found.comparison.retained[0].value
@@ -159,7 +175,7 @@ def test_what_is_no_event_is_refused(text):
 
 
 def test_by_default_each_model_is_removed_and_added(world):
-    assert len(default_events(world[2])) == 6
+    assert len(default_events(world[0], world[2])) == 6
 
 
 def test_ablation_covers_every_subset_at_no_more_than_the_full_cost():
