@@ -271,16 +271,16 @@ def ruled(catalog: Catalog) -> Catalog:
 
 
 def knob(catalog: Catalog, published_tau: float) -> float:
-    """tau, or V under the value rule: the page's; the slider ends at twice the published tau."""
+    """tau, or V under the value rule: the page's, also above the slider's usual end."""
     policy = catalog.policy
     if policy.rule is Rule.VALUE and policy.value_usd is not None:
         message_input.knob(policy)
         return policy.value_usd
-    top = max(0.5, round(2 * published_tau, 2))
-    tau = min(policy.tau, top)
-    shown = state.bound("robustness.tau", tau, lambda tau: inspect_state.put(tau=tau))
+    usual = max(0.5, round(2 * published_tau, 2))
+    top = usual if policy.tau <= usual else float(np.ceil(policy.tau))
+    shown = state.bound("robustness.tau", policy.tau, lambda tau: inspect_state.put(tau=tau))
     st.slider("τ, the largest acceptable shortfall", 0.0, top, step=0.001, format="%.3f", **shown)
-    return tau
+    return policy.tau
 
 
 def figures(found: Findings) -> None:
