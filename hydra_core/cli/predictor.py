@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 _PARTS = ("before", "after", "bias_before", "bias_after")
 _EVALUATE_PREDICTOR = """measure a bundle on labelled messages
 Measures a predictor bundle on labelled messages: one JSON object a line with "id", "text", "lang"
-and the label of each dimension in [0, 1].
+and the label of each dimension in [0, 1]. In the intervals of --json, messages of one "cluster",
+such as translations of one task, are drawn together; those without one count as independent.
 
 examples:
   hydra-router lab evaluate-predictor labelled.jsonl --json
@@ -82,22 +83,29 @@ def _evaluate(options: argparse.Namespace) -> None:
         )
     labels = np.column_stack([messages[name] for name in predictor.bundle.dimensions])
     languages = messages["lang"]
+    units = {name: row for row, name in enumerate(messages["cluster"]) if name}
+    clusters = np.array([units.get(name, row) for row, name in enumerate(messages["cluster"])])
     by = {"groups": [group_of(code) for code in languages], "languages": languages}
-    result = report(predictor.bundle, scored.requirements, labels, by, resamples=options.resamples)
+    result = report(
+        predictor.bundle, scored.requirements, labels, by,
+        resamples=options.resamples, clusters=clusters,
+    )  # fmt: skip
     show(options, result, _metrics_text(result, predictor.bundle.dimensions))
 
 
 def _labelled(path: Path, dimensions: Sequence[str]) -> dict[str, list[Any]]:
-    """Columns text, lang, turn and one per dimension of a JSONL file."""
+    """Columns text, lang, turn, cluster and one per dimension of a JSONL file."""
     from hydra_core.evalsets.importers.reading.bounded import Budget
     from hydra_core.evalsets.importers.reading.cells import Issues
     from hydra_core.evalsets.importers.reading.tables import json_objects
 
     issues = Issues()
-    columns: dict[str, list[Any]] = {name: [] for name in ("text", "lang", "turn", *dimensions)}
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("text", "lang", "turn", "cluster", *dimensions)
+    }
     for number, entry in json_objects(path, Budget(), issues):
-        row = {"turn": 1, **entry}
-        for name in ("text", "lang"):
+        row = {"turn": 1, "cluster": "", **entry}
+        for name in ("text", "lang", "cluster"):
             if not isinstance(row.get(name), str):
                 issues.add(f"{name} must be text", number)
         if isinstance(row["turn"], bool) or not isinstance(row["turn"], int) or row["turn"] < 1:

@@ -48,9 +48,10 @@ def report(
     labels: FloatArray,
     by: Mapping[str, Sequence[str]],
     resamples: int = 1000,
+    clusters: npt.NDArray[np.intp] | None = None,
 ) -> Report:
     """What `evaluate-predictor --json` prints: `evaluate` with the bundle it belongs to."""
-    found = evaluate(scores, labels, bundle.dimensions, by, resamples=resamples)
+    found = evaluate(scores, labels, bundle.dimensions, by, resamples=resamples, clusters=clusters)
     facts = {"name": bundle.name, "version": bundle.version, "fingerprint": bundle.fingerprint}
     return {**found, "bundle": facts}
 
@@ -62,6 +63,7 @@ def evaluate(
     by: Mapping[str, Sequence[str]] | None = None,
     *,
     resamples: int = 1000,
+    clusters: npt.NDArray[np.intp] | None = None,
 ) -> Report:
     """All metrics, over all messages and over each part of them.
 
@@ -71,6 +73,8 @@ def evaluate(
         dimensions: (K,) names.
         by: Name of a breakdown, such as ``groups`` -> (n,) the part each message belongs to.
         resamples: Bootstrap resamples for the 95 % intervals; 0 leaves the intervals out.
+        clusters: (n,) numbers of messages that are drawn together, such as translations; None
+            when all are independent.
 
     Returns:
         ``{"n", "pearson": {dimension: value}, ... each of METRICS, "mean": {metric: value},
@@ -87,12 +91,14 @@ def evaluate(
     if not (np.isfinite(scores).all() and np.isfinite(labels).all()):
         raise ValueError("scores and labels must be finite")
     rng = np.random.default_rng(_SEED)
-    result = _block(scores, labels, dimensions, resamples, rng)
+    unit = np.arange(len(scores)) if clusters is None else clusters
+    result = _block(scores, labels, dimensions, resamples, rng, unit)
     for name, parts in (by or {}).items():
         of = np.asarray(parts, dtype=object)
         result[name] = {
-            part: _block(scores[of == part], labels[of == part], dimensions, resamples, rng)
+            part: _block(scores[rows], labels[rows], dimensions, resamples, rng, unit[rows])
             for part in sorted(set(parts))
+            for rows in [of == part]
         }
     return result
 
@@ -119,6 +125,7 @@ def _block(
     dimensions: Sequence[str],
     resamples: int,
     rng: np.random.Generator,
+    unit: npt.NDArray[np.intp],
 ) -> Report:
     n = len(scores)
     if n < 3:
@@ -130,7 +137,7 @@ def _block(
         result[name] = dict(zip(dimensions, map(_number, point[name][0]), strict=True))
     result["mean"] = {name: _number(point[name][0].mean()) for name in METRICS}
     if resamples:
-        result["ci"] = _intervals(scores, labels, dimensions, resamples, rng)
+        result["ci"] = _intervals(scores, labels, dimensions, resamples, rng, unit)
     return result
 
 
@@ -140,6 +147,7 @@ def _intervals(
     dimensions: Sequence[str],
     resamples: int,
     rng: np.random.Generator,
+    unit: npt.NDArray[np.intp],
 ) -> Report:
     """{metric: {dimension or "mean": [2.5th, 97.5th percentile]}} over bootstrap resamples."""
     n = len(scores)
@@ -147,7 +155,7 @@ def _intervals(
     size = max(1, _CHUNK_CELLS // n)
     for start in range(0, resamples, size):
         rows = min(size, resamples - start)
-        found = _statistics(scores, labels, _counts(n, rows, rng))
+        found = _statistics(scores, labels, _counts(unit, rows, rng))
         for name in METRICS:
             drawn[name].append(found[name])
     result: Report = {}
@@ -163,10 +171,16 @@ def _intervals(
     return result
 
 
-def _counts(n: int, rows: int, rng: np.random.Generator) -> FloatArray:
-    """(rows, n) how often each of n messages is drawn in each of `rows` resamples."""
+def _counts(unit: npt.NDArray[np.intp], rows: int, rng: np.random.Generator) -> FloatArray:
+    """(rows, n) how often each of n messages is drawn in each of `rows` resamples of whole units,
+    so that each sums to n.
+    """
+    names, place = np.unique(unit, return_inverse=True)
+    n = names.size
     drawn = rng.integers(0, n, (rows, n)) + np.arange(rows)[:, None] * n
-    return np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
+    counts = np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n)[:, place]
+    whole: FloatArray = counts * (place.size / counts.sum(axis=1, keepdims=True))
+    return whole
 
 
 def _statistics(

@@ -74,6 +74,20 @@ def test_bootstrap_intervals_equal_a_plain_loop() -> None:
         assert found[metric]["a"] == pytest.approx([low[i], high[i]], abs=0.02)
 
 
+def test_dependent_messages_are_drawn_together() -> None:
+    """Every message ten times says no more than once; whole clusters keep the interval."""
+    rng = np.random.default_rng(3)
+    labels = rng.random((60, 2))
+    scores = np.clip(labels + rng.normal(0, 0.2, labels.shape), 0, 1)
+    ten, unit = (np.repeat(values, 10, axis=0) for values in (scores, np.arange(60)))
+    once = evaluate(scores, labels, ("a", "b"))["ci"]["mae"]["mean"]
+    wanted = once[1] - once[0]
+    for clusters, factor in ((unit, 1.0), (None, 10**-0.5)):
+        found = evaluate(ten, np.repeat(labels, 10, axis=0), ("a", "b"), clusters=clusters)
+        low, high = found["ci"]["mae"]["mean"]
+        assert (high - low) / wanted == pytest.approx(factor, rel=0.15)
+
+
 def test_intervals_hold_the_point_and_are_reproducible() -> None:
     scores, labels = sample(120)
     one = evaluate(scores, labels, D, resamples=200)
