@@ -135,6 +135,24 @@ def test_failures_on_long_answers_are_told_from_hard_queries():
     assert kinds(("a", "b", "c"), names, hard, output_tokens=tokens) == []
 
 
+def test_translations_of_a_task_count_once_where_failures_follow_length():
+    """40 tasks in 16 languages that fail by chance: 640 rows would look like a broken harness."""
+    told = {True: 0, False: 0}
+    clusters = np.repeat(np.arange(40), 16)
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        tokens = np.repeat(rng.integers(50, 2_000, (40, 3)).astype(float), 16, axis=0)
+        quality = np.repeat((rng.random((40, 3)) < 0.6).astype(float), 16, axis=0)
+        for once in told:
+            units = clusters if once else None
+            found = cell_findings(
+                ("a", "b", "c"), ["code"] * 640, quality, output_tokens=tokens, clusters=units
+            )
+            told[once] += any(one.kind is FindingKind.LENGTH for one in found)
+    assert told[True] == 0
+    assert told[False] > 5
+
+
 def test_cells_that_look_filled_in_are_named():
     rng = np.random.default_rng(4)
     quality = (rng.random((60, 2)) < 0.5).astype(float)

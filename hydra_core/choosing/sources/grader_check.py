@@ -88,6 +88,7 @@ def cell_findings(
     input_tokens: FloatArray | None = None,
     output_tokens: FloatArray | None = None,
     latency_s: FloatArray | None = None,
+    clusters: IntArray | None = None,
 ) -> tuple[Finding, ...]:
     """Look for outcomes that a grader or a harness may have made; those of most cells first.
 
@@ -96,8 +97,10 @@ def cell_findings(
         groups: (n,) group of each query; '' is a group of its own.
         quality: (n, m) in [0, 1], NaN where missing; as for the other matrices.
         input_tokens, output_tokens, latency_s: (n, m); None where the set has none.
+        clusters: (n,) cluster numbers, None when all queries are independent.
     """
     names = np.asarray(groups, dtype=np.str_)
+    units = np.arange(len(names)) if clusters is None else clusters
     found: list[Finding] = []
     for name in np.unique(names):
         rows = np.flatnonzero(names == name)
@@ -107,7 +110,7 @@ def cell_findings(
         found += _group_findings(models, str(name), quality[rows])
         found += _filled(models, str(name), quality[rows], *part)
         if part[1] is not None:
-            found += _length(models, str(name), quality[rows], part[1])
+            found += _length(models, str(name), quality[rows], part[1], units[rows])
     return tuple(sorted(found, key=lambda one: -one.queries))
 
 
@@ -120,7 +123,8 @@ def findings_of(evalset: EvalSet, models: Sequence[str]) -> tuple[Finding, ...]:
         for name in ("input_tokens", "output_tokens", "latency_s")
         if name in evalset.extras
     }
-    return cell_findings(models, groups, evalset.quality[:, columns], **extras)
+    quality, clusters = evalset.quality[:, columns], evalset.clusters
+    return cell_findings(models, groups, quality, clusters=clusters, **extras)
 
 
 def _group_findings(models: Sequence[str], group: str, quality: FloatArray) -> Iterator[Finding]:
@@ -201,7 +205,11 @@ def _constant(model: str, group: str, read: FloatArray, written: FloatArray) -> 
 
 
 def _length(
-    models: Sequence[str], group: str, quality: FloatArray, written: FloatArray
+    models: Sequence[str],
+    group: str,
+    quality: FloatArray,
+    written: FloatArray,
+    units: IntArray,
 ) -> Iterator[Finding]:
     """Models that fail where their own answer is long, on queries that others solve as before."""
     known = np.isfinite(quality)
@@ -212,7 +220,8 @@ def _length(
             continue
         own, length = quality[rows, j], written[rows, j]
         usual = known_means(others[rows].T)
-        cuts = [_cut(own, usual, length, float(np.quantile(length, cut))) for cut in _LENGTH_CUTS]
+        ends = [float(np.quantile(length, cut)) for cut in _LENGTH_CUTS]
+        cuts = [_cut(own, usual, length, end, units[rows]) for end in ends]
         effect, p_value, at, long = max(cuts, key=lambda found: found[0])
         behind = float(usual[long].mean() - own[long].mean())
         if effect >= _LENGTH_EFFECT and p_value < _P_VALUE and behind >= _BEHIND:
@@ -226,16 +235,21 @@ def _length(
 
 
 def _cut(
-    own: FloatArray, usual: FloatArray, length: FloatArray, at: float
+    own: FloatArray, usual: FloatArray, length: FloatArray, at: float, units: IntArray
 ) -> tuple[float, float, float, BoolArray]:
     """How much more is lost above a length than the others lose there, p value, the length."""
     long = length > at
-    if min(long.sum(), (~long).sum()) < _LEAST_LONG:
+    if min(np.unique(units[part]).size for part in (long, ~long)) < _LEAST_LONG:
         return 0.0, 1.0, at, long
     gap = own - usual
     effect = float(gap[~long].mean() - gap[long].mean())
-    error = np.sqrt(gap[long].var(ddof=1) / long.sum() + gap[~long].var(ddof=1) / (~long).sum())
-    return effect, normal_p(effect / max(float(error), 1e-12)), at, long
+    share = np.zeros(len(gap))  # what each query adds to the effect, less its mean
+    for part, sign in ((long, -1.0), (~long, 1.0)):
+        n = part.sum()
+        share[part] = sign * (gap[part] - gap[part].mean()) / np.sqrt(n * (n - 1))
+    whole = np.bincount(np.unique(units, return_inverse=True)[1], weights=share)
+    error = float(np.sqrt(np.square(whole).sum()))  # Welch's, where all are independent
+    return effect, normal_p(effect / max(error, 1e-12)), at, long
 
 
 #: Groups of fewer queries are not shown one by one.
