@@ -239,6 +239,10 @@ _COLUMNS = {
     "cluster": "queries that belong together, such as translations; they count as one",
     "needs": "abilities that a query needs, between commas, such as `pdf, audio`",
     "require": "tags that a model must have to serve it, between commas, such as `eu`",
+    "needs_tools": "whether the request declares tools",
+    "context_tokens": "tokens that a context window must hold; without it the length of the text",
+    "allow": "the only models that may serve it, between commas; empty for all",
+    "deny": "models that may not serve it, between commas",
     "label_reasoning": "a requirement's label, one column a dimension",
     "model": "the model that answered",
     "quality": "what it achieved: 0 or 1, or between",
@@ -293,7 +297,13 @@ def _outcome_rows(columns: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 def _wrong(column: str) -> object:
     """A value that no eval set may have there."""
-    wrong = {"query_id": "", "language": "english", "text": "", "has_image": "yes"}
+    wrong = {
+        "query_id": "",
+        "language": "english",
+        "text": "",
+        "has_image": "yes",
+        "needs_tools": "yes",
+    }
     return wrong.get(column, -1.0)
 
 

@@ -37,9 +37,10 @@ from hydra_core.evalsets.evalset import EvalSet, sample_of
 from hydra_core.evalsets.folders import folder_name
 from hydra_core.predictor.score_bands import score_bands
 from hydra_core.replay.fixed_mix import UnderHull, under_hull
+from hydra_core.replay.gated import ungated
 from hydra_core.replay.operating_point import knee
 from hydra_core.replay.pricing import costs_at
-from hydra_core.replay.replay import GATED, ReplayData, align, align_catalog, data_frontier, folds
+from hydra_core.replay.replay import ReplayData, align, align_catalog, data_frontier, folds
 
 #: The columns of the table that hold USD per million tokens, and what a problem calls them.
 PRICE_COLUMNS = {"input": "input price", "output": "output price", "cached": "cached input price"}
@@ -493,8 +494,6 @@ def _knee(
     text: str, evalset: EvalSet, requirements: FloatArray, rows: np.ndarray, today: date
 ) -> float:
     """The knee's tau on some rows of the set, whatever hard gates facts that are assumed make."""
-    queries = evalset.queries.drop(columns=list(GATED), errors="ignore")
-    ungated = replace(_costed(evalset), queries=queries)
-    data = align_catalog(ungated, parse_catalog(text), requirements, today=today)
+    data = align_catalog(ungated(_costed(evalset)), parse_catalog(text), requirements, today=today)
     curve = data_frontier(data.take(np.flatnonzero(np.isin(data.rows, rows))))
     return curve.tidy(knee(curve).knob)

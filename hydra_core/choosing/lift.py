@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy as np
 from hydra_core.base.intervals import Interval
 from hydra_core.base.types import ChoiceArray, FloatArray, IntArray, Progress, Rule
 from hydra_core.choosing.heads import grouped_parts
-from hydra_core.choosing.material import Material, Outcomes
+from hydra_core.choosing.material import Material, Outcomes, with_all_outcomes
 from hydra_core.outcome_model.heads import Predicted
 from hydra_core.replay.band import MIN_MOVED, CurveBand, lift_band
 from hydra_core.replay.baselines import BASELINES, RANDOM_MIX, run_baselines
@@ -251,15 +251,16 @@ def rivals(
         material: What the outcome model was learned from; gives clusters and folds.
         folds, seed, progress: As in `learn`, so that everyone is judged on the same parts.
     """
+    sweeps = [replace(one, data=with_all_outcomes(one.data, one.evalset)) for one in sweeps]
     data = sweeps[0].data
     clusters, cut = _parts(material, data.rows, folds, seed)
-    hull = hull_of(data.quality, data.cost_usd)
+    hull = hull_of(*data.fixed)
     low, high = hull[0].mean_cost_usd, hull[-1].mean_cost_usd
     costs = [low + percent / 100 * (high - low) for percent in POINTS]
 
     def rival(name: str, choices: Sequence[IntArray], *, learns: bool = False) -> Rival:
-        choice = np.stack(choices, axis=1)
-        added = differences_to_hull(data.quality, data.cost_usd, choice, hull).mean(axis=1)
+        choice = data.served(np.stack(choices, axis=1))
+        added = differences_to_hull(*data.fixed, choice, hull).mean(axis=1)
         return Rival(name, learns, mean_interval(added, clusters))
 
     found = [

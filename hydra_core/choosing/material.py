@@ -323,6 +323,17 @@ def groups_at(evalset: EvalSet, rows: IntArray) -> list[str] | None:
     return [str(name) for name in queries["group"].iloc[rows].fillna("")]
 
 
+def with_all_outcomes(data: ReplayData, evalset: EvalSet) -> ReplayData:
+    """Keep the queries with outcomes of all measured models, also of those that a gate keeps out.
+
+    What is learned and compared without gates needs them.
+    """
+    names = data.with_outcomes.pool.ids
+    columns = np.array([evalset.models.index(name) for name in names], dtype=np.intp)
+    known = np.isfinite(evalset.quality[np.ix_(data.rows, columns)]).all(axis=1)
+    return data if known.all() else data.take(np.flatnonzero(known))
+
+
 def outcomes_of_replay(data: ReplayData, evalset: EvalSet) -> Outcomes:
     """Return the outcomes of a replayed set, at the costs it was replayed with.
 

@@ -403,8 +403,8 @@ def _evaluate_log(
     from hydra_core.cli.logged_evaluation import log_document, log_text
     from hydra_core.live.off_policy import evaluate_logged
     from hydra_core.replay.frontier import CLOSED
+    from hydra_core.replay.gated import closed_models
     from hydra_core.replay.predictions import weighed
-    from hydra_core.replay.replay import closed_models
     from hydra_core.routing.matcher import choose, shortfall, value_shortfall
 
     scores = scores_for(evalset, catalog, options.bundle)

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from hydra_core.outcome_model.model import OutcomeModel
 
 
+_UNGATED: Final = (
+    "the lifts below are as if every model could serve every query; promise and evaluate obey gates"
+)
 _FIT = """fit a catalog's profiles to outcomes
 Fits a catalog's profiles to the outcomes of an eval set and says whether they beat the best fixed
 mix of models at the same cost. Every figure is cross-fitted, at the price of tokens alone, as if
@@ -106,16 +109,18 @@ def _check_fit(options: argparse.Namespace) -> None:
 
 
 def _fit_one(options: argparse.Namespace, catalog: Catalog, text: str, evalset: EvalSet) -> Rung:
-    from hydra_core.choosing.material import groups_at, outcomes_of_replay
+    from hydra_core.choosing.material import groups_at, outcomes_of_replay, with_all_outcomes
     from hydra_core.choosing.sources.grader_check import findings_of
     from hydra_core.choosing.sources.ladder import Kind, fit_rung
     from hydra_core.choosing.write import start_of, with_source
     from hydra_core.replay.replay import align_catalog
 
     scores = scores_for(evalset, catalog, options.bundle)
-    data = align_catalog(evalset, catalog, scores, today=date.today())
+    data = with_all_outcomes(align_catalog(evalset, catalog, scores, today=date.today()), evalset)
     for note in data.notes:
         say(f"note: {note}")
+    if data.closed is not None:
+        say(f"note: {_UNGATED}")
     outcomes = outcomes_of_replay(data, evalset)
     with progress_bar(f"{evalset.name}: folds", unit=" folds") as step:
         rung = fit_rung(
@@ -138,7 +143,7 @@ def _compare(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) ->
     import numpy as np
 
     from hydra_core.choosing.learn import learn
-    from hydra_core.choosing.material import gather
+    from hydra_core.choosing.material import gather, with_all_outcomes
     from hydra_core.choosing.sources.ladder import ladder_of_replay
     from hydra_core.choosing.write import prices_of, start_of
     from hydra_core.cli.score import vectors_for
@@ -149,7 +154,9 @@ def _compare(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) ->
 
     scores = scores_for(evalset, catalog, options.bundle)
     vectors_for(evalset, catalog, options.bundle)
-    data = align_catalog(evalset, catalog, scores, today=date.today())
+    data = with_all_outcomes(align_catalog(evalset, catalog, scores, today=date.today()), evalset)
+    if data.closed is not None:
+        say(f"note: {_UNGATED}")
     width = open_predictor(options.bundle).bundle.vectors
     messages = messages_of(evalset, catalog.predictor_fingerprint, width)
     costs = priced_costs(evalset, catalog).usd

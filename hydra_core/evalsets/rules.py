@@ -17,6 +17,7 @@ REQUIRED_QUERY_COLUMNS = ("query_id", "language")
 OPTIONAL_QUERY_COLUMNS = (
     *("text", "has_image", "conversation_id", "turn", "context"),
     *("group", "cluster", "needs", "require"),
+    *("needs_tools", "context_tokens", "allow", "deny"),
 )
 EXTRA_OUTCOMES = (
     *("latency_s", "tokens"),
@@ -24,6 +25,8 @@ EXTRA_OUTCOMES = (
 )
 #: How likely each model was to serve a logged query; also of models that did not.
 PROPENSITY = "propensity"
+FLAGS = ("has_image", "needs_tools")
+_TEXTS = (*("group", "cluster", "conversation_id", "context", "needs", "require", "allow", "deny"),)
 _KEPT = ("quality", "cost_usd", *EXTRA_OUTCOMES, PROPENSITY)
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
@@ -85,10 +88,12 @@ def _optional_columns(queries: pd.DataFrame) -> list[Problem]:
             problems += _range(f"queries: {name}", column, 0.0, 1.0)
         elif name == "turn":
             problems += _range(f"queries: {name}", column, 1.0, np.inf)
-        elif name == "has_image":
+        elif name == "context_tokens":
+            problems += _range(f"queries: {name}", column, 0.0, np.inf)
+        elif name in FLAGS:
             if not dtypes.is_bool_dtype(column):
                 problems.append(Problem(f"queries: {name}", "must hold true and false only"))
-        elif name in ("group", "cluster", "conversation_id", "context", "needs", "require"):
+        elif name in _TEXTS:
             text = column.astype(object).map(lambda value: isinstance(value, str))
             bad = column.notna() & ~text
             problems += _rows(f"queries: {name}", "is not text", column, bad)

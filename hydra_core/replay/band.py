@@ -124,6 +124,7 @@ def lift_band(
     draws: int = _DRAWS,
     progress: Progress | None = None,
     measured: BoolArray | None = None,
+    stand_in: IntArray | None = None,
 ) -> CurveBand:
     """The band of a policy's lift over the best mixture of constants, along its knob.
 
@@ -137,6 +138,7 @@ def lift_band(
         choice: (n, p) model index of each query at each knob position; unsigned bytes will do.
         clusters, rng, level, draws, progress: As in `simultaneous_band`.
         measured: (m,) models that have outcomes, so that mixes may be made of them; None for all.
+        stand_in: (n, m) as `ReplayData.stand_in`; `quality` and `cost_usd` then hold its outcomes.
 
     Raises:
         ValueError: Shapes do not fit.
@@ -166,7 +168,8 @@ def lift_band(
     def blocks() -> Blocks:
         for done, rows, starts in _whole_clusters(clusters, n):
             here = choice[rows]
-            for end, away in enumerate(against.away(here)):
+            serving = None if stand_in is None else stand_in[rows]
+            for end, away in enumerate(against.away(here, serving)):
                 moved[end] += _joined(np.logical_or, away, starts).sum(axis=0)
             values = against.differences(quality[rows], cost_usd[rows], here)
             yield done, _joined(np.add, values - estimate, starts)

@@ -343,14 +343,14 @@ def _learned(
     seed: int,
     progress: Progress | None,
 ) -> dict[str, IntArray]:
-    hashed = hashed_texts(texts)
+    hashed, (quality, cost_usd) = hashed_texts(texts), data.fixed
     found = {name: np.zeros((KNOBS.size, len(texts)), dtype=np.intp) for name in names}
     for number, fold in enumerate(cut):
         features = TextFeatures(hashed[fold.train], seed=seed)
         train = Sample(
             features(hashed, fold.train, data.requirements),
-            data.quality[fold.train],
-            data.cost_usd[fold.train],
+            quality[fold.train],
+            cost_usd[fold.train],
             data.pool.cost,
         )
         test = features(hashed, fold.test, data.requirements)
@@ -372,6 +372,7 @@ def _random_mix(data: ReplayData, rng: np.random.Generator) -> IntArray:
 
 
 def _run(data: ReplayData, name: str, choices: IntArray) -> BaselineRun:
+    choices = data.served(choices.T).T
     return BaselineRun(
         name=name,
         choices=choices,
@@ -424,16 +425,18 @@ def cascade(data: ReplayData, evalset: EvalSet, checker: Checker) -> Cascade:
     measured = np.flatnonzero(data.measured)
     cheap = int(measured[cost[measured].argmin()])
     strong = int(measured[quality[measured].argmax()])
-    right = data.quality[:, cheap]
+    first, second = (data.served(np.full(len(data.rows), one)) for one in (cheap, strong))
+    fixed, fixed_usd = data.fixed
+    right = fixed[:, cheap]
     accepted = right * (1.0 - checker.rejects_right) + (1.0 - right) * checker.passes_wrong
-    again = 1.0 - accepted
-    kept = right * (1.0 - checker.rejects_right)
+    again = np.where(first == second, 0.0, 1.0 - accepted)  # nobody else may be asked
+    kept = np.where(first == second, right, right * (1.0 - checker.rejects_right))
     name = f"cascade ({data.pool.ids[cheap]}, check, {data.pool.ids[strong]})"
-    plain = policy_run(name, data, np.where(again > 0.5, strong, cheap))
+    plain = policy_run(name, data, np.where(again > 0.5, second, first))
     run = replace(
         plain,
-        quality=kept + again * data.quality[:, strong],
-        cost_usd=data.cost_usd[:, cheap] + checker.check_usd + again * data.cost_usd[:, strong],
+        quality=kept + again * fixed[:, strong],
+        cost_usd=fixed_usd[:, cheap] + checker.check_usd + again * fixed_usd[:, strong],
         unknown=None,
     )
     extra_s = _extra_s(data, evalset, data.pool.ids[strong], again, checker.check_s)

@@ -155,9 +155,9 @@ def policy_run(name: str, data: ReplayData, choice: IntArray) -> PolicyRun:
 
 
 def constant_run(data: ReplayData, model: str) -> PolicyRun:
-    """Always the same model."""
+    """Always the same model, or the one that stands in for it where a gate keeps it out."""
     choice = np.full(len(data.rows), data.pool.ids.index(model), dtype=np.intp)
-    return policy_run(f"always {model}", data, choice)
+    return policy_run(f"always {model}", data, data.served(choice))
 
 
 def compare(

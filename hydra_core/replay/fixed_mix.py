@@ -120,8 +120,8 @@ class MatchedCost:
         first order, so the uncertainty of the matched cost is counted.
 
         Args:
-            quality: (n, m) outcomes.
-            cost_usd: (n, m) realised cost, USD.
+            quality, cost_usd: (n, m) outcomes and realised cost in USD of each model used alone
+                (`ReplayData.fixed`).
             choice: (n, p) pool index each of the p policies sends each query to.
 
         Returns:
@@ -135,19 +135,32 @@ class MatchedCost:
         result -= extra_usd
         return result
 
-    def away(self, choice: ChoiceArray) -> BoolArray:
-        """(2, n, p) True where a query is not sent to the mixture's cheaper (dearer) end."""
-        result: BoolArray = choice[None] != self.ends[:, None, :]
+    def away(self, choice: ChoiceArray, stand_in: IntArray | None = None) -> BoolArray:
+        """(2, n, p) True where a query is not sent to the mixture's cheaper (dearer) end.
+
+        Args:
+            stand_in: (n, m) as `ReplayData.stand_in`.
+        """
+        ends = self.ends[:, None, :]
+        if stand_in is not None:
+            ends = np.stack([stand_in[:, end] for end in self.ends])
+        result: BoolArray = choice[None] != ends
         return result
 
-    def moved(self, choice: IntArray, clusters: IntArray | None = None) -> int:
+    def moved(
+        self,
+        choice: IntArray,
+        clusters: IntArray | None = None,
+        stand_in: IntArray | None = None,
+    ) -> int:
         """Independent queries that one policy (p = 1) sends elsewhere than the nearer end.
 
         Args:
             choice: (n,) pool index of each query's model.
             clusters: (n,) cluster numbers, None when all queries are independent.
+            stand_in: As in `away`.
         """
-        away = self.away(choice[:, None])[:, :, 0]
+        away = self.away(choice[:, None], stand_in)[:, :, 0]
         if clusters is None:
             return int(away.sum(axis=1).min())
         return min(int(np.unique(clusters[rows]).size) for rows in away)
@@ -185,7 +198,7 @@ def matched_gain(data: ReplayData, before: IntArray, after: IntArray) -> Matched
     hull = upper_hull(single_models(data))
     costs = picked(data.cost_usd, both).mean(axis=0).tolist()
     mixes = [matched_cost_mix(hull, cost) for cost in costs]
-    lifts = MatchedCost.of(mixes, len(data.pool.ids)).differences(data.quality, data.cost_usd, both)
+    lifts = MatchedCost.of(mixes, len(data.pool.ids)).differences(*data.fixed, both)
     gained, moved = lifts[:, 1] - lifts[:, 0], before != after
     least, most = gained - (moved & data.unknown(before)), gained + (moved & data.unknown(after))
     quality = mean_interval(gained, data.clusters).spanning(
@@ -236,7 +249,7 @@ def under_hull(data: ReplayData) -> tuple[UnderHull, ...]:
         gap = mix.quality - one.quality
         always = np.full((len(data.query_ids), 1), one.index)
         against = MatchedCost.of([mix], len(data.pool.ids))
-        worse = -against.differences(data.quality, data.cost_usd, always)[:, 0]
+        worse = -against.differences(*data.fixed, always)[:, 0]
         found.append(UnderHull(one.model, gap, mix, _p_value(gap, worse - worse.mean(), data)))
     corrected = holm([row.p_value for row in found])
     rows = [replace(row, p_value=p) for row, p in zip(found, corrected, strict=True)]

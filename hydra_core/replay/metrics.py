@@ -114,7 +114,7 @@ def evaluate_choice(
     n = len(choice)
     quality, cost = picked(data.quality, choice), picked(data.cost_usd, choice)
     best = picked(data.quality, data.oracle)
-    base_cost = data.cost_usd[:, data.pool.ids.index(name)]
+    base_cost = data.fixed[1][:, data.pool.ids.index(name)]
     wrong = misrouted(data, choice)
     counts = np.bincount(choice, minlength=len(data.pool.ids))
     unknown = data.unknown(choice)
@@ -335,7 +335,7 @@ def spread(
         return ()
     strong = data.pool.ids.index(baseline or costliest(data))
     sent = (choice == strong).astype(np.float64)
-    pairs = ((picked(data.cost_usd, choice), data.cost_usd[:, strong]), (sent, np.ones(len(sent))))
+    pairs = ((picked(data.cost_usd, choice), data.fixed[1][:, strong]), (sent, np.ones(len(sent))))
     found = []
     for name in sorted(set(groups.tolist()) - {_REFERENCE}):
         qr, _ = _qr_apart(data, choice, groups == name, against)

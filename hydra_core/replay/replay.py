@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from dataclasses import replace as replaced
 from datetime import date
 from functools import cached_property
 from shlex import quote
-from typing import Any, Final
 
 import numpy as np
-import pandas as pd
 
 from hydra_core.base.errors import MismatchError
-from hydra_core.base.spelling import counted
 from hydra_core.base.types import (
     BoolArray,
     Catalog,
     CostBasis,
     FloatArray,
     IntArray,
-    ModelSpec,
     Pool,
     Rule,
 )
@@ -31,10 +27,9 @@ from hydra_core.evalsets.folders import dependence_note, scored_by
 from hydra_core.evalsets.scores import load_scores
 from hydra_core.outcome_model.heads import Predicted
 from hydra_core.replay.frontier import CLOSED, StepCurve, frontier, read_only
+from hydra_core.replay.gated import closed_models, gate_notes, stand_ins
 from hydra_core.replay.pricing import CostSource, Prices, estimated_costs, priced_costs
-from hydra_core.routing.gates import gate_of
 from hydra_core.routing.matcher import choose, returns_on_upgrading, shortfall, value_shortfall
-from hydra_core.routing.query import Query
 
 
 @dataclass(frozen=True)
@@ -143,10 +138,39 @@ class ReplayData:
         return read_only(np.where(resolved, self.pool.cost, np.inf).min(axis=1))
 
     @cached_property
+    def stand_in(self) -> IntArray | None:
+        """(n, m) who serves each query where one model is used alone (`gated.stand_ins`); None
+        where no gate keeps a model out.
+        """
+        if self.closed is None:
+            return None
+        return read_only(stand_ins(self.closed, self.measured, self.pool.cost))
+
+    def served(self, choice: IntArray) -> IntArray:
+        """(n,) or (n, p) models of each query -> the same, stand-ins where a gate keeps one out."""
+        if self.stand_in is None:
+            return choice
+        columns = choice.reshape(len(choice), -1)
+        return np.take_along_axis(self.stand_in, columns, axis=1).reshape(choice.shape)
+
+    @cached_property
+    def fixed(self) -> tuple[FloatArray, FloatArray]:
+        """(n, m) quality and cost in USD of each query where one model is used alone, with those
+        that stand in for it.
+        """
+        if self.stand_in is None:
+            return self.quality, self.cost_usd
+        quality, cost = (
+            np.take_along_axis(values, self.stand_in, axis=1)
+            for values in (self.quality, self.cost_usd)
+        )
+        return read_only(quality), read_only(cost)
+
+    @cached_property
     def alone(self) -> tuple[FloatArray, FloatArray, IntArray]:
         """(m,) mean quality, mean cost in USD and resolved queries of every model used alone."""
-        resolved = (self.quality >= RESOLVED_AT).sum(axis=0)
-        return self.quality.mean(axis=0), self.cost_usd.mean(axis=0), resolved
+        quality, cost = self.fixed
+        return quality.mean(axis=0), cost.mean(axis=0), (quality >= RESOLVED_AT).sum(axis=0)
 
     @cached_property
     def binary(self) -> bool:
@@ -205,16 +229,22 @@ def align(
     requirements: FloatArray,
     pool: Pool,
     estimated: Mapping[str, float] | None = None,
+    closed: BoolArray | None = None,
 ) -> ReplayData:
     """Line up an eval set with a pool; nothing is imputed, what is left out is noted.
+
+    A query needs outcomes of the models that may serve it. Where a gate keeps out a model that has
+    none, that cell holds the outcome of its stand-in.
 
     Args:
         requirements: (rows of the eval set, K) predicted requirements.
         estimated: Model id -> USD per query of models without outcomes, which then stay in the
             pool; without it they are left out.
+        closed: (rows of the eval set, models of the pool) where a hard gate keeps a model out.
 
     Raises:
-        MismatchError: No model of the pool has outcomes, or no query has all of them.
+        MismatchError: No model of the pool has outcomes, no query has all of them, or no model may
+            serve any.
     """
     columns = measured_columns(evalset)
     having = [model for model in pool.ids if model in columns]
@@ -223,20 +253,31 @@ def align(
         raise _other_models(evalset, pool.ids)
     at = [columns[model] for model in having]
     known = np.isfinite(evalset.quality[:, at]) & np.isfinite(evalset.cost_usd[:, at])
+    kept = [i for i, model in enumerate(pool.ids) if estimated is not None or model in columns]
+    open_: BoolArray = np.ones(evalset.n, dtype=bool)
+    if closed is not None:
+        known |= closed[:, [i for i, model in enumerate(pool.ids) if model in columns]]
+        closed = closed[:, kept]
+        open_ = np.asarray(~closed.all(axis=1))
     complete, scored = known.all(axis=1), np.isfinite(requirements).all(axis=1)
-    rows = np.flatnonzero(complete & scored)
+    rows = np.flatnonzero(complete & scored & open_)
     if not complete.any():
         raise MismatchError(
             f"eval set '{evalset.name}' has no query with outcomes and costs of all of "
             f"{', '.join(having)}, so they cannot be compared on it. Have every model answer about "
             "250 of its messages (hydra-router collect), or disable models that lack outcomes"
         )
+    if not rows.size and (complete & scored).any():
+        raise MismatchError(
+            f"no model of {', '.join(having)} passes the hard gates of any query of eval set "
+            f"'{evalset.name}': they need vision, tools, an ability, a tag or a window that none "
+            "has, or name other models"
+        )
     if not rows.size:
         raise MismatchError(
             f"eval set '{evalset.name}' has no scored query with outcomes of all of "
             f"{', '.join(having)}. Score it"
         )
-    kept = [i for i, model in enumerate(pool.ids) if estimated is not None or model in columns]
     ids = tuple(pool.ids[i] for i in kept)
     quality, cost_usd = np.zeros((rows.size, len(ids))), np.empty((rows.size, len(ids)))
     for i, model in enumerate(ids):
@@ -245,7 +286,9 @@ def align(
             cost_usd[:, i] = evalset.cost_usd[rows, columns[model]]
         elif estimated is not None:
             cost_usd[:, i] = estimated[model]
-    return ReplayData(
+    closed = None if closed is None else closed[rows]
+    gone = int((complete & scored & ~open_).sum())
+    data = ReplayData(
         query_ids=tuple(evalset.queries["query_id"].iloc[rows].astype(str).tolist()),
         languages=tuple(evalset.queries["language"].iloc[rows].astype(str).tolist()),
         requirements=requirements[rows],
@@ -255,10 +298,25 @@ def align(
         rows=rows,
         clusters=evalset.clusters_at(rows),
         dependence=dependence_note(evalset.dependence),
-        notes=_notes(
-            absent, int((~complete).sum()), int((complete & ~scored).sum()), estimated is not None
+        notes=(
+            *_notes(
+                absent,
+                int((~complete).sum()),
+                int((complete & ~scored).sum()),
+                estimated is not None,
+            ),
+            *gate_notes(closed, gone),
         ),
         unmeasured=() if estimated is None else absent,
+        closed=closed if closed is not None and closed.any() else None,
+    )
+    if data.closed is None:
+        return data
+    fixed, fixed_usd = data.fixed
+    return replaced(
+        data,
+        quality=np.where(np.isnan(quality), fixed, quality),
+        cost_usd=np.where(np.isnan(cost_usd), fixed_usd, cost_usd),
     )
 
 
@@ -332,66 +390,14 @@ def align_catalog(
         means = priced.mean_cost().items()
         realised = {**estimated, **{m: cost for m, cost in means if np.isfinite(cost)}}
     models = routable_pool(catalog, today=today, weights=weights, realised_cost=realised)
-    data = align(priced, models.capped(requirements), models, estimated)
+    closed = closed_models(evalset.queries, [catalog.model(name) for name in models.ids])
+    data = align(priced, models.capped(requirements), models, estimated, closed)
     ids = tuple(model for model in data.pool.ids if model not in data.unmeasured)
     note = costs.note(ids)
     recorded = tuple(m for m in ids if costs.sources.get(m) is CostSource.RECORDED)
     notes = (*data.notes, note) if note else data.notes
     summary = costs.summary(ids)
-    whole = replaced(data, notes=notes, costs=summary, prices=prices, recorded=recorded)
-    return _gated(whole, evalset, catalog)
-
-
-def _gated(data: ReplayData, evalset: EvalSet, catalog: Catalog) -> ReplayData:
-    """The data with the hard gates that the set's columns know: images, abilities, tags."""
-    specs = [catalog.model(name) for name in data.pool.ids]
-    closed = closed_models(evalset.queries.iloc[data.rows], specs)
-    if closed is None:
-        return data
-    able = np.flatnonzero(~closed.all(axis=1))
-    if not able.size:
-        raise MismatchError(
-            f"no model of catalog '{catalog.name}' passes the hard gates of any query of eval set "
-            f"'{evalset.name}': it needs vision, an ability or a tag that none has"
-        )
-    gone = len(closed) - able.size
-    notes = []
-    if kept_out := int(closed[able].any(axis=1).sum()):
-        notes.append(
-            f"A hard gate (image, needs, require) keeps a model out of {counted(kept_out, 'query')}"
-            "; fixed mixes are shown as if it could serve them."
-        )
-    if gone:
-        notes.append(f"Left out: {counted(gone, 'query')} that no model may serve.")
-    whole = replaced(data, closed=closed)
-    kept = whole.take(able) if gone else whole
-    return replaced(kept, notes=(*data.notes, *notes))
-
-
-#: Columns of a set that hard gates read.
-GATED: Final = ("has_image", "needs", "require")
-
-
-def closed_models(queries: pd.DataFrame, specs: Sequence[ModelSpec]) -> BoolArray | None:
-    """(n, m) where a hard gate that the columns know keeps a model out; None where none does."""
-    given = [name for name in GATED if name in queries.columns]
-    if not given:
-        return None
-    facts = queries[given].astype(object).where(queries[given].notna(), None)
-    keys = [tuple(row) for row in facts.itertuples(index=False)]
-    by_key = {key: _closed(dict(zip(given, key, strict=True)), specs) for key in set(keys)}
-    closed = np.array([by_key[key] for key in keys], dtype=bool)
-    return closed if closed.any() else None
-
-
-def _closed(facts: Mapping[str, Any], specs: Sequence[ModelSpec]) -> list[bool]:
-    """Which models a query's columns keep out, by the router's own gates."""
-    needs, require = (
-        frozenset(word.strip() for word in (facts.get(name) or "").split(",") if word.strip())
-        for name in ("needs", "require")
-    )
-    query = Query("", has_image=bool(facts.get("has_image")), needs=needs, require=require)
-    return [gate_of(spec, query) is not None for spec in specs]
+    return replaced(data, notes=notes, costs=summary, prices=prices, recorded=recorded)
 
 
 def data_frontier(

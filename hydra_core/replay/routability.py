@@ -238,7 +238,7 @@ def perfect_router(data: ReplayData) -> PerfectRouter:
     best = _best_single(data)
     reached = picked(data.quality, data.oracle)
     spent, base = float(picked(data.cost_usd, data.oracle).mean()), best.mean_cost_usd
-    gain = mean_interval(reached - data.quality[:, best.index], data.clusters)
+    gain = mean_interval(reached - data.fixed[0][:, best.index], data.clusters)
     return PerfectRouter(
         n=len(data.rows),
         best=best.model,

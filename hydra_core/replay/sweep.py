@@ -249,14 +249,14 @@ class Sweep:
             rows, data = self.curve.simplified(BAND_POSITIONS), self.data
             knob = np.array([self.curve.point(int(row)).knob for row in rows])
             band = lift_band(
-                data.quality,
-                data.cost_usd,
+                *data.fixed,
                 self.choices(knob),
                 knob,
                 data.clusters,
                 rng=np.random.default_rng(0),
                 progress=progress,
                 measured=data.measured,
+                stand_in=data.stand_in,
             )
             self._bands.append(band)
         return self._bands[0]

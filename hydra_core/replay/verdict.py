@@ -250,9 +250,9 @@ def verdict(
     quality, cost = picked(data.quality, choice), picked(data.cost_usd, choice)
     mix = matched_cost_mix(upper_hull(single_models(data)), float(cost.mean()))
     against = MatchedCost.of([mix], len(data.pool.ids))
-    moved, independent = against.moved(choice, data.clusters), data.independent
+    moved, independent = against.moved(choice, data.clusters, data.stand_in), data.independent
     delta = float(quality.mean()) - mix.quality
-    differences = against.differences(data.quality, data.cost_usd, choice[:, None])[:, 0]
+    differences = against.differences(*data.fixed, choice[:, None])[:, 0]
     influence = differences - differences.mean()
     interval = influence_interval(delta, influence, data.clusters)
     unknown = data.unknown(choice)

@@ -6,21 +6,47 @@ from datetime import date
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from hydra_core.base.types import Rule
+from hydra_core.base.types import Rule, Selection
 from hydra_core.catalog import load_catalog
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.choosing.sources.promise import _ranks, walk
 from hydra_core.cli.main import main
 from hydra_core.evalsets.evalset import load_evalset, save_evalset
 from hydra_core.evalsets.scores import save_scores
-from hydra_core.replay.metrics import misrouted
+from hydra_core.replay.baselines import Checker, cascade
+from hydra_core.replay.compare import constant_run
+from hydra_core.replay.gated import closed_models, stand_ins
+from hydra_core.replay.metrics import evaluate_choice, misrouted, single_models
 from hydra_core.replay.replay import align_catalog, catalog_scores, data_frontier, replay
 from hydra_core.replay.sweep import sweep_catalog, sweep_own_value
+from hydra_core.replay.verdict import verdict
 
 SET = Path("sample_data/mixed_2024")
 CATALOG = Path("catalog/mixed_2024.yaml")
+
+
+def pooled(**facts):
+    """Two models with these facts of the first; queries as given."""
+    first = replace(load_catalog(CATALOG).models[0], **facts)
+    return first, replace(first, id="other", vision=True, tools=True, context_window=10**6)
+
+
+def test_every_gate_of_a_logged_request_holds_in_a_replay():
+    first, other = pooled(vision=True, tools=False, context_window=1_000)
+    for column, values in {
+        "needs_tools": [True, False],
+        "allow": ["other, third", ""],
+        "deny": [first.id, None],
+        "context_tokens": [1_001.0, np.nan],
+        "text": ["x" * 4_004, "x" * 4_000],
+    }.items():
+        closed = closed_models(pd.DataFrame({column: values}), [first, other])
+        assert closed.tolist() == [[True, False], [False, False]], column
+    logged = pd.DataFrame({"text": ["x" * 8_000], "context_tokens": [900.0]})
+    assert closed_models(logged, [first, other]) is None  # as the router counted it
 
 
 def aligned(lacks=(), **columns):
@@ -42,14 +68,18 @@ def test_a_query_never_goes_to_a_model_that_its_columns_keep_out():
         assert not (route[asks] == lacking).any()
         assert np.array_equal(route[~asks], before[~asks])
     assert (before[asks] == lacking).any()
-    kept_out = "A hard gate (image, needs, require) keeps a model out of "
-    assert data.notes[-1].startswith(f"{kept_out}{asks.sum():,} queries;")
+    kept_out = "A hard gate (such as image, tools or window) keeps a model out of "
+
+    def said(found):
+        return [note.removeprefix(kept_out) for note in found.notes if note.startswith(kept_out)]
+
+    assert said(data)[0].startswith(f"{asks.sum():,} queries. Where")
     one, _ = aligned(
         ["pdf"], needs=["pdf" if i == data.rows[0] else None for i in range(len(needs))]
     )
-    assert one.notes[-1].startswith(f"{kept_out}1 query;")
+    assert said(one)[0].startswith("1 query. ")
     none, _ = aligned([], needs=needs)
-    assert not any(note.startswith(kept_out) for note in none.notes)
+    assert not said(none)
 
 
 def test_the_exact_curve_is_the_routes_with_gates_as_well():
@@ -107,6 +137,53 @@ def test_no_setting_of_a_promise_sends_a_query_past_a_gate(rule):
     if rule is Rule.VALUE:  # a second is dear: the slow one is the dearest of those that may serve
         free = ~data.closed.any(axis=1)
         assert (order[free, -1] == 2).all()
+
+
+def test_the_next_dearer_model_that_may_stands_in_for_a_fixed_one():
+    closed = np.array([[1, 0, 0, 0], [0, 1, 0, 1], [1, 1, 0, 1], [0, 0, 0, 0]], dtype=bool)
+    cost, measured = np.array([1.0, 3.0, 2.0, 4.0]), np.array([True, True, True, False])
+    found = stand_ins(closed, measured, cost)  # in the order of their cost: 0, 2, 1, 3
+    assert found.tolist() == [[2, 1, 2, 3], [0, 2, 2, 2], [2, 2, 2, 2], [0, 1, 2, 3]]
+
+
+def test_fixed_models_and_mixes_obey_the_gates_too():
+    needs = ["pdf" if i % 2 else None for i in range(len(load_evalset(SET).queries))]
+    data, lacking = aligned(["pdf"], needs=needs)
+    order = np.argsort(data.pool.cost)
+    dearer = order[list(order).index(lacking) + 1]
+    served = np.where(data.closed[:, lacking], dearer, lacking)
+    rows = np.arange(len(served))
+    single = single_models(data)[lacking]
+    assert single.quality == pytest.approx(data.quality[rows, served].mean())
+    assert single.mean_cost_usd == pytest.approx(data.cost_usd[rows, served].mean())
+    name = data.pool.ids[lacking]
+    always = constant_run(data, name)
+    assert np.array_equal(always.choice, served)
+    alone = verdict(data, served, Selection.FIXED)
+    assert (alone.moved, alone.delta) == (0, 0.0)
+    assert evaluate_choice(data, served, baseline=name).cs.value == pytest.approx(0.0, abs=1e-12)
+    mixed = cascade(data, load_evalset(SET), Checker(0.0, 0.0))
+    both = {name: data.served(np.full(rows.size, data.pool.ids.index(name)))
+            for name in (mixed.cheap, mixed.strong)}  # fmt: skip
+    right = np.stack([data.quality[rows, one] for one in both.values()]).max(axis=0)
+    assert mixed.run.quality == pytest.approx(right)
+    assert not data.closed[rows, mixed.run.choice].any()
+
+
+def test_a_query_needs_outcomes_of_the_models_that_may_serve_it_alone():
+    catalog, evalset = load_catalog(CATALOG), load_evalset(SET)
+    models = tuple(replace(one, vision=i > 0) for i, one in enumerate(catalog.models))
+    catalog, asked = replace(catalog, models=models), np.arange(evalset.n) % 3 == 0
+    quality = evalset.quality.copy()
+    quality[asked, evalset.models.index(models[0].id)] = np.nan
+    quality[1, 0] = np.nan  # a model that may serve it
+    queries = evalset.queries.assign(has_image=asked)
+    seen = replace(evalset, quality=quality, queries=queries)
+    scores = catalog_scores(evalset, catalog)
+    data = align_catalog(seen, catalog, scores, today=date(2026, 1, 1))
+    assert len(data.rows) == evalset.n - 1
+    assert np.isfinite(data.quality).all()
+    assert not (replay(data, 1e6)[asked[data.rows]] == 0).any()
 
 
 def test_required_tags_of_a_query_leave_only_models_that_have_them():

@@ -335,7 +335,7 @@ def promise_on(
     shortfalls, order, calibrated_on = _ranks(sweep)
     taus, choice = walk(shortfalls, order)
     rng = np.random.default_rng(seed)
-    known, clusters = (data.pool.ids, data.quality, data.cost_usd), clusters_of(data, sweep.evalset)
+    known, clusters = (data.pool.ids, *data.fixed), clusters_of(data, sweep.evalset)
     made = promise(
         *known,
         taus,

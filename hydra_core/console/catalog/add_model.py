@@ -22,7 +22,7 @@ from hydra_core.catalog import profiles
 from hydra_core.catalog.editing.model_grid import add_model, cell_problems
 from hydra_core.catalog.profiles import mean_tokens
 from hydra_core.choosing.by_rate import Rehearsal, rehearse_profiles
-from hydra_core.choosing.material import outcomes_of_replay
+from hydra_core.choosing.material import outcomes_of_replay, with_all_outcomes
 from hydra_core.console import cache, drafts, widgets
 from hydra_core.console.cache import CatalogEntry
 from hydra_core.console.drafts import Working
@@ -185,7 +185,8 @@ def _risk(catalog: Catalog) -> str:
 
 @cache.cached(8, "Rehearsing the rate on your models")
 def _rehearsed(sweep: Sweep) -> Rehearsal | None:
-    return rehearse_profiles(outcomes_of_replay(sweep.data, sweep.evalset))
+    data = with_all_outcomes(sweep.data, sweep.evalset)
+    return rehearse_profiles(outcomes_of_replay(data, sweep.evalset))
 
 
 def _benchmark_rates(catalog: Catalog) -> dict[str, Any]:

@@ -174,7 +174,13 @@ def receipts(row: int, both: Paired, sides: Sides) -> pd.DataFrame:
     mean: dict[str, float] = {}
     for _, sweep in sides:
         data = sweep.data
-        here = data.cost_usd[np.searchsorted(data.rows, row)]
+        at = int(np.searchsorted(data.rows, row))
+        here = data.cost_usd[at].copy()
+        if data.closed is not None:  # one that a gate keeps out and never answered has no cost
+            answered = [
+                m not in known or evalset.quality[row, known[m]] >= 0 for m in data.pool.ids
+            ]
+            here[data.closed[at] & ~np.array(answered)] = np.nan
         cost |= dict(zip(data.pool.ids, here.tolist(), strict=True))
         mean |= dict(zip(data.pool.ids, data.alone[1].tolist(), strict=True))
     models.sort(key=lambda model: (mean[model], model))

@@ -134,7 +134,7 @@ def mix_run(sweep: Sweep, mean_cost_usd: float) -> PolicyRun:
     mix = matched_cost_mix(sweep.hull, mean_cost_usd)
     drawn = np.random.default_rng(0).random(len(sweep.data.rows)) < mix.strong_share
     choice = np.where(drawn, mix.strong.index, mix.cheap.index)
-    return policy_run(f"random mixture ({mix})", sweep.data, choice)
+    return policy_run(f"random mixture ({mix})", sweep.data, sweep.data.served(choice))
 
 
 def side_run(

@@ -12,6 +12,7 @@ import streamlit as st
 from hydra_core.base.errors import HydraError
 from hydra_core.base.types import LEVEL_DIMENSION, Catalog, Rule, SuccessSource
 from hydra_core.catalog.schema import parse_catalog
+from hydra_core.choosing.material import with_all_outcomes
 from hydra_core.choosing.sources.ladder import (
     COUPLING,
     NAMES,
@@ -97,7 +98,8 @@ def _compared(entry: SetEntry, catalog: Catalog, model: OutcomeModel | None, tra
     """The comparison; begun when it is first asked for, then kept."""
     bare = _unfitted(catalog)
     sweep = cache.sweep(entry, bare, bare.policy.weights)
-    data, evalset, start = sweep.data, sweep.evalset, start_of(bare, sweep.data)
+    data, evalset = with_all_outcomes(sweep.data, sweep.evalset), sweep.evalset
+    start = start_of(bare, data)
     predicted: Predicted | None = None
     learned = "" if model is None else model.digest
     if model is not None:

@@ -28,6 +28,7 @@ from hydra_core.evalsets.importers.reading.cells import (
 )
 from hydra_core.evalsets.rules import (
     EXTRA_OUTCOMES,
+    FLAGS,
     OPTIONAL_QUERY_COLUMNS,
     model_id_problem,
     outcome_matrices,
@@ -322,7 +323,9 @@ def _typed(queries: pd.DataFrame, places: pd.DataFrame, issues: Issues) -> pd.Da
             queries[name] = numbers(located, name, issues, high=1.0)
         elif name == "turn":
             queries[name] = numbers(located, name, issues, low=1.0)
-        elif name == "has_image":
+        elif name == "context_tokens":
+            queries[name] = numbers(located, name, issues)
+        elif name in FLAGS:
             queries[name] = flags(located, name, issues)
     first = [name for name in ("query_id", "text", "language") if name in queries.columns]
     rest = [n for n in OPTIONAL_QUERY_COLUMNS if n in queries.columns and n not in first]

@@ -17,6 +17,7 @@ from hydra_core.base.types import FloatArray
 from hydra_core.evalsets.evalset import EvalSet, save_evalset
 from hydra_core.evalsets.importers.given import PriceCard
 from hydra_core.evalsets.importers.reading.bounded import stop_where_asked
+from hydra_core.evalsets.rules import FLAGS
 from hydra_core.evalsets.suspects import suspects
 
 _EXAMPLES = 3
@@ -274,6 +275,6 @@ def _queries(sets: Sequence[EvalSet]) -> pd.DataFrame:
     for name in ("conversation_id", "context", "group", "cluster"):
         if name in rows.columns:
             rows[name] = rows[name].where(rows[name].notna(), None)
-    if "has_image" in rows.columns:
-        rows["has_image"] = rows["has_image"].fillna(False).astype(bool)
+    for name in (name for name in FLAGS if name in rows.columns):
+        rows[name] = rows[name].fillna(False).astype(bool)
     return rows

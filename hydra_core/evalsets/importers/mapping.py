@@ -55,6 +55,10 @@ _KNOWN_NAMES: Mapping[str, tuple[str, ...]] = {
     "cluster": ("cluster",),
     "needs": (),  # other people's columns of that name hold something else
     "require": (),
+    "needs_tools": (),
+    "context_tokens": (),
+    "allow": (),
+    "deny": (),
     "model": (
         *("model", "model_id", "model_name", "llm", "llm_selected"),
         *("modell", "modele", "modelo"),

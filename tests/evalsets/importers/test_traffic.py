@@ -71,15 +71,21 @@ def test_our_own_log_gives_rated_answers_with_text(tmp_path):
 
 def test_the_gates_of_a_logged_request_are_kept(tmp_path):
     log = LogWriter(tmp_path / "log")
-    log.add(record(1, text="one", has_image=True, needs=("audio", "pdf"), require=("eu",)))
+    said = {"needs": ("audio", "pdf"), "require": ("eu",), "allow": ("x", "y"), "deny": ("z",)}
+    log.add(record(1, text="one", has_image=True, needs_tools=True, context_tokens=9_000, **said))
     log.add(record(2, text="two"))
-    for number in (1, 2):
+    log.add(record(3, text="three", rule="named", allow=("x",)))
+    for number in (1, 2, 3):
         log.add(OutcomeRecord(f"d{number}", AT, 0.5))
     log.close()
-    queries = read_decision_log(tmp_path / "log").queries
-    assert queries["has_image"].tolist() == [True, False]
-    assert queries["needs"].tolist() == ["audio, pdf", ""]
-    assert queries["require"].tolist() == ["eu", ""]
+    queries = read_decision_log(tmp_path / "log", {"renamed": "x"}).queries
+    assert queries["has_image"].tolist() == [True, False, False]
+    assert queries["needs_tools"].tolist() == [True, False, False]
+    assert queries["context_tokens"].fillna(0).tolist() == [9_000, 0, 0]
+    assert queries["needs"].tolist() == ["audio, pdf", "", ""]
+    assert queries["require"].tolist() == ["eu", "", ""]
+    assert queries["allow"].tolist() == ["renamed, y", "", ""]
+    assert queries["deny"].tolist() == ["z", "", ""]
 
 
 def test_a_log_without_text_says_why_nothing_is_left(tmp_path):

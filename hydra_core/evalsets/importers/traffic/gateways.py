@@ -77,6 +77,7 @@ def read_decision_log(
         EvalSetError: Nothing is left, with the reasons.
     """
     names = models or {}
+    ids = {logged: model for model, logged in names.items()}
     traffic = Traffic(Given(models=names), zero_is_unknown=False)
     decisions = read_log(folder, since=since, until=until, arm=arm).decisions
     if decisions.empty and (since or until):
@@ -89,7 +90,6 @@ def read_decision_log(
         problem = "" if message.strip() else problem
         seen, before = row.get("has_image") is True, text(row["context"])
         asked = Asked(message, int(row["turn"]), before, has_image=seen, problem=problem)
-        needs, require = (_words(row.get(name)) for name in ("needs", "require"))
         traffic.add(
             Served(
                 (folder.name, line),
@@ -104,8 +104,7 @@ def read_decision_log(
                 conversation_id=text(row["conversation_id"]),
                 cached_input_tokens=number(row["cached_tokens"]),
                 group=str(row.get("team") or ""),
-                needs=needs,
-                require=require,
+                gates=_gates(row, ids),
             )
         )
     draft = traffic.draft("decision log")
@@ -113,9 +112,27 @@ def read_decision_log(
     return replace(draft, extras={**draft.extras, PROPENSITY: chances})
 
 
-def _words(cell: object) -> str:
-    """A list of words as an eval set has them; '' where the log has none."""
-    return ", ".join(map(str, cell)) if isinstance(cell, np.ndarray) else ""
+def _gates(row: Mapping[Any, Any], ids: Mapping[str, str]) -> dict[str, str]:
+    """What hard gates looked at, as an eval set has it; '' where the log has none.
+
+    Args:
+        ids: Name in the log -> model id, where they differ.
+    """
+    lists = {name: row.get(name) for name in ("needs", "require", "allow", "deny")}
+    if row.get("rule") == "named":  # the one model asked for by name is no limit of the request
+        lists["allow"] = None
+    words = {
+        name: ", ".join(ids.get(str(word), str(word)) for word in cell)
+        for name, cell in lists.items()
+        if isinstance(cell, np.ndarray)
+    }
+    length = number(row.get("context_tokens"))
+    return {
+        **dict.fromkeys(lists, ""),
+        **words,
+        "needs_tools": "true" if row.get("needs_tools") is True else "",
+        "context_tokens": f"{length:.0f}" if length > 0 else "",
+    }
 
 
 def _propensities(decisions: pd.DataFrame, draft: Draft, models: Mapping[str, str]) -> FloatArray:

@@ -200,7 +200,7 @@ class Served:
         asked: Its last user message, or why there is none.
         cached_input_tokens: Part of the input.
         group: What the query belongs to, such as a harness's task.
-        needs, require: Abilities and tags that a model must have, between commas.
+        gates: Further columns that hard gates read, as an eval set has them.
     """
 
     place: tuple[str, int]
@@ -215,8 +215,7 @@ class Served:
     conversation_id: str = ""
     cached_input_tokens: float = math.nan
     group: str = ""
-    needs: str = ""
-    require: str = ""
+    gates: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def problem(self) -> str:
@@ -228,7 +227,7 @@ class Served:
             return "no id"
         if not self.model:
             return "no model answered"
-        texts = (self.query_id, self.model, self.conversation_id, self.group, self.require)
+        texts = (self.query_id, self.model, self.conversation_id, self.group, *self.gates.values())
         if not _writable(*texts, self.asked.text, self.asked.context):
             return "holds half a character (lone surrogate)"
         if self.cost_usd < 0:
@@ -463,8 +462,7 @@ def _frames(rows: Sequence[Served]) -> Rows:
             "group": row.group,
             "context": row.asked.context,
             "has_image": "true" if row.asked.has_image else "",
-            "needs": row.needs,
-            "require": row.require,
+            **row.gates,
         }
         for place, row in zip(same, rows, strict=True)
     ]
