@@ -405,6 +405,7 @@ def _evaluate_log(
     from hydra_core.replay.frontier import CLOSED
     from hydra_core.replay.gated import closed_models
     from hydra_core.replay.predictions import weighed
+    from hydra_core.replay.replay import TEAMS
     from hydra_core.routing.matcher import choose, shortfall, value_shortfall
 
     scores = scores_for(evalset, catalog, options.bundle)
@@ -424,6 +425,8 @@ def _evaluate_log(
         choice = choose(lacking, routable.cost, tau)
     if closed is not None:
         choice = np.where(closed.all(axis=1), -1, choice)
+    if catalog.policy.teams:
+        say(f"note: {TEAMS}")
     found = evaluate_logged(evalset, catalog, routable.ids, choice, scores)
     if gone := int((choice < 0).sum()):
         say(f"note: Left out: {counted(gone, 'query')} that no model may serve.")

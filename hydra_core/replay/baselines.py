@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 
 from hydra_core.base.types import FloatArray, IntArray, Progress
-from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet
+from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet, joined, same_key
 from hydra_core.replay.compare import PolicyRun, policy_run
 from hydra_core.replay.fixed_mix import matched_cost_mix
 from hydra_core.replay.metrics import picked, single_models, upper_hull
@@ -313,7 +314,8 @@ def run_baselines(
 
     Args:
         texts: (n,) message of each query of `data`.
-        cut: The parts, where others were judged on them; default two, clusters whole.
+        cut: The parts, where others were judged on them; default two, clusters and repeats of a
+            text whole.
         seed: Draws the parts and every learner's start.
         progress: Called with (done, total) after each learner and part; what it raises stops.
 
@@ -327,12 +329,21 @@ def run_baselines(
             f"no such baseline: {', '.join(unknown)}; there are {', '.join(BASELINES)}"
         )
     rng = np.random.default_rng(seed)
-    cut = folds(data, 2, rng) if cut is None else cut
+    cut = folds(_with_repeats(data, texts), 2, rng) if cut is None else cut
     learned = [name for name in names if name != RANDOM_MIX]
     choices = _learned(data, texts, learned, cut, seed, progress) if learned else {}
     if RANDOM_MIX in names:
         choices[RANDOM_MIX] = _random_mix(data, rng)
     return tuple(_run(data, name, choices[name]) for name in names)
+
+
+def _with_repeats(data: ReplayData, texts: Sequence[str]) -> ReplayData:
+    """The data with repeats of a text in one cluster: who has learned one knows the other."""
+    links = [same_key(pd.Series(texts))]
+    if data.clusters is not None:
+        links.append(same_key(pd.Series(data.clusters)))
+    whole = replace(data, clusters=joined(links, len(texts)))
+    return whole if whole.independent > 1 else data
 
 
 def _learned(

@@ -8,6 +8,7 @@ from dataclasses import replace as replaced
 from datetime import date
 from functools import cached_property
 from shlex import quote
+from typing import Final
 
 import numpy as np
 
@@ -30,6 +31,9 @@ from hydra_core.replay.frontier import CLOSED, StepCurve, frontier, read_only
 from hydra_core.replay.gated import closed_models, gate_notes, stand_ins
 from hydra_core.replay.pricing import CostSource, Prices, estimated_costs, priced_costs
 from hydra_core.routing.matcher import choose, returns_on_upgrading, shortfall, value_shortfall
+
+#: What a replay says of a catalog with teams.
+TEAMS: Final = "Every query is routed as of no team: their models, knobs and budgets do not count."
 
 
 @dataclass(frozen=True)
@@ -395,7 +399,8 @@ def align_catalog(
     ids = tuple(model for model in data.pool.ids if model not in data.unmeasured)
     note = costs.note(ids)
     recorded = tuple(m for m in ids if costs.sources.get(m) is CostSource.RECORDED)
-    notes = (*data.notes, note) if note else data.notes
+    teams = TEAMS if catalog.policy.teams else ""
+    notes = (*data.notes, *filter(None, (note, teams)))
     summary = costs.summary(ids)
     return replaced(data, notes=notes, costs=summary, prices=prices, recorded=recorded)
 

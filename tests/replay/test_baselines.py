@@ -13,6 +13,7 @@ from hydra_core.replay.baselines import (
     KNOBS,
     RANDOM_MIX,
     Checker,
+    _with_repeats,
     cascade,
     factorise,
     run_baselines,
@@ -144,6 +145,17 @@ def test_folds_keep_clusters_whole_and_languages_in_proportion():
     plain = folds(make_data(n=200), 2, np.random.default_rng(0))
     languages = np.asarray(make_data(n=200).languages)
     assert [int((languages[fold.test] == "de").sum()) for fold in plain] == [50, 50]
+
+
+def test_no_router_learns_a_text_that_it_is_judged_on():
+    data = make_data(n=300, seed=2)
+    texts = [f"question {i // 3}" for i in range(300)]
+    for fold in folds(_with_repeats(data, texts), 2, np.random.default_rng(0)):
+        assert not {texts[i] for i in fold.train} & {texts[i] for i in fold.test}
+    plain = folds(data, 2, np.random.default_rng(0))
+    apart = folds(_with_repeats(data, list(data.query_ids)), 2, np.random.default_rng(0))
+    assert all(np.array_equal(a.test, b.test) for a, b in zip(plain, apart, strict=True))
+    assert _with_repeats(data, [""] * 300) is data
 
 
 def test_too_few_queries_cannot_be_cut():

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hydra_core.base.types import Rule, Selection
+from hydra_core.base.types import Rule, Selection, Team
 from hydra_core.catalog import load_catalog
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.choosing.sources.promise import _ranks, walk
@@ -20,7 +20,7 @@ from hydra_core.replay.baselines import Checker, cascade
 from hydra_core.replay.compare import constant_run
 from hydra_core.replay.gated import closed_models, stand_ins
 from hydra_core.replay.metrics import evaluate_choice, misrouted, single_models
-from hydra_core.replay.replay import align_catalog, catalog_scores, data_frontier, replay
+from hydra_core.replay.replay import TEAMS, align_catalog, catalog_scores, data_frontier, replay
 from hydra_core.replay.sweep import sweep_catalog, sweep_own_value
 from hydra_core.replay.verdict import verdict
 
@@ -56,6 +56,15 @@ def aligned(lacks=(), **columns):
     evalset = replace(evalset, queries=evalset.queries.assign(**columns))
     data = align_catalog(evalset, catalog, catalog_scores(evalset, catalog), today=date(2026, 1, 1))
     return data, data.pool.ids.index(first.id)
+
+
+def test_a_replay_says_that_teams_do_not_count():
+    catalog, evalset = load_catalog(CATALOG), load_evalset(SET)
+    scores = catalog_scores(evalset, catalog)
+    policy = replace(catalog.policy, teams={"search": Team(tau=0.0)})
+    named = replace(catalog, policy=policy)
+    for one, said in ((named, True), (catalog, False)):
+        assert (TEAMS in align_catalog(evalset, one, scores, today=date(2026, 1, 1)).notes) is said
 
 
 def test_a_query_never_goes_to_a_model_that_its_columns_keep_out():
