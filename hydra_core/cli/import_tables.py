@@ -39,7 +39,8 @@ path inside objects. Signs of currency and percent, decimal commas and thousands
 column; --read says how a column is written where its cells leave it open. Files are joined on
 query_id. Nothing is written unless every row is valid; at most 400 MiB and 2,000,000 rows.
 
-fields: query_id text language has_image conversation_id turn group cluster label_<dimension>;
+fields: query_id text language conversation_id turn group cluster label_<dimension>; what hard gates
+read: has_image needs_tools needs require allow deny context_tokens (all but has_image by --map);
 long form: model quality cost_usd latency_s tokens input_tokens output_tokens
 cached_input_tokens; wide form: quality:MODEL cost:MODEL input_tokens:MODEL output_tokens:MODEL ...
 

@@ -25,8 +25,9 @@ EXTRA_OUTCOMES = (
 )
 #: How likely each model was to serve a logged query; also of models that did not.
 PROPENSITY = "propensity"
+#: Columns of true and false.
 FLAGS = ("has_image", "needs_tools")
-_TEXTS = (*("group", "cluster", "conversation_id", "context", "needs", "require", "allow", "deny"),)
+_TEXTS = ("group", "cluster", "conversation_id", "context", "needs", "require", "allow", "deny")
 _KEPT = ("quality", "cost_usd", *EXTRA_OUTCOMES, PROPENSITY)
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}")

@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2] / "hydra_core"
 #: Who may name the columns: the one answer, what reads and writes them, and what asks for
 #: something else (a question asked anew in `attack`; the order of turns).
 NAMED_IN = {
+    "cli/predictor.py",
     "evalsets/evalset.py",
     "evalsets/rules.py",
     "evalsets/suspects.py",
