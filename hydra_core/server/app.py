@@ -111,7 +111,7 @@ class _Routes:
         self, service: Service, callers: CallerCheck, bundle: Bundle, settings: Settings
     ) -> None:
         self._service, self._callers, self._bundle = service, callers, bundle
-        self._most_bytes = int(settings.max_body_mb * 1e6)
+        self._settings, self._most_bytes = settings, int(settings.max_body_mb * 1e6)
         self._since = int(time.time())
         self._draining = Draining(settings.not_ready_s)
 
@@ -197,7 +197,7 @@ class _Routes:
         return actor.name if self._callers.tokens else ""
 
     async def dry_run(self, request: Request) -> Response:
-        """Whether a catalog, and upstreams for it, would be taken; nothing changes."""
+        """Whether a catalog would be taken, by the upstreams in use or others; nothing changes."""
         self._callers.admit(request, Action.READ)
         body = await read_body(request, self._most_bytes)
         return JsonAnswer(await asyncio.to_thread(self._dry_run, body))
@@ -210,8 +210,10 @@ class _Routes:
         try:
             catalog = parse_catalog(found["catalog"])
             given = found.get("upstreams")
-            upstreams = parse_upstreams(given) if isinstance(given, str) else None
-            return {"valid": True, **checked(catalog, self._bundle, upstreams)}
+            in_use = self._service.decider.live.now.upstreams
+            upstreams = parse_upstreams(given) if isinstance(given, str) else in_use
+            report = checked(catalog, self._bundle, upstreams, self._settings)
+            return {"valid": True, **report}
         except ProblemsError as error:
             return {"valid": False, "problems": [str(one) for one in error.problems]}
         except HydraError as error:

@@ -25,6 +25,7 @@ from hydra_core.catalog import load_catalog, parse_catalog, pool, require_bundle
 from hydra_core.predictor.bundle import Bundle
 from hydra_core.routing.reload import file_stamp
 from hydra_core.routing.router import Router
+from hydra_core.server.settings import Settings
 from hydra_core.server.upstream.file import Upstreams, load_upstreams
 from hydra_core.server.wire import Form
 from hydra_core.store.store import Store
@@ -256,13 +257,21 @@ class LiveCatalog(Watch):
         return Serving(router, catalog, published.revision, digest, upstreams, silent)
 
 
-def checked(catalog: Catalog, bundle: Bundle, upstreams: Upstreams | None) -> dict[str, Any]:
-    """What a service would say about itself with this configuration.
+def checked(
+    catalog: Catalog, bundle: Bundle, upstreams: Upstreams | None, settings: Settings
+) -> dict[str, Any]:
+    """What a service with these settings would say about itself with this configuration.
 
     Raises:
-        HydraError: The catalog does not fit the bundle, or a model cannot be asked.
+        HydraError: The catalog does not fit the bundle, a model cannot be asked, nothing would
+            keep the budgets of teams, or no token can name them.
     """
     require_bundle(catalog, bundle.fingerprint)
+    teams = catalog.policy.teams
+    if any(team.budget is not None for team in teams.values()) and not settings.log:
+        raise HydraError("the policy has budgets of teams, which need --log DIR to be kept in")
+    if teams and not settings.tokens:
+        raise HydraError("the policy names teams, which need --tokens FILE: tokens carry the team")
     Router(catalog)
     models = pool(catalog, today=date.today()).ids
     report: dict[str, Any] = {

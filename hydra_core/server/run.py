@@ -82,8 +82,7 @@ def build(settings: Settings) -> Starlette:
     folder = Path(settings.log) if settings.log else None
 
     def router_of(catalog: Catalog) -> Router:
-        checked(catalog, predictor.bundle, None)
-        _require_ledger(catalog, settings)
+        checked(catalog, predictor.bundle, None, settings)
         return Router(catalog, predictor, sessions=sessions)
 
     live = LiveCatalog(_source(settings.catalog, settings), router_of, settings.reload_s)
@@ -152,11 +151,10 @@ def check(settings: Settings) -> dict[str, object]:
     bundle = _predictor(settings).bundle
     upstreams = load_upstreams(Path(settings.upstreams)) if settings.upstreams else None
     catalog = source_of(settings.catalog).load().catalog
-    _require_ledger(catalog, settings)
-    report = checked(catalog, bundle, upstreams)
+    report = checked(catalog, bundle, upstreams, settings)
     if settings.canary:
         _require_log(settings)
-        second = checked(source_of(settings.canary).load().catalog, bundle, upstreams)
+        second = checked(source_of(settings.canary).load().catalog, bundle, upstreams, settings)
         report["canary"] = {"share": settings.canary_share, **second}
     warnings = _warnings(settings, str(report["sticky"]))
     return {**report, "warnings": warnings} if warnings else report
@@ -241,15 +239,6 @@ def _canaries(
 def _require_log(settings: Settings) -> None:
     if not settings.log:
         raise HydraError("a canary needs --log DIR: it is measured, and stopped, by its log")
-
-
-def _require_ledger(catalog: Catalog, settings: Settings) -> None:
-    """Refuse budgets that nothing would keep, and teams that no token can name."""
-    teams = catalog.policy.teams
-    if any(team.budget is not None for team in teams.values()) and not settings.log:
-        raise HydraError("the policy has budgets of teams, which need --log DIR to be kept in")
-    if teams and not settings.tokens:
-        raise HydraError("the policy names teams, which need --tokens FILE: tokens carry the team")
 
 
 def _ledger(folder: Path, settings: Settings) -> TeamBudgets:

@@ -298,3 +298,8 @@ def test_a_dry_run_says_whether_a_catalog_would_be_taken(make):
     assert "tau" in bad["problems"][0]
     lacking = {"catalog": text, "upstreams": "schema: hydra.upstreams/v1\nupstreams: []\n"}
     assert "has no upstream" in client.post("/v1/dry-run", json=lacking).json()["problems"][0]
+    grown = {"catalog": text.replace("id: gpt-5.4-mini", "id: gpt-6-mini")}  # with those in use
+    told = client.post("/v1/dry-run", json=grown).json()["problems"]
+    assert "gpt-6-mini: has no upstream" in told[0]
+    teams = {"catalog": text.replace("policy:", "policy:\n  teams: {search: {tau: 1}}")}
+    assert "need --tokens" in client.post("/v1/dry-run", json=teams).json()["problems"][0]
