@@ -102,8 +102,8 @@ _CELL: Final = re.compile(
     r"|[0-9.]+(?:e-?[0-9]+)?)\s*(?P<unit>[^\d,].*)?",
     re.IGNORECASE,
 )
-_BLANK: Final = frozenset({"", "-", "–", "—", "n/a", "na", "none"})
-_UNKNOWN: Final = _BLANK | {"?", "unknown", "tbd"}
+BLANK: Final = frozenset({"", "-", "–", "—", "n/a", "na", "none"})
+_UNKNOWN: Final = BLANK | {"?", "unknown", "tbd"}
 #: 1.05M has a decimal point; 128.000 may have one, or a point between thousands: it is not read.
 _TOKENS: Final = re.compile(
     r"(?P<number>[0-9]+|[0-9]{1,3}(?:[, ][0-9]{3})+|[0-9]+\.[0-9]+(?=\s*[km]))\s*(?P<times>k|m)?"
@@ -187,7 +187,8 @@ def _facts(row: _Row, as_of: date, problems: list[Problem]) -> dict[str, Any]:
     }
 
 
-def _tokens(cell: str) -> int | None:
+def tokens_of(cell: str) -> int | None:
+    """A number of tokens, such as 128k or 1,048,576; None where the cell does not say one."""
     match = _TOKENS.fullmatch(cell)
     if match is None:
         return None
@@ -195,7 +196,7 @@ def _tokens(cell: str) -> int | None:
     return int(number) if number == int(number) and 0 < number <= 10**9 else None
 
 
-def _date(cell: str) -> date | None:
+def date_of(cell: str) -> date | None:
     """A date such as 2027-03-31, or 31.03.2027: with points the day always comes first."""
     match = _POINTED.fullmatch(cell.strip())
     return day(cell if match is None else f"{match[3]}-{match[2]:0>2}-{match[1]:0>2}")
@@ -204,7 +205,9 @@ def _date(cell: str) -> date | None:
 def _priced_on(cell: str) -> date | None:
     """A date, or a month such as 2027-03 or 03/2027: its first day, as in a price file."""
     match = _MONTH.fullmatch(cell.strip())
-    return _date(cell if match is None else f"{match[1] or match[4]}-{match[2] or match[3]:0>2}-01")
+    return date_of(
+        cell if match is None else f"{match[1] or match[4]}-{match[2] or match[3]:0>2}-01"
+    )
 
 
 def _answer(cell: str) -> bool | None:
@@ -213,14 +216,14 @@ def _answer(cell: str) -> bool | None:
 
 #: Fact -> its heading, how its cell is read (None: not at all), and what to write instead.
 _READERS: Final[dict[str, tuple[re.Pattern[str], Callable[[str], Any], str]]] = {
-    "window": (_WINDOW, _tokens, "write a number of tokens, such as 128000 or 128k"),
+    "window": (_WINDOW, tokens_of, "write a number of tokens, such as 128000 or 128k"),
     "vision": (_VISION, _answer, "write yes or no"),
     "modalities": (_MODALITIES, lambda cell: "image" in cell.lower(), ""),
     "tools": (_TOOLS, _answer, "write yes or no"),
     "day": (_DAY, _priced_on, "write a date, such as 2027-03-31 or 31.03.2027"),
     "retired": (
         _RETIRED,
-        lambda cell: _date(cell) or _answer(cell),
+        lambda cell: date_of(cell) or _answer(cell),
         "write a date, such as 2027-03-31 or 31.03.2027, or yes or no",
     ),
 }
@@ -323,8 +326,8 @@ def _prices(
     for column in columns:
         cell = cells[column].strip()
         stated = f"{column} {unit}".strip()
-        found[column] = None if cell.lower() in _BLANK else price_per_mtok(cell, stated)
-        if found[column] is None and cell.lower() not in _BLANK:
+        found[column] = None if cell.lower() in BLANK else price_per_mtok(cell, stated)
+        if found[column] is None and cell.lower() not in BLANK:
             place = f"line {line}, column {column!r}"
             remedy = "write USD per million tokens, such as 2.5"
             problems.append(Problem(place, f"is no price in USD: {cell[:60]!r}", remedy))
@@ -339,7 +342,7 @@ def _unit_of_row(row: _Row, problems: list[Problem]) -> str:
         place, cell = f"line {line}, column {heading!r}", text.strip()
         if _ROW_MONEY.fullmatch(heading) and cell.upper() not in ("", "USD", "US$", "$"):
             problems.append(Problem(place, f"is not in USD: {cell[:60]!r}", "convert the prices"))
-        elif _ROW_UNIT.fullmatch(heading) and cell.lower() not in _BLANK:
+        elif _ROW_UNIT.fullmatch(heading) and cell.lower() not in BLANK:
             unit = cell if _NUMBERED.search(cell) or _PER.search(cell) else f"per {cell}"
             wrong = [replace(one, place=place) for one in _unit_problems(unit)]
             problems += [replace(one, message=f"{one.message}: {cell[:60]!r}") for one in wrong]

@@ -23,7 +23,13 @@ from hydra_core.catalog.editing import evidence_grid
 from hydra_core.catalog.editing.document import CatalogDocument, Value
 from hydra_core.catalog.editing.model_grid import FIELDS, cell_problems, edit_cells, model_rows
 from hydra_core.catalog.prices.lists import read_prices
-from hydra_core.catalog.prices.price_table import price_per_mtok, priced_by
+from hydra_core.catalog.prices.price_table import (
+    BLANK,
+    date_of,
+    price_per_mtok,
+    priced_by,
+    tokens_of,
+)
 from hydra_core.catalog.prices.quotes import PriceList, price_number
 from hydra_core.catalog.prices.suggestions import PriceMatch, apply_price, suggest_matches
 from hydra_core.console import cache, drafts, widgets
@@ -50,6 +56,8 @@ _ALIASES: Final[Mapping[str, str]] = MappingProxyType(
     }
 )  # fmt: skip
 #: Column of a price -> what its heading is said to name.
+#: What a dash or "none" may be the value of.
+_WORDS: Final = ("id", "provider", "status", "tags", "lacks", "price_source", "notes")
 _PRICED: Final[Mapping[str, str]] = MappingProxyType(
     {
         "input_usd_per_mtok": "input",
@@ -303,6 +311,13 @@ def read_pasted(text: str, catalog: Catalog) -> tuple[Pasted, ...]:
         row = zip(columns, table[0], map(str.strip, cells), strict=False)
         rows.append({key: _as_kept(key, heading, cell) for key, heading, cell in row})
         rows[-1].pop("check", None)
+    problems = [
+        Problem(f"row {i + 1}", f"names {row['id']} again", "keep one row of each model")
+        for i, row in enumerate(rows)
+        if row.get("id") and any(one.get("id") == row["id"] != "" for one in rows[:i])
+    ]
+    if problems:
+        raise _refused(problems[:20])
     unnamed = [i for i, row in enumerate(rows) if not row.get("id")]
     if unnamed:
         raise _refused([Problem(f"row {i + 1}", "has no model id") for i in unnamed[:20]])
@@ -349,6 +364,15 @@ def _set_nested(document: CatalogDocument, row: int, path: str, value: str) -> N
 
 def _as_kept(key: str, heading: str, cell: str) -> str:
     """A cell as the catalog keeps it: prices in USD per million tokens, by the stated units."""
+    if cell.lower() in BLANK and key not in _WORDS:
+        return ""
+    share = price_number(cell[:-1]) if "." in key and cell.endswith("%") else None
+    if share is not None:  # a rate or a capability
+        return f"{share / 100:f}"
+    if key == "context_window":
+        return str(tokens_of(cell) or cell)
+    if key in ("price_date", "retire_on"):
+        return str(date_of(cell) or cell)
     price = price_per_mtok(cell, heading) if key in _PRICED else None
     return cell if price is None or price == price_number(cell) else f"{price.normalize():f}"
 

@@ -221,3 +221,17 @@ def test_bands_weights_and_dimensions():
 def test_a_new_dimension_replaces_none_of_the_same_name():
     with pytest.raises(CatalogError, match="has a dimension debugging already"):
         add_dimension(TEXT, "debugging", 0.0, 0.5, 1.0)
+
+
+def test_pasted_cells_are_read_as_a_price_table_is_and_a_model_once():
+    heading = "Model\tContext window\tPrice date\tCached input price\tInput price\n"
+    pasted = read_pasted(f"{heading}claude-haiku-4.5\t100k\t31.03.2026\t–\tn/a\n", CATALOG)
+    assert told(TEXT, apply_pasted(TEXT, pasted)) == [
+        "claude-haiku-4.5 context window 200,000 -> 100,000 tokens",
+        "claude-haiku-4.5 price read 2026-01-01 -> 2026-03-31",
+    ]
+    rate = CATALOG.benchmarks[0].id
+    (row,) = read_pasted(f"Model\t{rate}\nclaude-haiku-4.5\t72 %\n", CATALOG)
+    assert float(row[f"scores.{rate}"]) == 0.72
+    with pytest.raises(CatalogError, match="row 2: names claude-haiku-4.5 again"):
+        read_pasted("Model\tInput price\nclaude-haiku-4.5\t1\nclaude-haiku-4.5\t2\n", CATALOG)
