@@ -205,11 +205,30 @@ def _doubts(
             if n >= _MANY and s == 0]  # fmt: skip
     if zero:
         found.append(f"every outcome of {', '.join(zero)} is 0; check that its column is quality")
+    found += _uncounted_parts(extras)
     latency = extras.get("latency_s", np.full(1, np.nan))
     if np.isfinite(latency).any() and np.nanmedian(latency) > _SLOW_S:
         middle = f"{np.nanmedian(latency):,.0f}"
         found.append(f"half of the answers took more than {middle} s; check that times are seconds")
     return found
+
+
+def _uncounted_parts(extras: Mapping[str, FloatArray]) -> list[str]:
+    """A warning of totals that input and output tokens do not add up to."""
+    unknown = np.full((1, 1), np.nan)
+    total, read, written = (
+        extras.get(name, unknown) for name in ("tokens", "input_tokens", "output_tokens")
+    )
+    more = total > read + written
+    if not more.any():
+        return []
+    at = tuple(np.argwhere(more)[0])
+    have = counted_that(int(more.sum()), "outcome", "has", "have")
+    return [
+        f"{have} more tokens in all ({total[at]:,.0f}) than input and output tokens together "
+        f"({(read + written)[at]:,.0f}); if reasoning or cached input is counted apart, add it to "
+        "output_tokens or input_tokens, or costs of tokens are too low"
+    ]
 
 
 def _outcomes(raw: pd.DataFrame, issues: Issues, scale: float) -> pd.DataFrame:

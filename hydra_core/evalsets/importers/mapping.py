@@ -73,6 +73,7 @@ _KNOWN_NAMES: Mapping[str, tuple[str, ...]] = {
         *("cost_in_usd", "cost_in_cents", "price_usd", "spend", "cost_in", "cost_in_dollars"),
         *("cost_per_query", "cost_per_request", "cost_per_call", "cost_per_message"),
         *("estimated_cost", "total_estimated_cost", "total_cost_usd", "response_cost"),
+        *("accumulated_cost", "cost_total"),
         *("kosten", "cout", "couts", "coste", "costes", "costo"),
     ),
     "latency_s": (

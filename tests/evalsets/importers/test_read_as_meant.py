@@ -84,6 +84,24 @@ def test_thousands_of_tokens_are_read_by_their_sign(tmp_path, cell, tokens):
         table(tmp_path, f"id,prompt,model,score,cost\n1,hi,a,1,{cell}\n".replace("1,5", "15"))
 
 
+def test_tokens_beside_those_of_input_and_output_are_named(tmp_path):
+    head = "id,prompt,model,score,cost,input_tokens,output_tokens,reasoning_tokens,total_tokens\n"
+    for total, named in ((610, True), (110, False)):
+        draft = table(tmp_path, f"{head}1,hi,a,1,0.001,100,10,500,{total}\n2,ho,a,1,0.001,,,,50\n")
+        text = "1 outcome has more tokens in all (610) than input and output tokens together (110)"
+        assert any(text in one for one in draft.report.warnings) is named
+
+
+def test_the_output_of_openhands_is_read_by_itself(tmp_path):
+    row = {"instance_id": "a-1", "instruction": "fix it", "metrics": {"accumulated_cost": 0.5},
+           "metadata": {"llm_config": {"model": "m"}},
+           "test_result": {"report": {"resolved": True}}}  # fmt: skip
+    draft = read_table([jsonl(tmp_path, "output.jsonl", [row])])
+    assert (draft.models, draft.quality.tolist(), draft.cost_usd.tolist()) == (
+        ("m",), [[1]], [[0.5]]
+    )  # fmt: skip
+
+
 def test_parts_of_a_cost_are_named_where_no_column_has_the_whole(tmp_path):
     with pytest.raises(EvalSetError, match="'input_cost' and 'output_cost' look like parts of it"):
         table(tmp_path, "id,prompt,model,score,input_cost,output_cost\n1,hi,a,1,0.1,0.2\n")
