@@ -181,8 +181,6 @@ _TOKENS: Final = Bounds(1.0, 1e9)
 _PRICES: Final = LONG_KEYS[1:]
 #: Facts without which there is no model.
 _NEEDED: Final = (*_PRICES[:2], "status", "context_window", "vision", "tools", "price_date")
-#: Below this a price is taken for USD per token: 0.001 USD per Mtok is sold nowhere.
-_LEAST_PRICE: Final = 1e-3
 _NOT_IN_POOL: Final = [one.value for one in ModelStatus if not one.in_pool]
 
 
@@ -328,14 +326,7 @@ def _retire_on(section: Section, status: ModelStatus | None) -> date | None:
 def _prices(section: Section) -> dict[str, float | None]:
     """USD per million tokens in and out, and of cached input where that is given."""
     remedy = "give the price in USD per million tokens; a self-hosted model may state its cost"
-    found = {}
-    for key in _PRICES:
-        price = section.number(key, POSITIVE, remedy, required=key in _PRICES[:2])
-        if price is not None and price < _LEAST_PRICE:
-            message = f"{price:g} looks like a price per token"
-            section.wrong(key, message, f"per million tokens it would be {price * 1e6:g}")
-        found[key] = price
-    return found
+    return {key: section.price(key, remedy, required=key in _PRICES[:2]) for key in _PRICES}
 
 
 def _evidence(

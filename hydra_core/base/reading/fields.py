@@ -93,6 +93,8 @@ class Bounds:
 POSITIVE: Final = Bounds(0.0, above=True)
 #: Beyond these, sums and ratios of a catalog's numbers overflow while routing.
 _LEAST, _MOST = 1e-12, 1e12
+#: Below this a price is taken for USD per token: 0.001 USD per Mtok is sold nowhere.
+_LEAST_PRICE = 1e-3
 SHARE: Final = Bounds(0.0, 1.0)
 
 
@@ -197,6 +199,16 @@ class Section:
             self.wrong(key, f"must be 0 or in [{_LEAST:g}, {_MOST:g}], got {number:g}", remedy)
             return None
         return number
+
+    def price(
+        self, key: str, remedy: str, *, allowed: Bounds = POSITIVE, required: bool = True
+    ) -> float | None:
+        """USD per million tokens; one that can only be per token is recorded as a problem."""
+        price = self.number(key, allowed, remedy, required=required)
+        if price is not None and 0.0 < price < _LEAST_PRICE:
+            message = f"{price:g} looks like a price per token"
+            self.wrong(key, message, f"per million tokens it would be {price * 1e6:g}")
+        return price
 
     def integer(self, key: str, allowed: Bounds, remedy: str) -> int | None:
         """A whole number inside `allowed`."""

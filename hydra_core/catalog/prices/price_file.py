@@ -17,7 +17,7 @@ from typing import Final
 
 from hydra_core.base.errors import CatalogError, Problem
 from hydra_core.base.list_price import ListPrice
-from hydra_core.base.reading.fields import POSITIVE, Section, read_mapping
+from hydra_core.base.reading.fields import Section, read_mapping
 from hydra_core.base.reading.yaml_reader import MapNode, ScalarNode, shown
 from hydra_core.catalog.identifiers import id_problem, plain_name
 from hydra_core.catalog.prices.lists import LIST_ENDINGS, read_prices
@@ -220,9 +220,9 @@ def _prices(root: Section) -> dict[str, GivenPrice]:
 
 def _given(section: Section) -> GivenPrice | None:
     section.known(("input", "output", "cached", "date", "note"))
-    price_in = section.number("input", POSITIVE, _REMEDY)
-    price_out = section.number("output", POSITIVE, _REMEDY)
-    cached = section.number("cached", POSITIVE, _REMEDY, required=False)
+    price_in = section.price("input", _REMEDY)
+    price_out = section.price("output", _REMEDY)
+    cached = section.price("cached", _REMEDY, required=False)
     day = _day(section)
     note = section.text("note", "write text", required=False, limit=500)
     if price_in is None or price_out is None:

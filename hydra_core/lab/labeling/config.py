@@ -222,7 +222,7 @@ def read_server(
         one.wrong("base_url", "must begin with http:// or https://", "such as https://host/v1")
     key = one.text("api_key_env", "NAME of an environment variable", required=False)
     inward, outward = (
-        one.number(f"{way}_usd_per_mtok", Bounds(0.0), _PRICE) for way in ("input", "output")
+        one.price(f"{way}_usd_per_mtok", _PRICE, allowed=Bounds(0.0)) for way in ("input", "output")
     )
     tokens = whole(one, "max_tokens", most_tokens, Bounds(16, 1e6))
     calls = whole(one, "concurrency", at_once, Bounds(1, 512))

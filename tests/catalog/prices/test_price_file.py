@@ -30,6 +30,7 @@ def test_prices_dates_and_notes_are_read():
     [
         ("input: 2.5", "input: 0", "gpt-4o", "> 0"),
         ("input: 2.5", "input: -1", "gpt-4o", "> 0"),
+        ("input: 2.5", "input: 2.5e-6", "gpt-4o", "2.5e-06 looks like a price per token"),
         ("input: 2.5", "input: .nan", "gpt-4o", "finite"),
         ("input: 2.5, ", "", "gpt-4o", "missing"),
         ("output: 10", "output: ten", "gpt-4o", "number"),

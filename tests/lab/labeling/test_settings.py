@@ -25,12 +25,13 @@ def test_a_judge_that_is_an_arm_is_refused_unless_told(tmp_path):
 
 def test_every_fault_of_a_file_is_named_at_once(tmp_path):
     text = settings("ftp://x", budget=-1).replace("input_usd_per_mtok: 1", "input_usd: 1", 1)
+    text = text.replace("output_usd_per_mtok: 2", "output_usd_per_mtok: 2.0e-6", 1)
     (tmp_path / "label.yaml").write_text(text)
     with pytest.raises(LabelError) as caught:
         load_config(tmp_path / "label.yaml")
     said = str(caught.value)
     for part in ("budget_usd", "must be > 0, got -1", "http:// or https://", "is missing",
-                 "did you mean 'input_usd_per_mtok'?"):  # fmt: skip
+                 "did you mean 'input_usd_per_mtok'?", "looks like a price per token"):  # fmt: skip
         assert part in said
 
 
