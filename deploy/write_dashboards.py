@@ -61,6 +61,7 @@ def alerts() -> list[Alert]:
     """What somebody should look at."""
     requests, failures = m("requests_total"), m("upstream_failures_total")
     by_model = "sum by (model)"
+    passed_on = "answered|rejected|failed|cancelled"  # what Live's share is of
     label = "{{ $labels.model }}"
     slow = f"histogram_quantile(0.99, sum by (le) (rate({m('decide_seconds_bucket')}[10m])))"
     return [
@@ -78,7 +79,7 @@ def alerts() -> list[Alert]:
               f"{label} does not answer; other models are asked.", "critical"),
         Alert("HydraRequestsFail",
               f'sum(rate({requests}{{status="failed"}}[10m])) > '
-              f'0.05 * sum(rate({requests}{{status=~"answered|failed"}}[10m]))',
+              f'0.05 * sum(rate({requests}{{status=~"{passed_on}"}}[10m]))',
               "More than 5 % of the requests get no answer.", "critical", "5m"),
         Alert("HydraUnknownUsage",
               f"{by_model} (increase({m('usage_uncounted_total')}"

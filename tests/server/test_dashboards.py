@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from deploy import write_dashboards as made
+from hydra_core.server.telemetry import _STATUSES
 
 
 def test_the_written_files_are_those_of_now():
@@ -30,6 +31,12 @@ def test_every_metric_has_a_panel_and_every_expression_a_metric():
 def test_a_metric_that_the_service_lacks_is_refused():
     with pytest.raises(KeyError, match="no metric hydra_reqests_total"):
         made.m("reqests_total")
+
+
+def test_the_alert_of_failures_is_of_all_requests_that_were_passed_on():
+    (rule,) = (one for one in made.alerts() if one.name == "HydraRequestsFail")
+    statuses = rule.expr.partition("=~")[2].split('"')[1].split("|")
+    assert set(statuses) == set(_STATUSES) - {"decided", "refused"}
 
 
 @pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed")
