@@ -21,6 +21,7 @@ NAMED_IN = {
     "evalsets/evalset.py",
     "evalsets/rules.py",
     "evalsets/suspects.py",
+    "lab/collect/outcomes.py",
     "lab/robustness/attack.py",
     "replay/partitions.py",
 }

@@ -26,7 +26,7 @@ from hydra_core.lab.labeling.ledger import Record
 
 _EXTRAS = ("latency_s", "input_tokens", "output_tokens", "cached_input_tokens")
 #: Of a message's own fields: those that the set keeps.
-_CARRIED = ("group", "cluster", "conversation_id")
+_CARRIED = ("group", "cluster", "conversation_id", "needs", "require", "allow", "deny")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,6 +183,9 @@ def _queries(messages: Sequence[Asked]) -> pd.DataFrame:
         queries["turn"] = [float(one.turn) for one in messages]
     if any(one.context for one in messages):
         queries["context"] = [one.context for one in messages]
+    tools = [str(one.own.get("needs_tools")).lower() == "true" for one in messages]
+    if any(tools):
+        queries["needs_tools"] = tools
     for column in _CARRIED:
         stated = [one.own.get(column) for one in messages]
         if any(one not in (None, "") for one in stated):

@@ -28,6 +28,7 @@ from hydra_core.decision_log.reading import read_log
 from hydra_core.evalsets.importers.reading.bounded import TABLES, Budget, suffix_of
 from hydra_core.evalsets.importers.reading.cells import BLANK, LINE, Issues
 from hydra_core.evalsets.importers.reading.tables import columns_of, json_objects, read_columns
+from hydra_core.evalsets.importers.traffic.gateways import gates_of
 from hydra_core.evalsets.suspects import normalised
 from hydra_core.lab.collect.graders import (
     JUDGE,
@@ -60,6 +61,8 @@ _RUBRIC: Final = (
 )
 #: Of a run: its messages, drawn once, so that a log that grows changes nothing.
 MESSAGES: Final = "messages.jsonl"
+#: What hard gates looked at that a message drawn from a log keeps.
+_GATES: Final = ("needs", "require", "allow", "deny", "needs_tools")
 _ROLES: Final = {"U": "user", "A": "assistant", "R": "user"}
 
 
@@ -461,7 +464,8 @@ def _row(row: Mapping[Hashable, Any]) -> dict[str, Any]:
     found |= {"messages": turns(context, row["text"])} if context else {"text": row["text"]}
     if isinstance(row["conversation_id"], str):
         found["conversation_id"] = row["conversation_id"]
-    return found
+    asked = gates_of(row, {})  # but for the length: what is asked again may be shorter
+    return found | {name: said for name, said in asked.items() if said and name in _GATES}
 
 
 def turns(context: str, text: str) -> Sequence[dict[str, str]]:

@@ -356,7 +356,8 @@ def test_a_sample_of_a_log_is_asked_and_stays_the_same_when_the_log_grows(files,
         text = f"Double the number {number % 50}"  # ten texts come twice
         more = {"text": text, "served": served, "requirements": (number / 60, 0.1)}
         context = "U: hello\nA: hi\n" if number == 7 else None
-        log.add(record(number, context=context, **more))
+        gates = {"needs_tools": number < 30, "deny": ("x",) if number > 30 else ()}
+        log.add(record(number, context=context, **gates, **more))
     log.close()
     sampled = sample_log(files / "log", files / "all.jsonl", 100)
     assert sampled == 50
@@ -373,6 +374,8 @@ def test_a_sample_of_a_log_is_asked_and_stays_the_same_when_the_log_grows(files,
     first = load_evalset(files / "set")
     places = [int(name[1:]) for name in first.query_ids]
     assert first.n == 12
+    assert first.queries["needs_tools"].tolist() == [place < 30 for place in places]
+    assert first.queries["deny"].tolist() == ["x" if place > 30 else "" for place in places]
     assert {0, 1} == {place % 3 > 0 for place in places}
     assert min(places) < 15
     assert max(places) > 35

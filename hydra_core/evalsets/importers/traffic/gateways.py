@@ -104,7 +104,7 @@ def read_decision_log(
                 conversation_id=text(row["conversation_id"]),
                 cached_input_tokens=number(row["cached_tokens"]),
                 group=str(row.get("team") or ""),
-                gates=_gates(row, ids),
+                gates=gates_of(row, ids),
             )
         )
     draft = traffic.draft("decision log")
@@ -112,7 +112,7 @@ def read_decision_log(
     return replace(draft, extras={**draft.extras, PROPENSITY: chances})
 
 
-def _gates(row: Mapping[Any, Any], ids: Mapping[str, str]) -> dict[str, str]:
+def gates_of(row: Mapping[Any, Any], ids: Mapping[str, str]) -> dict[str, str]:
     """What hard gates looked at, as an eval set has it; '' where the log has none.
 
     Args:
