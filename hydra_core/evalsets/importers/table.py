@@ -22,7 +22,12 @@ from hydra_core.evalsets.importers.assemble import ATTEMPT, Rows, assemble
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.headers import holders, unit_columns
 from hydra_core.evalsets.importers.mapping import TableMapping, header_notations, suggest_mapping
-from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile, suffix_of
+from hydra_core.evalsets.importers.reading.bounded import (
+    Budget,
+    TableFile,
+    size_of,
+    suffix_of,
+)
 from hydra_core.evalsets.importers.reading.cells import FILE, LINE, PLAIN, Form, Issues, unlisted
 from hydra_core.evalsets.importers.reading.columns import Columns
 from hydra_core.evalsets.importers.reading.json_document import EACH
@@ -34,8 +39,8 @@ _MEASURES = {
     "quality": Measure.QUALITY, "cost_usd": Measure.COST, "latency_s": Measure.SECONDS
 }  # fmt: skip
 
-#: Rows that tell whether ids are those of answers.
-_HEAD = 1_000
+#: Rows of a large file that tell whether ids are those of answers, and bytes of one that is not.
+_HEAD, _SMALL = 1_000, 8 << 20
 _EFFORT = re.compile(r"(?:(?:reasoning|thinking)[\s_.-]*)?effort(?:[\s_.-]*level)?", re.IGNORECASE)
 #: What counts the attempts of a model at a query.
 _ATTEMPT = re.compile(
@@ -162,7 +167,8 @@ def without_answer_ids(suggested: TableMapping, files: Sequence[TableFile]) -> T
     names = [suggested.fields.get(name, "") for name in ("query_id", "text", "model")]
     if len(files) != 1 or len(set(names) - {""}) < 3:
         return suggested
-    frame = read_columns(files[0], names, Budget(), stop=_HEAD, bad=Issues())[0]
+    stop = None if size_of(files) <= _SMALL else _HEAD
+    frame = read_columns(files[0], names, Budget(), stop=stop, bad=Issues())[0]
     query, text, model = (frame[name].str.strip() for name in names)
     answers = frame.groupby(text).size()
     own = not query.duplicated().any() and not frame[names[1:]].duplicated().any()

@@ -57,6 +57,8 @@ def test_an_id_of_each_answer_is_none_of_queries(tmp_path):
     np.testing.assert_array_equal(draft.quality, [[1, 0], [1, 1]])
     assert draft.report.unread == ("id",)
     assert len(read_table([path], parse_map(["query_id=id"])).queries) == 4  # as it was said
+    many = [f"{m}{i},Text {i},{m},1,.1\n" for m in "ab" for i in range(1_200)]  # model by model
+    assert len(read_table([write(tmp_path, "z.csv", head + "".join(many))]).queries) == 1_200
     for more in ("5,Hu,a,1,.1\n", "5,Hi,a,0,.1\n", "4,Hu,a,1,.1\n4,Hu,b,1,.1\n"):
         path = write(tmp_path, "y.csv", head + rows.replace("4,Ho,b", "4,Hu,b") + more)
         with contextlib.suppress(EvalSetError):  # of an id with two texts
