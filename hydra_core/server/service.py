@@ -446,11 +446,12 @@ def refusal_record(
 ) -> DecisionRecord:
     """The log's record of a request that no model may serve."""
     policy = serving.catalog.policy
+    team = policy.teams.get(request.team)
     return DecisionRecord(
         decision_id=secrets.token_hex(12),
         at=at,
         rule=NAMED if request.model != AUTO else policy.rule.value,
-        knob=policy.knob,
+        knob=policy.knob if team is None else team.knob(policy),
         dimensions=serving.catalog.dimensions,
         status="refused",
         refusal=why[:1_000],

@@ -62,8 +62,9 @@ def test_a_team_has_its_own_models_and_knob_and_the_log_says_so(make, tmp_path):
     wait_for(lambda: len(read_log(tmp_path / "log").decisions) == 3)
     rows = read_log(tmp_path / "log").decisions
     assert set(rows["team"]) == {"", "search"}
-    mine = rows[(rows["team"] == "search") & (rows["status"] == "decided")]
-    assert mine["knob"].tolist() == [9.0]
+    mine = rows[rows["team"] == "search"]
+    assert mine["status"].tolist() == ["decided", "refused"]
+    assert mine["knob"].tolist() == [9.0, 9.0]
 
 
 def test_the_curve_is_the_stated_one():
