@@ -172,6 +172,24 @@ def test_a_judge_grades_blind_and_twice_where_asked(files, server):
     assert server.paid.total() == 40 + 80
 
 
+def test_a_rubric_says_what_is_good_and_the_form_of_a_grade_follows(files, server):
+    (files / "rubric.md").write_text("Be strict about units.\n")
+    judge = judge_of("the-judge", server)
+    grade(files, "default: j\ngraders:\n  j: {kind: judge, rubric: rubric.md}\n" + judge)
+    read = []
+    usual = server.write
+
+    def keep(body, rubbish):
+        read.extend([body["messages"][0]["content"]] * (body["model"] == "the-judge"))
+        return usual(body, rubbish)
+
+    server.write = keep
+    assert main(command(files, files / "set", "--sample", "1")) == 0
+    assert read
+    assert all(one.startswith("Be strict about units.\n\n") for one in read)
+    assert all('Reply with a JSON object {"score": s}' in one for one in read)
+
+
 def test_a_judge_reads_the_whole_conversation(files, server):
     turns = [
         {"role": "system", "content": "Be brief."},
