@@ -259,7 +259,8 @@ def _chosen_because(decision: Facts, i: int) -> str:
         )
     if cause is Cause.FAIL_OPEN:
         missing, allowed = _beside_tau(decision, i)
-        return f"No model is within τ {allowed}; the closest one is used ({missing})."
+        left = "No model that may serve this" if decision.gates else "No model"
+        return f"{left} is within τ {allowed}; the closest one is used ({missing})."
     if cause is Cause.GATEWAY_FALLBACK:
         whole = "every model" if decision.rule is Rule.VALUE else "every model within τ"
         return f"Fallback: {whole} is unhealthy; best of what is left."

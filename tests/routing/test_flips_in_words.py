@@ -44,6 +44,9 @@ def test_a_reason_shows_tau_as_it_is_set_and_which_is_larger():
     alone = make_catalog(spec("only", 1, 0.2), tau=0.01216)
     told = decide(0.5, alone).candidates()[0].reason
     assert told == "No model is within τ 0.01216; the closest one is used (1.200)."
+    both = make_catalog(spec("weak", 1, 0.2), spec("strong", 2, 0.9), tau=0.01216)
+    denied = decide(0.5, both, Query("x", deny=frozenset({"strong"})))
+    assert denied.reason.startswith("No model that may serve this is within τ 0.01216; the closest")
 
 
 def test_the_shown_price_and_capability_read_as_sentences():
