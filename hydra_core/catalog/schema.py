@@ -26,6 +26,7 @@ from hydra_core.catalog.policy_fields import read_outcome_model, read_policy, re
 
 SCHEMA: Final = "hydra.catalog/v1"
 MAX_DIMENSIONS: Final = 32
+_ZIP: Final = b"PK\x03\x04"
 _KEYS: Final = (
     *("schema", "name", "notes", "dimensions", "predictor", "bands", "policy", "outcome_model"),
     *("success_profiles", "realised_costs", "evidence", "models"),
@@ -56,6 +57,9 @@ def read_catalog_text(path: Path) -> str:
             data = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         raise CatalogError.of(str(path), f"cannot be read: {error}") from error
+    if data.startswith(_ZIP):
+        remedy = "unpack it in the workspace; the catalog is the .yaml file in it"
+        raise CatalogError.of(path.name, "is a zip file", remedy)
     if len(data) > MAX_BYTES:
         remedy = "a catalog is a few kB; is this the right file?"
         raise CatalogError.of(path.name, f"is larger than {MAX_BYTES / 1e6:g} MB", remedy)

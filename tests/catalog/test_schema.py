@@ -119,6 +119,7 @@ def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path):
     [
         (SMALL.encode("utf-16"), "not UTF-8"),
         (SMALL.replace("small", "kl\u00e9").encode("latin-1"), "line 2: is not UTF-8 text"),
+        (b"PK\x03\x04\x14\x00\xff", r"is a zip file \(unpack it in the workspace"),
         (b"#" * 5_000_001, "larger than 5 MB"),
         (b"", "is empty"),
     ],
