@@ -19,7 +19,7 @@ import pandas as pd
 
 from hydra_core.base.errors import CatalogError, EvalSetError, Problem
 from hydra_core.base.list_price import ListPrice
-from hydra_core.base.spelling import usd
+from hydra_core.base.spelling import counted, usd
 from hydra_core.base.types import Band, Catalog, FloatArray, Pool, Selection
 from hydra_core.catalog.editing.document import CatalogDocument, Value, flow
 from hydra_core.catalog.prices.lists import LIST_ENDINGS, read_prices
@@ -441,7 +441,7 @@ def price_order_warnings(catalog: Catalog) -> tuple[str, ...]:
         f"{usd(blended[cheaper])} per Mtok, blended) but costs less per query here "
         f"({usd(realised[dearer])} against {usd(realised[cheaper])}): the order is by realised cost"
         for dearer, cheaper in zip(by_cost, by_cost[1:], strict=False)
-        if blended[dearer] > blended[cheaper]
+        if blended[dearer] > blended[cheaper] and realised[dearer] < realised[cheaper]
     )
 
 
@@ -477,7 +477,7 @@ def _aligned(evalset: EvalSet, requirements: FloatArray, models: Sequence[str]) 
     n, problem = len(data.query_ids), ("all queries depend on each other", "import other queries")
     if n < 4:
         remedy = "import more, or leave out the models that lack outcomes"
-        problem = f"only {n} queries have outcomes of every model", remedy
+        problem = f"only {counted(n, 'query')} with outcomes of every model", remedy
     if n < 4 or data.independent < 2:
         raise EvalSetError(evalset.name, [Problem("", *problem)])
     return data

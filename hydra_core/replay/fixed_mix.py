@@ -237,8 +237,11 @@ def under_hull(data: ReplayData) -> tuple[UnderHull, ...]:
     """The models that lie under the hull of the others, the clearest first.
 
     Each is compared with the others' best mixture at its own mean cost; a model cheaper than every
-    other is never under their hull.
+    other is never under their hull. Where nothing costs anything, or no cost is known, there is no
+    hull: a model may be kept for its price.
     """
+    if not data.cost_usd.any():
+        return ()
     singles = single_models(data)
     found: list[UnderHull] = []
     for one in singles:

@@ -266,6 +266,13 @@ def align(
     complete, scored = known.all(axis=1), np.isfinite(requirements).all(axis=1)
     rows = np.flatnonzero(complete & scored & open_)
     if not complete.any():
+        costless = [m for m in having if not np.isfinite(evalset.cost_usd[:, columns[m]]).any()]
+        if costless:
+            raise MismatchError(
+                f"eval set '{evalset.name}' has outcomes of {', '.join(costless)} without costs "
+                "and without tokens from which these follow. Import it with costs or tokens, or "
+                "leave these models out"
+            )
         raise MismatchError(
             f"eval set '{evalset.name}' has no query with outcomes and costs of all of "
             f"{', '.join(having)}, so they cannot be compared on it. Have every model answer about "

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hydra_core.base.errors import CatalogError, EvalSetError
+from hydra_core.base.errors import CatalogError, EvalSetError, MismatchError
 from hydra_core.base.list_price import ListPrice
 from hydra_core.catalog import capabilities, parse_catalog
 from hydra_core.catalog.prices.price_file import GivenPrice
@@ -121,6 +121,19 @@ def test_without_costs_the_list_price_orders_and_says_so(evalset, requirements, 
     found = made(costless, requirements)
     assert found.catalog.policy.cost_basis.value == "list_price"
     assert any("list price" in text for text in found.assumptions)
+    assert found.under_hull == ()  # nobody knows what costs no more than what
+    with pytest.raises(MismatchError, match=r"outcomes of small, large, poor without costs"):
+        align_catalog(costless, found.catalog, requirements, today=TODAY)
+
+
+def test_costs_of_nothing_put_no_model_below_another(evalset, requirements):
+    free = replace(evalset, cost_usd=np.zeros((N, 3)))
+    found = made(free, requirements, prices={**PRICES, "small": GivenPrice(ListPrice(5.0, 8.0))})
+    assert found.under_hull == ()
+    assert found.warnings == ()
+    few = np.where(np.arange(N)[:, None] < 1, evalset.quality, np.nan)
+    with pytest.raises(EvalSetError, match="only 1 query with outcomes of every model"):
+        made(replace(evalset, quality=few), requirements)
 
 
 def test_a_dear_list_price_with_a_low_realised_cost_is_told(evalset, requirements):
