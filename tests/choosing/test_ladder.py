@@ -87,6 +87,12 @@ def test_profiles_are_not_fitted_to_few_queries():
     )
 
 
+def test_where_one_model_is_the_cheapest_and_the_best_all_sources_say_so():
+    free = replace(outcomes(), cost_usd=np.zeros_like(outcomes().cost_usd))
+    told = _ladder((fit_rung(Kind.SUCCESS, free),), ()).reason
+    assert told == "Keep one model: it is both the cheapest and the best here."
+
+
 def test_a_gain_that_is_not_recommended_says_why():
     """Keeping the fixed mix despite an interval above 0 is not for want of a gain."""
     lift = fit_rung(Kind.SUCCESS, outcomes()).lift

@@ -364,6 +364,8 @@ def _recommended(
     blocked = [one for one in rungs if one.check is not None and not one.check.may_recommend]
     if blocked:
         return None, blocked[-1].reason
+    if all(one.lift is None for one in rungs):
+        return None, rungs[0].reason
     keep, none = "Keep the fixed mix: ", "shows a gain beyond chance on these queries."
     above = next((one for one in rungs if one.lift is not None and one.lift.mean.lo > 0), None)
     if above is not None:
