@@ -228,6 +228,22 @@ class ReplayData:
         )
 
 
+def _incomplete(evalset: EvalSet, models: list[str]) -> MismatchError:
+    """Why no query can be compared: costs are missing, or outcomes are."""
+    costless = [m for m, usd in evalset.mean_cost().items() if m in models and np.isnan(usd)]
+    if costless:
+        return MismatchError(
+            f"eval set '{evalset.name}' has outcomes of {', '.join(costless)} without costs and "
+            "without tokens from which these follow. Import it with costs or tokens, or leave "
+            "these models out"
+        )
+    return MismatchError(
+        f"eval set '{evalset.name}' has no query with outcomes and costs of all of "
+        f"{', '.join(models)}, so they cannot be compared on it. Have every model answer about "
+        "250 of its messages (hydra-router collect), or disable models that lack outcomes"
+    )
+
+
 def align(
     evalset: EvalSet,
     requirements: FloatArray,
@@ -266,18 +282,7 @@ def align(
     complete, scored = known.all(axis=1), np.isfinite(requirements).all(axis=1)
     rows = np.flatnonzero(complete & scored & open_)
     if not complete.any():
-        costless = [m for m in having if not np.isfinite(evalset.cost_usd[:, columns[m]]).any()]
-        if costless:
-            raise MismatchError(
-                f"eval set '{evalset.name}' has outcomes of {', '.join(costless)} without costs "
-                "and without tokens from which these follow. Import it with costs or tokens, or "
-                "leave these models out"
-            )
-        raise MismatchError(
-            f"eval set '{evalset.name}' has no query with outcomes and costs of all of "
-            f"{', '.join(having)}, so they cannot be compared on it. Have every model answer about "
-            "250 of its messages (hydra-router collect), or disable models that lack outcomes"
-        )
+        raise _incomplete(evalset, having)
     if not rows.size and (complete & scored).any():
         raise MismatchError(
             f"no model of {', '.join(having)} passes the hard gates of any query of eval set "
