@@ -375,7 +375,7 @@ class _Job:
 
 def _fingerprint(data: ReplayData, space: Space, aim: Aim) -> str:
     digest, pool = hashlib.sha256(repr((aim, space, data.pool.ids)).encode()), data.pool
-    for values in (data.requirements, data.quality, data.cost_usd, pool.capabilities, pool.cost):
+    for values in (data.requirements, *data.fixed, pool.capabilities, pool.cost):  # with gates
         digest.update(np.ascontiguousarray(values, dtype="<f8").tobytes())
     return digest.hexdigest()
 

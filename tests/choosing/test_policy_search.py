@@ -1,6 +1,7 @@
 """The policy search: chosen on one part, reported on the other, stopped and resumed; with cells."""
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hydra_core.base.types import Band, Pool
 from hydra_core.choosing.policy_search import (
     Space,
     TrialStore,
+    _fingerprint,
     cells_around,
     search,
     search_policy,
@@ -93,6 +95,14 @@ def test_trials_of_other_data_are_never_used(tmp_path):
         store.append(search_policy(data, SPACE, QR90, trials=9, seed=0, storage=path))
         fresh = search_policy(data, SPACE, QR90, trials=9, seed=0)
         assert store[-1].setting == fresh.setting
+
+
+def test_trials_before_a_gate_are_not_used_after_it():
+    data = make_data(n=100, seed=1)
+    closed = np.zeros(data.quality.shape, dtype=bool)
+    closed[3, 0] = True
+    keys = [_fingerprint(one, SPACE, QR90) for one in (data, replace(data, closed=closed))]
+    assert keys[0] != keys[1]
 
 
 def test_a_file_that_is_no_trial_store_says_so(tmp_path):
