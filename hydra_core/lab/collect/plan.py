@@ -136,7 +136,11 @@ def _asked(
     settings: GradeSettings, row: Mapping[str, Any], number: int, issues: Issues
 ) -> Asked | None:
     name = row.get("id")
+    name = str(name) if isinstance(name, int) and not isinstance(name, bool) else name
     if not is_whole(row, number, issues):
+        return None
+    if lacking := _lacking(row):
+        issues.add(f"has {lacking}, only {', '.join(row)[:200]}", number, "rename what it has")
         return None
     if not isinstance(name, str) or not name.strip():
         issues.add("id must be text", number, '{"id": "q1", "text": "...", "reference": "..."}')
@@ -166,6 +170,14 @@ def _asked(
     image = any(turn.images for turn in conversation.turns)
     asked = (last.text, _said(conversation), last.turn, last.context, image, language)
     return Asked(name, tuple(turns), *asked, grader, row)
+
+
+def _lacking(row: Mapping[str, Any]) -> str:
+    if row.get("id") is None:
+        return "no id"
+    if row.get("text") is None and not row.get("messages"):
+        return "neither text nor messages"
+    return ""
 
 
 def _fault(row: Mapping[str, Any], text: str, listed: bool) -> tuple[str, str] | None:
@@ -404,8 +416,9 @@ def status_of(folder: Path) -> RunStatus:
     left = sum(cell not in aside and done[cell] < count for cell, count in planned.items())
     return RunStatus(
         folder.name.removesuffix(SUFFIX), tuple(setup["models"]), cells,
-        len(answers & planned.keys()), len(aside & planned.keys()), record.committed_usd,
-        float(setup["budget_usd"]), tail.is_written(), complete=len(planned) >= cells and not left,
+        min(len(answers & planned.keys()), cells), len(aside & planned.keys()),
+        record.committed_usd, float(setup["budget_usd"]), tail.is_written(),
+        complete=len(planned) >= cells and not left,
     )  # fmt: skip
 
 

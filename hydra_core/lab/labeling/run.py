@@ -10,7 +10,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Generic
 
@@ -65,6 +65,8 @@ class _Run(Generic[ItemT]):
     stop: HydraError | None = None
     done: int = 0
     fresh: int = 0
+    under_way: set[Call] = field(default_factory=set)
+    landed: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def go(self) -> None:
         """Work through the messages; raises what stopped the run."""
@@ -137,31 +139,47 @@ class _Run(Generic[ItemT]):
             key = idempotency_key(self.ledger.recipe, one.call, attempt)
 
             async def before() -> None:
-                self._afford(one)
+                await self._afford(one)
                 self.ledger.add("asked", one.call, most_usd=one.most_usd, digest=message.digest)
+                self.under_way.add(one.call)
                 await self.ledger.settled()
 
             def refused(why: str) -> None:
                 self.ledger.add("refused", one.call, reason=why)
+                self._land(one.call)
 
             client = self.clients[one.server.role]
-            reply = await client.ask(one.body, key, before=before, refused=refused)
-            reason = write_down(one, reply, self.ledger)
+            try:
+                reply = await client.ask(one.body, key, before=before, refused=refused)
+                reason = write_down(one, reply, self.ledger)
+            finally:
+                self._land(one.call)
             await self.ledger.settled()
             if not reason:
                 return
         asked = record.attempts[one.call]
         raise MalformedError(f"{one.call.stage}: {reason or 'malformed'}, asked {asked} times")
 
-    def _afford(self, one: Due) -> None:
-        left = self.plan.budget_usd - self.ledger.record.committed_usd
+    def _land(self, call: Call) -> None:
+        self.under_way.discard(call)
+        self.landed.set()
+
+    async def _afford(self, one: Due) -> None:
+        """Wait while calls under way hold what this one needs: they may cost less."""
+        while self.stop is None and one.most_usd > self._left_usd() and self.under_way:
+            self.landed.clear()
+            await self.landed.wait()
         if self.stop is not None:
             raise self.stop
+        left = self._left_usd()
         if one.most_usd > left:
             raise BudgetError(
                 f"the next call may cost up to {usd(one.most_usd)} and {usd(max(left, 0.0))} of "
                 f"{set_usd(self.plan.budget_usd)} is left; raise budget_usd and run again to go on"
             )
+
+    def _left_usd(self) -> float:
+        return self.plan.budget_usd - self.ledger.record.committed_usd
 
 
 def run(

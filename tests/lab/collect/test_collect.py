@@ -236,6 +236,14 @@ def test_a_judge_that_is_one_of_the_models_is_refused(files, server, capsys):
     assert "one of the models" in capsys.readouterr().err
 
 
+def test_a_budget_is_used_up_to_what_one_call_may_cost(files, server):
+    price, server.delay_s = load_catalog(CATALOG).model(SMALL).price, 0.05
+    budget = 20 * price.usd_of_one(120, 40) + price.usd_of_one(100, 100)
+    words = command(files, files / "set", "--models", SMALL, "--budget", f"{budget:.6f}")
+    assert main(words) == 0  # eight calls under way may cost more
+    assert server.paid.total() == 20
+
+
 def test_answers_that_may_be_cut_off_are_counted(files, server, capsys):
     server.usage = {"prompt_tokens": 120, "completion_tokens": 100}  # max_tokens
     assert main(command(files, files / "set")) == 0
@@ -549,8 +557,22 @@ def test_messages_of_a_spreadsheet_are_read_with_its_delimiter_and_its_lines(tmp
     path.write_text('id;text;reference\nq1;"Double it;\nhere is 1";2\nq2;Double the number 2;\n')
     with pytest.raises(LabelError, match="line 4"):
         read_asked(path, settings)
+    for heading, lacks in (("ID;text", "no id, only ID"), ("id;Text", "neither text nor")):
+        path.write_text(f"{heading};reference\nq1;1+1;2\n")
+        with pytest.raises(LabelError, match=f"line 2: has {lacks}"):
+            read_asked(path, settings)
     path.write_text("id;text;reference\nq1;1+1;two\n")
     with pytest.raises(LabelError, match="line 2: grader 'number' cannot grade it: the reference"):
+        read_asked(path, settings)
+
+
+def test_ids_that_are_numbers_are_texts(tmp_path):
+    grade(tmp_path, "default: number\ngraders:\n  number: {kind: number}\n")
+    settings, path = load_settings(tmp_path / "grade.yaml"), tmp_path / "messages.jsonl"
+    path.write_text('{"id": 7, "text": "1+1", "reference": 2}\n')
+    assert [one.id for one in read_asked(path, settings)] == ["7"]
+    path.write_text('{"id": true, "text": "1+1", "reference": 2}\n')
+    with pytest.raises(LabelError, match="id must be text"):
         read_asked(path, settings)
 
 
