@@ -76,9 +76,12 @@ def promise(options: argparse.Namespace) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    for name, value in (("--within", options.within), ("--confidence", options.confidence)):
+    given = (("--within", options.within, "0.02"), ("--confidence", options.confidence, "0.95"))
+    for name, value, example in given:
         if not (math.isfinite(value) and 0 < value < 1):
-            raise MismatchError(f"{name} must lie between 0 and 1, such as 0.02; got {value:g}")
+            raise MismatchError(
+                f"{name} must lie between 0 and 1, such as {example}; got {value:g}"
+            )
     if options.out is None:
         return
     require_account("MAKE_CATALOG")

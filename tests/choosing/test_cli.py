@@ -224,3 +224,12 @@ def test_a_promise_that_is_not_whole_is_refused(fitted):
     assert "policy.promise.within" in said
     assert "policy.promise.baseline" in said
     assert "policy.promise.routes_by" in said
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "example"), [("--within", 2, "0.02"), ("--confidence", 1, "0.95")]
+)
+def test_a_refused_number_of_a_promise_says_one_that_is_taken(option, value, example):
+    code, _, err = run("promise", SET, "--catalog", CATALOG, option, value)
+    assert code == 2
+    assert f"{option} must lie between 0 and 1, such as {example}; got {value}" in err
