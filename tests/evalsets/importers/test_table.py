@@ -18,7 +18,7 @@ from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.evalsets.importers.assemble import MISSING_TEXTS, NO_TEXTS
 from hydra_core.evalsets.importers.draft import About, write_draft
 from hydra_core.evalsets.importers.mapping import TableMapping, parse_map, suggest_mapping
-from hydra_core.evalsets.importers.reading.bounded import MAX_BYTES, watched
+from hydra_core.evalsets.importers.reading.bounded import MAX_BYTES, MAX_ROWS, Budget, watched
 from hydra_core.evalsets.importers.reading.cells import Form
 from hydra_core.evalsets.importers.reading.notation import parse_notations
 from hydra_core.evalsets.importers.table import model_names, read_table
@@ -321,10 +321,12 @@ def test_a_plain_file_over_the_limit_is_refused_before_it_is_read(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["bomb.csv.gz", "bomb.zip"])
-def test_a_bomb_is_stopped_at_the_limit(tmp_path, name):
+def test_a_bomb_is_stopped_at_the_limit(tmp_path, monkeypatch, name):
+    limits = (MAX_BYTES // 50, MAX_ROWS)
+    monkeypatch.setattr(Budget.__init__, "__defaults__", limits)
     path = tmp_path / name
     piece = (row("q", text="0" * 1000) * 1000).encode()
-    count = MAX_BYTES // len(piece) + 2
+    count = limits[0] // len(piece) + 2
     if name.endswith("gz"):
         with gzip.open(path, "wb", compresslevel=1) as stream:
             stream.writelines([HEADER.encode(), *[b"0" * len(piece)] * count])
@@ -334,8 +336,8 @@ def test_a_bomb_is_stopped_at_the_limit(tmp_path, name):
             archive.open("inner.csv", "w", force_zip64=True) as stream,
         ):
             stream.writelines([HEADER.encode(), *[b"0" * len(piece)] * count])
-    assert path.stat().st_size < 2_000_000
-    with pytest.raises(EvalSetError, match="more than 400 MiB of data, the limit"):
+    assert path.stat().st_size < limits[0] / 150
+    with pytest.raises(EvalSetError, match="more than 8 MiB of data, the limit"):
         read_table([path])
 
 
