@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 from streamlit.components.v2 import manifest_scanner
@@ -28,13 +29,21 @@ ROOT = Path(__file__).resolve().parents[2]
 def read_once():
     """Each AppTest reads what every installed package says of itself and compiles the pages anew.
 
-    Neither changes in a test run.
+    Neither changes in a test run. Nor has it a client whose address and headers a page could read:
+    it would make them up of mocks, each time anew.
     """
+
+    def runtime(spec):
+        made = MagicMock(spec=spec)
+        made.get_client = lambda session: None
+        return made
+
     found = functools.cache(manifest_scanner.scan_component_manifests)
     compiled = ScriptCache()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", found)
         patch.setattr(app_test, "ScriptCache", lambda: compiled)
+        patch.setattr(app_test, "MagicMock", runtime)
         yield
 
 
