@@ -26,6 +26,11 @@ settings.load_profile("any machine")
 #: CPU time that a test of the fast run may use: ten times what the slowest uses on a calm machine.
 MOST_CPU_S = 10
 
+#: A file system in memory: what tests write need not outlive them, and `fsync` waits for nothing.
+MEMORY = Path("/dev/shm")
+if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 4 << 30:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
 GUARD = Path(__file__).parent / "guard"
 #: One folder for all processes of a run; the first one takes it away again.
 _MADE_ONCE = "HYDRA_TEST_MADE_ONCE"
@@ -39,10 +44,16 @@ os.environ["PYTHONPATH"] = os.pathsep.join([str(GUARD), os.environ.get("PYTHONPA
 runpy.run_path(str(GUARD / "sitecustomize.py"))
 
 
-def pytest_collection_finish():
-    """What was imported stays: Streamlit collects garbage after each run of a page."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """What is imported stays: nobody looks for garbage in it, as Streamlit does after each run."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)
