@@ -8,6 +8,9 @@ from hydra_core.base.intervals import Interval
 from hydra_core.base.spelling import set_usd, short_number, signed, usd
 from hydra_core.base.types import Policy, Rule
 
+#: A higher cost than this much more is given as a multiple.
+_MOST_PERCENT = 300.0
+
 #: What people call a rule and its knob.
 RULES = {Rule.SHORTFALL: "Shortfall", Rule.VALUE: "Value"}
 SYMBOLS = {Rule.SHORTFALL: "τ", Rule.VALUE: "V"}
@@ -33,6 +36,14 @@ def percent(interval: Interval) -> tuple[str, str]:
     if math.isnan(shown.value):
         return "–", ""
     return f"{shown.value:.1f} %", shown.bounds(between=" – ") + (" %" if shown.known else "")
+
+
+def cost_change(percent_more: float) -> str:
+    """How one cost compares with another: 12.3 % more, about 25 times as much, the same."""
+    if percent_more > _MOST_PERCENT:
+        return f"about {short_number(1 + percent_more / 100, 3)} times as much"
+    more = f"{abs(percent_more):.1f} % {'less' if percent_more < 0 else 'more'}"
+    return "the same" if more.startswith("0.0 %") else more
 
 
 def points(share: float, digits: int = 1) -> str:

@@ -1,5 +1,6 @@
 """Mix over time, cost against constants, feedback and clusters of a log."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
@@ -79,6 +80,10 @@ def test_a_cost_that_nobody_knows_is_no_zero_and_the_same_bill_is_not_more(tmp_p
     some = traffic(tmp_path / "same", [decision(0), decision(1)])
     found = against(some, make_catalog(), list(some.models), ["cheap"] * 2, "cheap")
     assert cost_text(found, "always-cheap")[1].endswith(": the same, on 2 answers with tokens.")
+    dear = replace(found, change=replace(found.change, value=9581.357, lo=9000.0, hi=9900.0))
+    value, told = cost_text(dear, "always-cheap")
+    assert value == "About 9,580 times as much"
+    assert ": about 9,580 times as much, on 2 answers" in told
 
 
 def test_one_decision_is_one_bar(tmp_path):

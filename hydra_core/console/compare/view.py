@@ -18,7 +18,7 @@ from hydra_core.base.types import IntArray, Rule
 from hydra_core.console.figures.frontier import FrontierView, Spot
 from hydra_core.console.figures.heat import HeatView
 from hydra_core.console.figures.theme import plain
-from hydra_core.console.numbers import knob_text, points
+from hydra_core.console.numbers import cost_change, knob_text, points
 from hydra_core.console.view_frontier import Axes, XAxis, YAxis, frontier_view
 from hydra_core.evalsets.evalset import EvalSet, clusters_among
 from hydra_core.predictor.languages import group_of, language_name
@@ -233,10 +233,6 @@ def on_curve(own: Sweep, both: Paired, sides: Sides) -> FrontierView:
     return replace(view, imported=spots)
 
 
-#: A higher cost than this much more is given as a multiple.
-_MOST_PERCENT = 300.0
-
-
 def sentence(both: Paired) -> str:
     """What B changes against A, in one plain sentence with its intervals."""
     found = both.found
@@ -247,7 +243,10 @@ def sentence(both: Paired) -> str:
     if not np.isfinite(saved.value):
         spent = f"B costs {usd(after)} per query, A nothing"
     else:
-        spent = f"B costs {_relative_cost(saved)}, {usd(after)} instead of {usd(before)} per query"
+        side = saved if saved.value >= 0 else saved.scaled(-1.0)
+        more = cost_change(-saved.value)
+        between = f" ({side.bounds()})" if "%" in more else ""
+        spent = f"B costs {more}{between}, {usd(after)} instead of {usd(before)} per query"
     change = found.quality.scaled(100.0)
     ends = f"95 % interval {change.bounds(signed)}" if change.known else change.reason
     gained = f"{signed(abs(change.value))[1:]} points of quality ({ends})"
@@ -261,15 +260,6 @@ def sentence(both: Paired) -> str:
             f"queries go to models without outcomes ({change.bounds(signed)} points)."
         )
     return f"{spent}. No measurable difference in quality: {signed(change.value)} points ({ends})."
-
-
-def _relative_cost(saved: Interval) -> str:
-    """What is saved, in percent, in words."""
-    if saved.value < -_MOST_PERCENT:
-        return f"about {1 - saved.value / 100:.3g} times as much"
-    side = saved if saved.value >= 0 else saved.scaled(-1.0)
-    word = "less" if saved.value >= 0 else "more"
-    return f"{side.value:.1f} % {word} ({side.bounds()})"
 
 
 class Measure(StrEnum):
