@@ -7,7 +7,7 @@ import streamlit as st
 from hydra_core.base.shipped import LOGO, MARK
 from hydra_core.console import frame, widgets
 from hydra_core.console.access import identity
-from hydra_core.console.browser import back_button, figure_files
+from hydra_core.console.browser import back_button, cell_typing, figure_files
 from hydra_core.console.demo import panel as demo
 from hydra_core.store.roles import Action
 
@@ -83,6 +83,7 @@ if in_demo:
 identity.badge()
 with st.sidebar:
     back_button()
+    cell_typing()
     figure_files()
 if not demo.offered():
     page.run()

@@ -72,6 +72,34 @@ def test_the_first_edit_of_a_page_is_kept_however_fast_it_is_typed(page, delay):
     page.get_by_text("No unpublished edits").wait_for()
 
 
+def test_what_is_typed_right_after_a_double_click_is_kept_also_with_a_decimal_comma(page):
+    page.goto(f"/catalog?{HERE}")
+    wait_until_drawn(page)
+    box = page.locator("[data-testid=stDataFrame]").first.bounding_box()
+    for row, price in enumerate(("0.77", "1,5")):  # the first of a page loads the input
+        page.mouse.dblclick(box["x"] + INPUT_PRICE[1], box["y"] + 36 + row * 36 + 18)
+        page.keyboard.type(price)
+        page.keyboard.press("Enter")
+        page.get_by_text(f"Draft: {row + 1} change").wait_for()
+        wait_until_drawn(page)
+    assert [page.locator(f"#glide-cell-3-{row}").inner_text() for row in (0, 1)] == ["0.77", "1.5"]
+    page.get_by_role("button", name="Discard").click()  # other tests look at this catalog
+    page.get_by_text("No unpublished edits").wait_for()
+
+
+def test_a_decimal_comma_in_a_field_is_read_as_such_and_one_of_thousands_is_not(page):
+    page.goto(f"/catalog?{HERE}")
+    wait_until_drawn(page)
+    page.get_by_role("button", name="Add model").click()
+    price = page.get_by_role("spinbutton", name="Input price, USD / Mtok")
+    window = page.get_by_role("spinbutton", name="Context window, tokens")
+    for field, typed in ((price, "1,25"), (window, "200,000")):
+        field.click()
+        page.keyboard.type(typed)
+        page.keyboard.press("Tab")
+    assert (price.input_value(), window.input_value()) == ("1.25", "200000")
+
+
 def test_two_tabs_edit_one_draft_and_no_edit_is_lost(page):
     other = page.context.new_page()
     other.set_default_timeout(PATIENCE_MS)

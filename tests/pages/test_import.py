@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import time
 
-import pytest
-
 from hydra_core.console import replays
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.evalsets.importers.formats import Kind
@@ -196,11 +194,3 @@ def test_labels_of_feedback_are_proposed_and_mapped(open_page, workspace):
     }  # fmt: skip
     app.button(key="eval_sets.import").click().run()
     assert load_evalset(workspace / "evalsets" / "langfuse_export").quality.sum() == 2
-
-
-@pytest.mark.parametrize("page", ["eval_sets.py?part=sets", "catalog.py?part=models"])
-def test_pages_with_tables_to_edit_keep_the_keys_of_fast_typists(open_page, page):
-    app = open_page(f"pages/configure/{page}")
-    parts = app.sidebar.children.values()
-    names = [getattr(getattr(one, "proto", None), "component_name", "") for one in parts]
-    assert "hydra_cell_typing" in names

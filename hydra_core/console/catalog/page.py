@@ -9,7 +9,6 @@ from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.base.types import Catalog
 from hydra_core.console import cache, drafts, frame, selectors, state, widgets
-from hydra_core.console.browser import cell_typing
 from hydra_core.console.cache import CatalogEntry, SetEntry
 from hydra_core.console.catalog import add_model, profiles
 from hydra_core.console.catalog import dialogs as catalog_dialogs
@@ -74,8 +73,6 @@ def _part(
         draw(entry, working, widgets.switch("View", views, key) if key else "")
 
     def part(head: Head) -> None:
-        with st.sidebar:  # here an element without size would push the head line down
-            cell_typing()
         selectors.on_draft(head, body)
 
     return Part(title, part, (8.0, 4.0))

@@ -1,7 +1,9 @@
-// Streamlit's table opens the input of a cell, and closes it, some frames after the key that asks
-// for it. Keys in between are held here and handed on, in their order, once it is done.
+// Streamlit's table opens the input of a cell, and closes it, some frames after the key or the double
+// click that asks for it. Keys in between are held here and handed on, in their order, once it is done.
+// Fields and cells of numbers leave out a comma: one that begins decimals is put back as a point.
 
 const OPENS_WITHIN = 1500; // ms: the first input of a kind is loaded when it is first needed
+const CLICKED_WITHIN = 400; // a double click may open none
 const CLOSES_WITHIN = 1000;
 const SETTLES_WITHIN = 60; // until then an input may not know its own last key
 const AT_ONCE = { done: () => true, until: 0 };
@@ -12,7 +14,30 @@ export default function () {
   let pending = null; // what the keys wait for
   let written = 0; // when the last one went into an input
   let timer = 0;
+  let raw = null; // "\n" and what was typed into the number, null where that is not known
 
+  const note = (at, { key }) => {
+    if (!at.closest('[data-testid="stDataFrame"]') && !isNumber(at)) return;
+    if (key.length === 1) raw = isNumber(at) ? raw && raw + key : key;
+    else if (!isNumber(at)) raw = "\n";
+    else if (key === "Backspace") raw = raw && (raw.slice(0, -1) || "\n");
+    else if (key !== "Shift") raw = null;
+  };
+  /** A busy page marks the text of an input late: what was typed meanwhile is not overwritten. */
+  const keep = (at, { key }) => {
+    const whole = at.selectionStart === 0 && at.selectionEnd === at.value?.length;
+    if (isInput(at) && key.length === 1 && raw?.trim() && whole) at.setSelectionRange(1e6, 1e6);
+  };
+  /** Put a decimal comma, which the input of a number leaves out, into it as a point. */
+  const mend = (at) => {
+    const number = isNumber(at) ? decimal(raw, at.value) : null;
+    raw = null;
+    if (number === null) return false;
+    at.select();
+    document.execCommand("insertText", false, number);
+    written = performance.now();
+    return true;
+  };
   const watch = () => {
     if (pending.done() || performance.now() > pending.until) pending = null;
     const early = held.length && leaves(held[0], document.activeElement) && !settled();
@@ -28,6 +53,12 @@ export default function () {
   const settled = () => performance.now() - written > SETTLES_WITHIN;
   const hand = (event) => {
     const at = document.activeElement ?? document.body;
+    if (leaves(event, at) && mend(at)) {
+      held.unshift(event);
+      return;
+    }
+    keep(at, event);
+    note(at, event);
     const found = begun(at, event);
     written = performance.now();
     if (writes(at) && event.key.length === 1) {
@@ -43,8 +74,13 @@ export default function () {
   };
   const typed = (event) => {
     if (!event.isTrusted || event.isComposing) return;
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (pending || (leaves(event, event.target) && !settled())) {
+    if (event.ctrlKey || event.metaKey || event.altKey) {
+      raw = event.key === "a" ? "\n" : null;
+      return;
+    }
+    const leaving = !pending && leaves(event, event.target);
+    if (!pending && (event.key === "Enter" || event.key === "Tab")) mend(event.target);
+    if (pending || (leaving && !settled())) {
       if (event.key === "Shift") return;
       event.preventDefault();
       event.stopImmediatePropagation();
@@ -52,13 +88,38 @@ export default function () {
       if (!pending) hold(AT_ONCE);
       return;
     }
+    keep(event.target, event);
+    note(event.target, event);
     written = performance.now();
     const found = begun(event.target, event);
     if (found) hold(found);
   };
+  const pressed = ({ target }) => {
+    if (target === document.activeElement) return;
+    while (held.length && writes(document.activeElement)) hand(held.shift());
+    mend(document.activeElement);
+    raw = "\n";
+  };
+  const focused = ({ target }) => {
+    if (isNumber(target) && !isInput(target)) raw = "\n";
+  };
+  const changed = ({ target }) => {
+    if (isInput(target)) written = performance.now(); // pasted, too
+  };
+  const clicked = ({ target }) => {
+    if (target.closest('[data-testid="stDataFrame"]')) hold(opening(CLICKED_WITHIN));
+  };
   window.addEventListener("keydown", typed, true);
+  window.addEventListener("dblclick", clicked);
+  window.addEventListener("pointerdown", pressed, true);
+  window.addEventListener("focusin", focused);
+  window.addEventListener("input", changed, true);
   return () => {
     window.removeEventListener("keydown", typed, true);
+    window.removeEventListener("dblclick", clicked);
+    window.removeEventListener("pointerdown", pressed, true);
+    window.removeEventListener("focusin", focused);
+    window.removeEventListener("input", changed, true);
     clearTimeout(timer);
   };
 }
@@ -67,18 +128,52 @@ export default function () {
 function begun(at, event) {
   const { key } = event;
   const now = performance.now();
-  if (at.classList.contains("gdg-input")) {
+  if (isInput(at)) {
     if (!leaves(event, at)) return null;
     return { done: () => !at.isConnected, until: now + CLOSES_WITHIN };
   }
   const cell = at.closest('[data-testid="stDataFrame"]') && at.closest('[role="gridcell"]');
   if (!cell || cell.getAttribute("aria-readonly") === "true") return null;
   if (key !== "Enter" && (key.length !== 1 || key === " ")) return null;
-  return { done: () => writes(document.activeElement), until: now + OPENS_WITHIN };
+  return opening(OPENS_WITHIN);
+}
+
+/** An input that opens, stays (the second click may close what the first opened) and marks its text. */
+function opening(within) {
+  const start = performance.now();
+  let [input, since] = [null, start];
+  const done = () => {
+    const [at, now] = [document.activeElement, performance.now()];
+    if (at !== input) [input, since] = [at, now];
+    return writes(at) && now - since > SETTLES_WITHIN;
+  };
+  return { done, until: start + within };
+}
+
+/** What was typed as a number with a point, where its comma is one of decimals and was left out. */
+function decimal(raw, shown) {
+  const typed = raw?.trim() ?? "";
+  const [, whole, after] = /^(-?\d[\d.]*),(\d+)$/.exec(typed) ?? [];
+  if (whole === undefined || digits(shown) !== digits(typed)) return null;
+  if (after.length === 3 && !/^-?0$/.test(whole)) return null; // 128,000
+  const number = `${whole.replaceAll(".", "")}.${after}`;
+  return shown === typed || Number(shown) === Number(number) ? null : number; // it took the comma
+}
+
+function digits(text) {
+  return text.replace(/\D/g, "");
+}
+
+function isNumber(at) {
+  return isInput(at) || (at instanceof HTMLInputElement && at.type === "number");
+}
+
+function isInput(at) {
+  return Boolean(at?.classList.contains("gdg-input"));
 }
 
 function leaves({ key, shiftKey }, at) {
-  if (!at?.classList.contains("gdg-input")) return false;
+  if (!isInput(at)) return false;
   return LEAVES.has(key) && !(key === "Enter" && shiftKey);
 }
 

@@ -11,7 +11,6 @@ from hydra_core.base.errors import EvalSetError, HydraError
 from hydra_core.base.spelling import counted
 from hydra_core.console import cache, frame, selectors, tables, widgets
 from hydra_core.console.access import identity
-from hydra_core.console.browser import cell_typing
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.demo import session
 from hydra_core.console.eval_sets import (
@@ -306,8 +305,6 @@ _QUALITY = {"runs": "Judged by a model", "samples": "Rated by people"}
 
 
 def _sets(head: Head) -> None:
-    with st.sidebar:  # here an element without size would push the head line down
-        cell_typing()
     with head.right.container(horizontal=True, horizontal_alignment="right"):
         view = widgets.switch("View", _VIEWS, "eval_sets.view")
     if view == "Import":
