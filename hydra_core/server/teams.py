@@ -29,6 +29,7 @@ from hydra_core.routing.query import Query
 from hydra_core.server.chat import ChatRequest
 from hydra_core.server.exploration import Draw
 from hydra_core.server.live import Serving
+from hydra_core.server.settings import AUTO
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -269,9 +270,12 @@ class Teams:
             return (*route(query, knob), Share(knob))
         used = ledger.used(name, budget)
         share = _share_at(policy, team, budget, name, used)
-        refuses = budget.when_spent is WhenSpent.REFUSE
+        goes_on = ""
+        if budget.when_spent is WhenSpent.CHEAPEST:
+            goes_on = _cheapest(query, team, route) if request.model != AUTO else AUTO
+        refuses = request.model != goes_on
         if refuses and used >= 1.0:
-            raise _spent(name, budget)
+            raise _spent(name, budget, goes_on)
         if used >= budget.cheapest_from:
             why = f"has used {percent_used(used)} % of its budget of {_budget(budget)}"
             query, share = _only_cheapest(query, share, f"Team {name} {why}")
@@ -311,6 +315,12 @@ def _share_at(policy: Policy, team: Team, budget: TeamBudget, name: str, used: f
     return Share(knob, used, note)
 
 
+def _cheapest(query: Query, team: Team, route: Route) -> str:
+    """The cheapest model of those that the team may ask for by name."""
+    anyone = replace(query, allow=team.models, only_cheapest=ONLY_CHEAPEST)
+    return route(anyone, 0.0)[0].model
+
+
 def _only_cheapest(query: Query, share: Share, why: str) -> tuple[Query, Share]:
     why = f"{why}: {ONLY_CHEAPEST}"
     return replace(query, only_cheapest=why), replace(share, note=why)
@@ -320,11 +330,12 @@ def _budget(budget: TeamBudget) -> str:
     return f"${short_number(budget.usd, 9)} a {budget.per.value}"
 
 
-def _spent(name: str, budget: TeamBudget) -> BudgetSpentError:
+def _spent(name: str, budget: TeamBudget, goes_on: str = "") -> BudgetSpentError:
     period, wait_s = period_of(budget.per, datetime.now(UTC))
+    still = f"ask for '{AUTO}' or '{goes_on}', " if goes_on else ""
     message = (
         f"team {name} has used its budget of ${short_number(budget.usd, 9)} for {period} (UTC); "
-        "raise it in the policy, or wait for the next period"
+        f"{still}raise it in the policy, or wait for the next period"
     )
     return BudgetSpentError(message, wait_s)
 

@@ -185,6 +185,22 @@ def test_when_spent_the_cheapest_model_may_go_on(make, tmp_path):
         assert answer.headers["x-hydra-model"] == CHEAP
 
 
+def test_when_spent_a_dearer_model_by_its_name_is_refused(make, tmp_path):
+    """Whoever names a model goes past the rule, and must not go past the budget."""
+    budget = {"usd": 1e-9, "when_spent": "cheapest"}
+    settings, headers = served(tmp_path, search={"budget": budget})
+    client = make(**settings)
+
+    def ask(model):
+        body = {**asked(HARD), "model": model}
+        return client.post("/v1/chat/completions", json=body, headers=headers["search"])
+
+    assert ask("auto").status_code == ask(CHEAP).status_code == 200
+    refused = ask("gpt-5.4")
+    assert refused.status_code == 429
+    assert f"ask for 'auto' or '{CHEAP}'" in refused.json()["error"]["message"]
+
+
 def test_budgets_need_a_log_and_teams_need_tokens(make, tmp_path):
     settings, _ = served(tmp_path, search={"budget": {"usd": 1.0}})
     with pytest.raises(Exception, match="need --log DIR"):
