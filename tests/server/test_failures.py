@@ -73,6 +73,14 @@ def test_whose_fault_a_refusal_is(status, raw, kind):
     assert refusal_of(status, raw) == kind
 
 
+def test_what_a_client_wrote_itself_is_no_sign_of_a_refused_key():
+    raw = body(message="Invalid value: 'invalid_api_key'. Supported values are: 'auto', 'none'.")
+    assert refusal_of(400, raw) == "refused_key"
+    assert refusal_of(400, raw, {"tool_choice": "Invalid_API_key"}) is None
+    assert refusal_of(400, raw, {"tool_choice": "auto"}) == "refused_key"
+    assert refusal_of(401, raw, {"tool_choice": "invalid_api_key"}) == "refused_key"
+
+
 @pytest.mark.parametrize("step", [1, 2, 3, 7, 10_000])
 def test_events_are_the_same_however_a_stream_is_cut(step):
     parts = [PING, ROLE, said("a", b"\r\n\r\n"), said("ü€", b"\r\r"), b": x\n\r\n", finish(), DONE]

@@ -132,7 +132,7 @@ async def _begun(
     try:
         headers = _passed_on(response.headers, key)
         if not 200 <= response.status < 300:
-            return await _refused(response, headers, key, chat.form)
+            return await _refused(response, headers, key, chat)
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if chat.stream and kind != "application/json":
             if kind == "text/html":
@@ -153,19 +153,21 @@ async def _begun(
 
 
 async def _refused(
-    response: aiohttp.ClientResponse, headers: dict[str, str], key: str, form: Form
+    response: aiohttp.ClientResponse, headers: dict[str, str], key: str, chat: ChatRequest
 ) -> Answer:
     """The upstream's word that the request itself is wrong, else NotAnsweredError."""
     status = response.status
     body = await _at_most(_LARGE, response) if status >= 400 else b""
     lowered = {name.lower(): value for name, value in response.headers.items()}
-    kind, wait_s = refusal_of(status, body), wait_of(lowered, body)
+    kind, wait_s = refusal_of(status, body, chat.body), wait_of(lowered, body)
     headers["content-type"] = "application/json"
     if wait_s:
         headers.setdefault("retry-after", str(math.ceil(wait_s)))
     if kind is not None:
         raise NotAnsweredError(kind, status, body, headers, wait_s)
-    return Answer(status, headers, shown_error(status, body, key, form), None, response, Seen())
+    return Answer(
+        status, headers, shown_error(status, body, key, chat.form), None, response, Seen()
+    )
 
 
 async def _at_most(most: int, response: aiohttp.ClientResponse) -> bytes:

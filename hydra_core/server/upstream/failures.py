@@ -93,13 +93,21 @@ class NotAnsweredError(Exception):
         super().__init__(kind)
 
 
-def refusal_of(status: int, body: bytes) -> str | None:
-    """The kind of failure that an answer with this status is; None for the client's own mistake."""
+def refusal_of(status: int, body: bytes, asked: Mapping[str, Any] | None = None) -> str | None:
+    """The kind of failure that an answer with this status is; None for the client's own mistake.
+
+    Args:
+        asked: The request. An error repeats parts of it: words that stand in it prove nothing, or
+            one client could have every model taken for ill.
+    """
     if status in _BY_STATUS and status not in (403, 429):
         return _BY_STATUS[status]
     if 400 <= status < 600:
         words = json.dumps(decoded(body), ensure_ascii=False).lower()
-        said = next((kind for kind, sign in _BY_WORDS if sign.search(words)), None)
+        signs = ((kind, sign.search(words)) for kind, sign in _BY_WORDS)
+        said, sign = next(((kind, sign[0]) for kind, sign in signs if sign), (None, ""))
+        if sign and asked and sign in json.dumps(asked, ensure_ascii=False).lower():
+            said = None
         if status == 429:
             return said if said == "no_credit" else "rate_limited"
         if status == 413:
