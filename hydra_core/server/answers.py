@@ -7,7 +7,8 @@ import json
 import unicodedata
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
-from typing import TypeVar
+from typing import Final, TypeVar
+from urllib.parse import quote
 
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
@@ -15,6 +16,8 @@ from starlette.types import Receive, Scope, Send
 from hydra_core.server.deciding import Decided
 
 _T = TypeVar("_T")
+#: What a percent-encoded model id keeps as it is: all signs of ASCII but %.
+_SAFE: Final = "".join(sign for sign in map(chr, range(33, 127)) if sign != "%")
 #: Told at the end of an answer whether the client went away before it.
 Closed = Callable[[bool], None]
 #: Signs of our own sentences, as ASCII has them.
@@ -42,7 +45,7 @@ def our_headers(decided: Decided, model: str) -> dict[str, str]:
     if model != decided.model:
         reason = f"Fallback: {decided.model} did not answer."
     values = {
-        "x-hydra-model": model,
+        "x-hydra-model": model if model.isascii() else quote(model, safe=_SAFE),
         "x-hydra-decision-id": decided.id,
         "x-hydra-rule": decided.rule,
         "x-hydra-reason": reason,

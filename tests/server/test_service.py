@@ -4,11 +4,14 @@ import gzip
 import json
 import threading
 import time
+from types import SimpleNamespace
+from urllib.parse import unquote
 
 import httpx
 import pytest
 import yaml
 
+from hydra_core.server.answers import our_headers
 from tests.server.conftest import CATALOG, EASY, HARD, MODELS, asked, wait_for
 from tests.server.fake_upstream import PIECES
 
@@ -303,3 +306,12 @@ def test_a_dry_run_says_whether_a_catalog_would_be_taken(make):
     assert "gpt-6-mini: has no upstream" in told[0]
     teams = {"catalog": text.replace("policy:", "policy:\n  teams: {search: {tau: 1}}")}
     assert "need --tokens" in client.post("/v1/dry-run", json=teams).json()["problems"][0]
+
+
+@pytest.mark.parametrize("model", ["Grün-7b", "通义/qwen 3%", "gpt-5.4 100%"])
+def test_the_header_of_the_model_leads_back_to_its_id(model):
+    serving = SimpleNamespace(label="pool 3")
+    decided = SimpleNamespace(model=model, reason="τ", id="d", rule="value", serving=serving)
+    value = our_headers(decided, model)["x-hydra-model"]
+    assert value.isascii()
+    assert (value if model.isascii() else unquote(value)) == model
