@@ -71,6 +71,8 @@ _MOST_OUTPUT: Final = 1_000_000
 #: An answer up to this length takes any ordinary pattern no time to speak of.
 _SHORT: Final = 4_000
 _PATTERN_S: Final = 5.0
+#: The tolerance of the number grader by default: what binary fractions and printed digits lose.
+_ROUNDING: Final = 1e-6
 _SEARCH: Final = (
     "import json, re, sys; patterns, answer = json.load(sys.stdin); "
     "print(int(any(re.search(one, answer) for one in patterns)))"
@@ -102,13 +104,14 @@ class Grader:
     Attributes:
         ignore_case: For exact and contains.
         tolerance: For number: largest difference, relative to the reference where that is over 1.
+            As it is by default, it allows for rounding alone: 1,048,577 is not 1,048,576.
         argv: For command: the program and its arguments; no shell.
         twice_share: For judge and people: share of the answers that are graded a second time.
     """
 
     kind: Kind
     ignore_case: bool = False
-    tolerance: float = 1e-6
+    tolerance: float = _ROUNDING
     pattern: str = ""
     schema: Mapping[str, Any] | None = None
     argv: tuple[str, ...] = ()
@@ -205,7 +208,8 @@ def _number(grader: Grader, answer: str, message: Mapping[str, Any]) -> float:
             right = _value(_written_out(one.strip().strip("$€£¥%").strip()))
         except ValueError:
             raise UngradedError(f"the reference {one[:40]!r} is not a number") from None
-        if abs(last - right) <= grader.tolerance * max(1.0, abs(right)):
+        allowed = grader.tolerance * max(1.0, abs(right))
+        if abs(last - right) <= (min(allowed, 0.5) if grader.tolerance <= _ROUNDING else allowed):
             return 1.0
     return 0.0
 

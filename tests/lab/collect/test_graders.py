@@ -5,7 +5,16 @@ import sys
 
 import pytest
 
-from hydra_core.lab.collect.graders import Grader, Kind, UngradedError, agreement, grade, score_of
+from hydra_core.lab.collect.graders import (
+    EXAMPLE,
+    Grader,
+    Kind,
+    UngradedError,
+    agreement,
+    grade,
+    load_settings,
+    score_of,
+)
 
 SCHEMA = {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}
 
@@ -24,6 +33,10 @@ SCHEMA = {"type": "object", "required": ["name"], "properties": {"name": {"type"
         (Grader(Kind.NUMBER), "About 1,234.5 dollars", 1234.5, 1.0),
         (Grader(Kind.NUMBER), "42 apples cost 43", "42", 0.0),
         (Grader(Kind.NUMBER, tolerance=0.01), "3.14", "3.1416", 1.0),
+        (Grader(Kind.NUMBER, tolerance=0.01), "1990", "2000", 1.0),
+        (Grader(Kind.NUMBER), "2023", "2024", 0.0),
+        (Grader(Kind.NUMBER), "1,048,577", "1048576", 0.0),
+        (Grader(Kind.NUMBER), "1234567.89", "1,234,567.890001", 1.0),
         (Grader(Kind.NUMBER), "no figure here", "42", 0.0),
         (Grader(Kind.JSON_SCHEMA, schema=SCHEMA), 'So:\n```json\n{"name": "x"}\n```', None, 1.0),
         (Grader(Kind.JSON_SCHEMA, schema=SCHEMA), '{"name": 3}', None, 0.0),
@@ -154,3 +167,9 @@ def test_a_score_may_stand_in_words():
 def test_agreement_counts_pairs_that_differ_little():
     assert agreement([]) is None
     assert agreement([(1.0, 1.0), (1.0, 0.0), (0.5, 0.6), (0.0, 0.2)]) == 0.75
+
+
+def test_the_printed_example_grades_whole_numbers_exactly():
+    settings = load_settings(EXAMPLE)
+    grader = settings.graders[settings.default]
+    assert [grade(grader, year, {"reference": "2024"}) for year in ("2024", "2023")] == [1.0, 0.0]
