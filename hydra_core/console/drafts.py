@@ -300,6 +300,10 @@ def status_line(working: Working, *, tools: bool = True) -> None:
     """What is published, what the draft holds, and the way back; a link to publish it."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         _badges(working)
+        if not may_edit():
+            st.caption(
+                ":material/lock: You may look, not edit: your role is viewer.", width="content"
+            )
         if not tools:
             return
         st.space("stretch")

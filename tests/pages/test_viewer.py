@@ -81,6 +81,26 @@ def test_no_page_writes_for_a_viewer_whatever_is_pressed(filled, open_page, page
     assert state(filled) == before
 
 
+@pytest.mark.parametrize(
+    ("page", "at"),
+    [
+        ("pages/configure/catalog.py?part=models", {"catalog": NAME}),
+        ("pages/configure/catalog.py?part=profiles", {"catalog": NAME}),
+        ("pages/configure/catalog.py?part=policy", {"catalog": NAME}),
+        ("pages/decide/releases.py?part=publish", {"catalog": NAME}),
+    ],
+)
+def test_every_part_on_a_draft_says_why_its_fields_are_disabled(filled, open_page, page, at):
+    app = open_page(page, **at)
+    assert any("your role is viewer" in caption.value for caption in app.caption)
+
+
+def test_a_disabled_button_names_the_role_that_it_needs(filled, open_page):
+    app = open_page("pages/configure/eval_sets.py?part=sets", set="my/mine")
+    assert app.button("eval_sets.look").disabled
+    assert app.button("eval_sets.look").help == "This needs the role publisher."
+
+
 def test_nothing_below_the_pages_writes_for_a_viewer(filled):
     store, before = opened(filled), state(filled)
     points, notes, drafts = store.points, store.notes, store.drafts

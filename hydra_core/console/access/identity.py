@@ -67,6 +67,11 @@ def may(action: Action) -> bool:
     return True
 
 
+def why_not(action: Action) -> str | None:
+    """Return what a disabled button says of the role that it needs; None to whoever has it."""
+    return None if may(action) else f"This needs the role {action.least.value}."
+
+
 def gate() -> None:
     """Stop here unless somebody is let in; on every page, before the page."""
     try:

@@ -101,8 +101,6 @@ def _policy(entry: CatalogEntry, working: Working, view: str) -> None:
 
 
 def _edit(entry: CatalogEntry, working: Working) -> None:
-    if not drafts.may_edit():
-        st.info("Your role is viewer: you can look, but not edit.", icon=":material/lock:")
     tools = st.container(horizontal=True, gap="xsmall")
     rows, wrong, below = st.container(), st.container(), st.container()
     with below:  # first, so that the figures do not wait for the table

@@ -145,7 +145,7 @@ def _finish(run: Runner, name: str, files: Sequence[TableFile]) -> None:
     if not st.button(
         "Import", type="primary", icon=":material/upload:", key="eval_sets.import",
         disabled=not identity.may(Action.IMPORT),
-        help=None if identity.may(Action.IMPORT) else "Importing needs the role editor.",
+        help=identity.why_not(Action.IMPORT),
     ):  # fmt: skip
         return
     folder = folder_name(name)

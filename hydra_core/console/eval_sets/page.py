@@ -70,11 +70,12 @@ def dependence(entry: SetEntry, loaded: EvalSet) -> None:
 
 
 def _look_button(entry: SetEntry, loaded: EvalSet, label: str) -> None:
-    shipped = "Sets that come with the console cannot be changed." if entry.shipped else None
-    barred = entry.shipped or not identity.may(Action.REPLACE)
-    if st.button(label, key="eval_sets.look", disabled=barred, help=shipped) and widgets.done(
-        lambda: _look(loaded)
-    ):
+    barred = identity.why_not(Action.REPLACE)
+    if entry.shipped:
+        barred = "Sets that come with the console cannot be changed."
+    if st.button(
+        label, key="eval_sets.look", disabled=barred is not None, help=barred
+    ) and widgets.done(lambda: _look(loaded)):
         st.rerun()
 
 
@@ -146,7 +147,7 @@ def _offer_return(state: Earlier, number: int) -> None:
     right.button(
         "Restore", key=f"eval_sets.bring_back.{number}", width="stretch",
         on_click=widgets.later, args=(lambda: _changes().bring_back(state),),
-        disabled=not identity.may(Action.REPLACE),
+        disabled=not identity.may(Action.REPLACE), help=identity.why_not(Action.REPLACE),
     )  # fmt: skip
 
 

@@ -116,8 +116,8 @@ def _offer(loaded: EvalSet, name: str, job: Task | None, elsewhere: bool) -> Non
         )
         st.button(
             f"Score {counted(loaded.n, 'query')}", type="primary", key="eval_sets.score",
-            disabled=not identity.may(Action.SCORE), on_click=widgets.later,
-            args=(lambda: _begin(loaded),),
+            disabled=not identity.may(Action.SCORE), help=identity.why_not(Action.SCORE),
+            on_click=widgets.later, args=(lambda: _begin(loaded),),
         )  # fmt: skip
 
 

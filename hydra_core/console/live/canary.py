@@ -217,12 +217,12 @@ def _button(
     folder: Path, label: str, icon: str, act: Callable[[CanaryChanges], None], *,
     primary: bool = False, key: str = "",
 ) -> None:  # fmt: skip
-    why_not = "" if identity.may(Action.CANARY) else "This takes the role publisher."
+    why_not = identity.why_not(Action.CANARY)
     if session.demo() and not folder.resolve().is_relative_to(session.folder().resolve()):
         why_not = _FOREIGN
     if not st.button(
         label, icon=f":material/{icon}:", key=f"canary.{key or icon}", disabled=bool(why_not),
-        type="primary" if primary else "secondary", help=why_not or None,
+        type="primary" if primary else "secondary", help=why_not,
     ):  # fmt: skip
         return
     if why_not == _FOREIGN:

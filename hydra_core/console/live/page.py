@@ -110,7 +110,7 @@ def _make(key: LogKey, found: LogUse, rows: pd.DataFrame) -> None:
     if not st.button(
         f"Make an eval set of {counted(found.usable, 'request')}", type="primary", key="log.make",
         icon=":material/dataset:", disabled=not may,
-        help=None if may else "Importing takes the role editor.",
+        help=identity.why_not(Action.IMPORT),
     ):  # fmt: skip
         return
     folder, since = key.folder, datetime.fromtimestamp(key.since, UTC) if key.since else None

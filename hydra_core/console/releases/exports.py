@@ -222,6 +222,7 @@ def _take(entry: CatalogEntry, working: Working, text: str, catalog: Catalog) ->
     st.button(
         "Publish as its revision 1", icon=":material/publish:", width="stretch",
         disabled=not identity.may(Action.PUBLISH) or twin is not None or wrong is not None,
+        help=identity.why_not(Action.PUBLISH),
         on_click=_adopt_new, args=(name, text), key="ship.adopt_new",
     )  # fmt: skip
 

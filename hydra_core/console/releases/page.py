@@ -109,6 +109,7 @@ def _roll_back(entry: CatalogEntry, working: Working, chosen: Revision) -> None:
         f"Publish it again as revision {working.revision + 1}",
         icon=":material/history:",
         disabled=not identity.may(Action.ROLL_BACK),
+        help=identity.why_not(Action.ROLL_BACK),
         on_click=_do_roll_back,
         args=(entry, working, chosen),
         key="ship.rollback",

@@ -357,7 +357,8 @@ def run(entry: SetEntry, catalog: Catalog) -> None:
             elif st.button(
                 "Learn", type="primary", icon=":material/school:", key="learn.start",
                 width="stretch", disabled=found is not None or not identity.may(Action.LEARN),
-                help="These outcomes are learned already." if found else None,
+                help="These outcomes are learned already." if found
+                else identity.why_not(Action.LEARN),
             ):  # fmt: skip
                 start(entry, catalog, models, folder, groups_are_traffic=real, rates=rates)
                 st.rerun()
