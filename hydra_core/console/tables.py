@@ -13,6 +13,7 @@ import streamlit as st
 from numpy.typing import ArrayLike
 
 from hydra_core.base.spelling import counted, signed
+from hydra_core.console.figures.theme import cut
 from hydra_core.export.downloads import csv_file, latex_file, parquet_file
 
 if TYPE_CHECKING:  # it brings Jinja with it, and few tables need it
@@ -63,10 +64,18 @@ def offer_downloads(
         )
 
 
-def spelled(frame: pd.DataFrame, spelling: Mapping[str, Callable[[float], str]]) -> Styler:
+def spelled(frame: pd.DataFrame, spelling: Mapping[str, Callable[[Any], str]]) -> Styler:
     """A table whose numbers stay numbers, to sort by; each column reads as it is spelled."""
     formats: dict[Any, Any] = dict(spelling)
     return frame.style.format(formats, na_rep="–")
+
+
+def named(width: int) -> Callable[[str], str]:
+    """How models are written in a column of this width in pixels: with begin and end.
+
+    Names of a pool often begin alike, and a cell shows the beginning alone.
+    """
+    return lambda name: cut(name, max(2 * (width - 16) // 13, 5))
 
 
 def change(form: str = "+.1f", unit: str = "") -> Callable[[float], str]:
@@ -82,7 +91,7 @@ def change(form: str = "+.1f", unit: str = "") -> Callable[[float], str]:
 def kept(
     frame: pd.DataFrame | Sequence[tuple[object, ...]],
     key: str,
-    spelling: Mapping[str, Callable[[float], str]] | None = None,
+    spelling: Mapping[str, Callable[[Any], str]] | None = None,
     *,
     columns: Mapping[str, Any] | None = None,
     rows: pd.DataFrame | Callable[[], pd.DataFrame] | None = None,

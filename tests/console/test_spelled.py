@@ -26,6 +26,14 @@ def test_a_spelled_table_keeps_its_numbers_and_shows_a_dash_for_none():
     assert "–" in told
 
 
+def test_models_that_begin_alike_are_told_apart_in_a_narrow_column():
+    ids = ["anthropic-claude-opus-4.5-vertex", "anthropic-claude-sonnet-4.5-bedrock", "gpt-5"]
+    shown = [tables.named(106)(one) for one in ids]
+    assert shown == ["anthro…vertex", "anthro…edrock", "gpt-5"]
+    frame = pd.DataFrame({"model": ids})
+    assert tables.spelled(frame, {"model": tables.named(106)}).data["model"].tolist() == ids
+
+
 def test_dollars_have_the_decimals_of_the_smallest():
     assert tables.dollars([0.5, 0.0123, 0.0]) == "$%.4f"
     assert tables.dollars([3.0, 0.0000123]) == "$%.7f"

@@ -182,7 +182,12 @@ def _flip_table(comparison: Comparison) -> None:
     tables.kept(
         frame,
         "what_if.moves",
-        {"quality": tables.change(), "cost": signed_usd},
+        {
+            "from": tables.named(112),
+            "to": tables.named(112),
+            "quality": tables.change(),
+            "cost": signed_usd,
+        },
         height="content" if len(frame) <= 6 else 250,
         column_config={
             "from": column.TextColumn("From", width=112),
@@ -222,7 +227,12 @@ def _queries(found: WhatIf, evalset: EvalSet) -> None:
     tables.kept(
         frame,
         "what_if.queries",
-        {"quality": tables.change("+.0f"), "cost": signed_usd},
+        {
+            "from": tables.named(125),
+            "to": tables.named(125),
+            "quality": tables.change("+.0f"),
+            "cost": signed_usd,
+        },
         height=min(40 + 35 * len(frame), 390),
         column_config={
             "query": column.TextColumn("Query", width=110),

@@ -227,6 +227,7 @@ def _receipt(
 
 
 _ROWS = 15
+_MODEL_PX = 106
 _TELLS = {
     Which.FLIPPED: "Queries that the two policies send to different models.",
     Which.LOSSES: f"The {MOST_TRIAGED} queries where B loses most quality; among "
@@ -330,18 +331,25 @@ def _table(
     named = "text" if "text" in frame.columns else "query_id"
     column = st.column_config
     columns = {
-        named: column.TextColumn("Query", width=170),
+        named: column.TextColumn("Query", width=164),
         "language": column.TextColumn("Lang.", width=46),
-        "model_a": column.TextColumn("A sent it to", width=106),
-        "model_b": column.TextColumn("B sends it to", width=106),
+        "model_a": column.TextColumn("A sent it to", width=_MODEL_PX),
+        "model_b": column.TextColumn("B sends it to", width=_MODEL_PX),
         "quality_change": column.NumberColumn("Quality", width=70),
-        "cost_change_usd": column.NumberColumn("Cost", width=74),
+        "cost_change_usd": column.NumberColumn("Cost", width=80),
         "notes": column.NumberColumn("Notes", width=50),
         **{name: _read_column(name) for name in read},
     }
-    points = tables.change("+.0f", " pp")
     event = st.dataframe(
-        tables.spelled(frame, {"quality_change": points, "cost_change_usd": signed_usd}),
+        tables.spelled(
+            frame,
+            {
+                "model_a": tables.named(_MODEL_PX),
+                "model_b": tables.named(_MODEL_PX),
+                "quality_change": tables.change("+.0f", " pp"),
+                "cost_change_usd": signed_usd,
+            },
+        ),
         hide_index=True,
         height="content",
         key=f"{key}.{page}",

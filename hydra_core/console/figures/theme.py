@@ -219,13 +219,17 @@ def with_room(values: ArrayLike, room: float) -> list[float]:
     return [low - pad, high + pad]
 
 
+def cut(name: str, most: int) -> str:
+    """A name of at most `most` characters: of a longer one, how it begins and ends."""
+    if len(name) <= most:
+        return name
+    end = (most - 1) // 2
+    return f"{name[: most - 1 - end]}…{name[-end:]}"
+
+
 def fitting(name: str, pixels: float) -> str:
     """A name as plotly draws it; of one that is too long for its place, how it begins and ends."""
-    most = max(int(pixels / CHAR_PX), 5)
-    if len(name) <= most:
-        return plain(name)
-    end = (most - 1) // 2
-    return plain(f"{name[: most - 1 - end]}…{name[-end:]}")
+    return plain(cut(name, max(int(pixels / CHAR_PX), 5)))
 
 
 def room(names: Sequence[str], most: int) -> int:

@@ -356,8 +356,9 @@ def _messages(exchanges: tuple[Exchange, ...], unusual: str) -> None:
     shown = tuple(one for one in exchanges if one.won or not only)
     table = exchange_table(shown)
     column = st.column_config
+    drawn = tables.spelled(table, dict.fromkeys(("before", "after"), tables.named(118)))
     picked = st.dataframe(
-        table, hide_index=True, height=320, key="robustness.table", on_select="rerun",
+        drawn, hide_index=True, height=320, key="robustness.table", on_select="rerun",
         selection_mode="single-row",
         column_config={
             "message": column.TextColumn("Message with suffix", width=280 if only else 206),
