@@ -1,6 +1,7 @@
 // Streamlit's table opens the input of a cell, and closes it, some frames after the key or the double
 // click that asks for it. Keys in between are held here and handed on, in their order, once it is done.
-// Fields and cells of numbers leave out a comma: one that begins decimals is put back as a point.
+// Fields and cells of numbers leave out a comma, cells also the e of 1e-7 and a point in front: what
+// was typed or pasted as a number is put back.
 
 const OPENS_WITHIN = 1500; // ms: the first input of a kind is loaded when it is first needed
 const CLICKED_WITHIN = 400; // a double click may open none
@@ -18,9 +19,9 @@ export default function () {
 
   const note = (at, { key }) => {
     if (!at.closest('[data-testid="stDataFrame"]') && !isNumber(at)) return;
-    if (key.length === 1) raw = isNumber(at) ? raw && raw + key : key;
+    if (key.length === 1) raw = isNumber(at) ? (raw ??= shown(at)) && raw + key : key;
     else if (!isNumber(at)) raw = "\n";
-    else if (key === "Backspace") raw = raw && (raw.slice(0, -1) || "\n");
+    else if (key === "Backspace") raw = raw && (raw.slice(0, -1) || null);
     else if (key !== "Shift") raw = null;
   };
   /** A busy page marks the text of an input late: what was typed meanwhile is not overwritten. */
@@ -28,9 +29,9 @@ export default function () {
     const whole = at.selectionStart === 0 && at.selectionEnd === at.value?.length;
     if (isInput(at) && key.length === 1 && raw?.trim() && whole) at.setSelectionRange(1e6, 1e6);
   };
-  /** Put a decimal comma, which the input of a number leaves out, into it as a point. */
+  /** Put the number that was typed into its input, where that left out a part. */
   const mend = (at) => {
-    const number = isNumber(at) ? decimal(raw, at.value) : null;
+    const number = isNumber(at) ? meant(raw, at.value) : null;
     raw = null;
     if (number === null) return false;
     at.select();
@@ -106,6 +107,15 @@ export default function () {
   const changed = ({ target }) => {
     if (isInput(target)) written = performance.now(); // pasted, too
   };
+  const pasted = (event) => {
+    const at = event.target;
+    if (!isNumber(at)) return;
+    const number = spelled(event.clipboardData?.getData("text/plain") ?? "");
+    raw = null;
+    if (number === null) return;
+    event.preventDefault();
+    document.execCommand("insertText", false, number);
+  };
   const clicked = ({ target }) => {
     if (target.closest('[data-testid="stDataFrame"]')) hold(opening(CLICKED_WITHIN));
   };
@@ -114,12 +124,14 @@ export default function () {
   window.addEventListener("pointerdown", pressed, true);
   window.addEventListener("focusin", focused);
   window.addEventListener("input", changed, true);
+  window.addEventListener("paste", pasted, true);
   return () => {
     window.removeEventListener("keydown", typed, true);
     window.removeEventListener("dblclick", clicked);
     window.removeEventListener("pointerdown", pressed, true);
     window.removeEventListener("focusin", focused);
     window.removeEventListener("input", changed, true);
+    window.removeEventListener("paste", pasted, true);
     clearTimeout(timer);
   };
 }
@@ -150,18 +162,35 @@ function opening(within) {
   return { done, until: start + within };
 }
 
-/** What was typed as a number with a point, where its comma is one of decimals and was left out. */
-function decimal(raw, shown) {
-  const typed = raw?.trim() ?? "";
-  const [, whole, after] = /^(-?\d[\d.]*),(\d+)$/.exec(typed) ?? [];
-  if (whole === undefined || digits(shown) !== digits(typed)) return null;
-  if (after.length === 3 && !/^-?0$/.test(whole)) return null; // 128,000
-  const number = `${whole.replaceAll(".", "")}.${after}`;
-  return shown === typed || Number(shown) === Number(number) ? null : number; // it took the comma
+/** What was typed as a number with a point, where its input shows another one. */
+function meant(raw, value) {
+  const typed = raw ?? "";
+  const number = digits(value) === digits(typed) ? spelled(typed) : null; // else more was done to it
+  return number === null || value === typed.trim() || Number(value) === Number(number) ? null : number;
+}
+
+/** A text with a decimal comma, a power of ten or a point in front as an input takes it. */
+function spelled(text) {
+  const [, sign, whole, after] = /^(-?)(\d+|\d{1,3}(?:\.\d{3})+)?,(\d+)$/.exec(text.trim()) ?? [];
+  if (after !== undefined) {
+    if (after.length === 3 && whole && whole !== "0") return null; // 128,000
+    return `${sign}${whole?.replaceAll(".", "") ?? 0}.${after}`;
+  }
+  if (!/^-?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,2})?$/i.test(text.trim())) return null;
+  const number = Number(text);
+  if (Math.abs(number) >= 1e21) return null;
+  return /e/.test(number) ? number.toFixed(20).replace(/0+$/, "") : `${number}`;
+}
+
+/** What an input shows, as `raw`: null where the cursor is not known to be behind it. */
+function shown(at) {
+  const { value, selectionStart: from } = at;
+  const behind = value ? from === value.length : !at.validity.badInput;
+  return behind ? `\n${value}` : null;
 }
 
 function digits(text) {
-  return text.replace(/\D/g, "");
+  return text.replace(/\D/g, "").replace(/^0+/, "");
 }
 
 function isNumber(at) {
