@@ -207,7 +207,7 @@ def _bases(listed: Node | None) -> dict[str, MapNode]:
     bases = {}
     for node in listed.items if isinstance(listed, ListNode) else ():
         name = node.get("id") if isinstance(node, MapNode) else None
-        if isinstance(node, MapNode) and isinstance(name, ScalarNode):
+        if isinstance(node, MapNode) and isinstance(name, ScalarNode) and name.value is not None:
             bases[str(name.value)] = node
     return bases
 

@@ -9,9 +9,10 @@ import pytest
 
 from hydra_core.base.shipped import CATALOGS
 from hydra_core.base.spelling import usd
+from hydra_core.base.types import StickyMode
 from hydra_core.catalog.schema import load_catalog
-from hydra_core.console.inspect.view_conversation import alone, change, scenes
-from hydra_core.routing.conversations.conversation import Event, TurnOutcome
+from hydra_core.console.inspect.view_conversation import alone, change, mode_table, scenes
+from hydra_core.routing.conversations.conversation import Event, Simulation, TurnOutcome
 from hydra_core.routing.query import Query
 from hydra_core.routing.router import Router
 from hydra_core.routing.sessions import TurnTokens
@@ -224,3 +225,16 @@ def test_a_kept_turn_is_compared_with_the_model_it_would_go_to():
     net = decision.valuation.net
     behind = 100 * (net[decision.index] - net[decision.pool.ids.index(kept)])
     assert f"{kept} is worth {behind:.1f} pp less here" in alone(one, other)
+
+
+def test_models_with_equal_turns_stand_in_the_order_of_their_first_turn():
+    names, tokens = [*"dbhfagec", "b"], TurnTokens(0, 1, 1)
+    turns = tuple(
+        TurnOutcome(
+            i, name, Event.FIRST, "", tokens, has_image=False, compacted=False, decision=None
+        )
+        for i, name in enumerate(names, 1)
+    )
+    mode = StickyMode.PER_REQUEST
+    (used,) = mode_table({mode: Simulation(mode, turns)})["models"]
+    assert used == "b (2), d (1), h (1), f (1), a (1), g (1), e (1), c (1)"

@@ -202,6 +202,9 @@ def _write(
     if value is None or value == "":
         if key not in before or (before[key] is None and not field.optional):
             return
+        if key == "id":
+            remedy = "type another id, or tick its row and press Remove"
+            raise CatalogError.of("catalog", "needs an id", remedy, place=str(before.get("id")))
         if field.optional or ("variant_of" in before and key not in _OWN):
             document.remove("models", row, key)
         else:
@@ -214,7 +217,7 @@ def _write(
             _move_cost(document, before.get("id"), str(new))
             _rename_for_teams(document, before.get("id"), str(new))
             for place, other in enumerate(_models(document)):
-                if other.get("variant_of") == before.get("id"):
+                if before.get("id") and other.get("variant_of") == before.get("id"):
                     document.set("models", place, "variant_of", new)
 
 

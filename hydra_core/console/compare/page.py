@@ -271,7 +271,7 @@ def flips(both: view.Paired) -> None:
     with st.container(horizontal=True, horizontal_alignment="distribute", gap="small"):
         st.markdown(
             f"**{moved:,}** of {counted(both.found.n, 'query')} "
-            f"({100 * moved / both.found.n:.0f} %) go to another model.",
+            f"({100 * moved / both.found.n:.1f} %) go to another model.",
             width="content",
         )
         measure = widgets.switch("Colour", list(view.Measure), "compare.measure")

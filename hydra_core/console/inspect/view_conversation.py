@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -111,7 +112,7 @@ def mode_table(played: Mapping[StickyMode, Simulation]) -> pd.DataFrame:
     rows = []
     for mode, one in played.items():
         models = [turn.model for turn in one.turns if turn.model]
-        used = sorted(set(models), key=lambda name: -models.count(name))
+        used = Counter(models).most_common()  # equal ones in the order of their first turn
         rows.append(
             {
                 "mode": MODES[mode],
@@ -120,7 +121,7 @@ def mode_table(played: Mapping[StickyMode, Simulation]) -> pd.DataFrame:
                 "lost": one.lost_usd,
                 "cached": 100 * one.cached_tokens / max(one.input_tokens, 1),
                 "refused": sum(turn.event is Event.REFUSED for turn in one.turns),
-                "models": ", ".join(f"{name} ({models.count(name)})" for name in used),
+                "models": ", ".join(f"{name} ({count})" for name, count in used),
             }
         )
     return pd.DataFrame(rows)

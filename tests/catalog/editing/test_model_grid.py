@@ -108,6 +108,16 @@ def test_an_emptied_price_is_a_problem_and_never_zero():
     assert "is empty" in problem.message
 
 
+def test_an_id_is_never_emptied_and_one_that_is_missing_makes_no_model_its_variant():
+    with pytest.raises(CatalogError, match="needs an id"):
+        edit_cells(TEXT, {1: {"id": ""}})
+    broken = TEXT.replace("id: gpt-5.4-mini", "id:", 1)
+    with pytest.raises(CatalogError) as caught:
+        parse_catalog(broken)
+    assert "None" not in str(caught.value)
+    assert parse_catalog(edit_cells(broken, {0: {"id": "gpt-5.4-mini"}})) == CATALOG
+
+
 def test_a_wrong_word_is_kept_and_told_with_a_suggestion():
     text = edit_cells(TEXT, {2: {"status": "actve"}})
     with pytest.raises(CatalogError) as caught:
