@@ -83,6 +83,16 @@ def test_shares_stack_and_mark_tau():
     assert figure.layout.shapes[0].x0 == 0.25
 
 
+def test_a_long_name_leaves_room_for_the_traffic_and_is_whole_in_its_file():
+    long = "large-model-name-2026-10-31-preview-experimental"
+    shares = np.full((2, 2), 0.5)
+    figure = shares_figure(SharesView(("a", long), np.array([0.0, 1.0]), shares, 0.25), LIGHT)
+    assert [trace.meta for trace in figure.data] == ["a", long]
+    assert figure.data[0].name == "a"
+    assert len(figure.data[1].name) < 30
+    assert "…" in figure.data[1].name
+
+
 def test_effort_levels_stand_together_in_the_legend():
     view = SharesView(
         ("a", "b", "b-high"), np.array([0.0, 1.0]), np.full((2, 3), 1 / 3), 0.25,

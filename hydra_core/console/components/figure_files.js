@@ -154,7 +154,8 @@ function saveCsv(chart, name) {
       for (const side of ["x", "y"]) {
         if (side in point) point[side] = named(point[side], axes[side]);
       }
-      return { series: chart.data[trace.index]?.name ?? "", ...point };
+      const { meta, name } = chart.data[trace.index] ?? {};
+      return { series: meta ?? name ?? "", ...point };
     });
   });
   const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))];

@@ -16,6 +16,7 @@ from hydra_core.console.figures.theme import (
     base_layout,
     dashed,
     drawn,
+    fitting,
     legend,
     model_colors,
     note,
@@ -27,6 +28,9 @@ from hydra_core.console.figures.theme import (
 
 if TYPE_CHECKING:
     from hydra_core.live.traffic import Timeline
+
+#: How wide a name in the legend beside a plot may be.
+_NAME_PX = 190
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,8 @@ def shares_figure(view: SharesView, colors: Palette) -> go.Figure:
             "mode": "lines",
             **place,
             "y": drawn(view.shares[:, i] * 100),
-            "name": plain(model),
+            "name": fitting(model, _NAME_PX),
+            "meta": plain(model),  # in the figure's CSV
             "stackgroup": "traffic",
             "line": {"width": 0.5, "color": colors.surface},
             "fillcolor": tint(by_model[model], 0.78),
@@ -103,7 +108,7 @@ def _family(bases: Sequence[str], i: int) -> dict[str, object]:
     rank: dict[str, object] = {"legendrank": 1000 - i}
     if bases.count(bases[i]) < 2:
         return rank
-    title = {"text": f"{plain(bases[i])}, by effort", "font": {"size": 13}}
+    title = {"text": f"{fitting(bases[i], _NAME_PX)}, by effort", "font": {"size": 13}}
     return {**rank, "legendgroup": bases[i], "legendgrouptitle": title}
 
 
