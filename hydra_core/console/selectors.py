@@ -21,7 +21,11 @@ _READ: Mapping[str, Callable[[str], object]] = {
     "tau": state.number,
     "v": state.dollars,
     "rule": state.rule_named,
+    "at": state.number,
+    "at_v": state.dollars,
 }
+#: What the address of a part on a draft holds beside set and catalog: the setting of What-if.
+_OF_A_DRAFT: Mapping[str, str] = {"at": "what_if.tau", "at_v": "what_if.value_usd"}
 
 
 def fits(entry: SetEntry, catalog: CatalogEntry) -> bool:
@@ -90,6 +94,7 @@ def on_draft(
     head: Head, body: Callable[[CatalogEntry, Working], None], *, tools: bool = True
 ) -> None:
     """A part about a catalog, chosen in its head, and its draft; with tools edits are undone."""
+    follow(_OF_A_DRAFT)
     entry = choose_catalog(head.right)
     if entry is None:
         st.warning("There is no catalog yet.")
@@ -102,6 +107,7 @@ def _draft(entry: CatalogEntry, body: Callable[[CatalogEntry, Working], None], t
         working = drafts.load(entry)
         drafts.status_line(working, tools=tools)
         body(entry, working)
+        write(_OF_A_DRAFT)
     except HydraError as error:
         widgets.problem(error)
 

@@ -243,12 +243,24 @@ def test_both_sides_of_a_what_if_are_compared_at_the_setting_given(open_page):
     assert {one["interval"] for one in live.knob(app)["tiles"]} == {"unchanged"}
 
 
+def test_the_address_of_a_part_on_a_draft_leads_others_to_the_same_figures(open_page):
+    app = open_page(WHAT_IF, **HERE)
+    app.number_input(key="what_if.tau").set_value(0.1).run()
+    link = {name: value for name, value in app.query_params.items() if name != "part"}
+    assert link["catalog"] == NAME
+    assert "set" in link
+    other = open_page(WHAT_IF, **link)
+    assert not other.exception
+    assert live.knob(other)["text"] == "τ 0.1"
+    assert live.knob(other)["tiles"] == live.knob(app)["tiles"]
+
+
 def test_a_viewer_can_look_and_not_edit(open_page, workspace):
     (workspace / "roles.yaml").write_text("default: viewer\n", encoding="utf-8")
     app = open_page(PAGE, **HERE)
     assert not app.exception
     assert app.button(key="catalog.Add model").disabled
-    assert "you can look, but not edit" in shown(app)
+    assert "your role is viewer" in shown(app)
 
 
 def test_a_roles_file_that_cannot_be_read_lets_nobody_in(open_page, workspace):

@@ -318,6 +318,7 @@ def _figures(curve: StepCurve, knobs: FloatArray) -> dict[Measure, FloatArray]:
     }
 
 
+#: Also in `selectors`, for the address.
 _KEYS = {Rule.SHORTFALL: "what_if.tau", Rule.VALUE: "what_if.value_usd"}
 
 
