@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -70,12 +71,14 @@ def spelled(frame: pd.DataFrame, spelling: Mapping[str, Callable[[Any], str]]) -
     return frame.style.format(formats, na_rep="–")
 
 
-def named(width: int) -> Callable[[str], str]:
-    """How models are written in a column of this width in pixels: with begin and end.
+def named(width: int, models: Iterable[str]) -> Callable[[str], str]:
+    """How these models are written in a column of this width in pixels.
 
-    Names of a pool often begin alike, and a cell shows the beginning alone.
+    A cell shows the beginning alone; names that begin alike are written with begin and end.
     """
-    return lambda name: cut(name, max(2 * (width - 16) // 13, 5))
+    most = max(2 * (width - 16) // 13, 5)
+    begins = Counter(model[:most] for model in set(models))
+    return lambda name: cut(name, most) if begins[name[:most]] > 1 else name
 
 
 def change(form: str = "+.1f", unit: str = "") -> Callable[[float], str]:

@@ -28,10 +28,15 @@ def test_a_spelled_table_keeps_its_numbers_and_shows_a_dash_for_none():
 
 def test_models_that_begin_alike_are_told_apart_in_a_narrow_column():
     ids = ["anthropic-claude-opus-4.5-vertex", "anthropic-claude-sonnet-4.5-bedrock", "gpt-5"]
-    shown = [tables.named(106)(one) for one in ids]
+    shown = [tables.named(106, ids)(one) for one in ids]
     assert shown == ["anthro…vertex", "anthro…edrock", "gpt-5"]
     frame = pd.DataFrame({"model": ids})
-    assert tables.spelled(frame, {"model": tables.named(106)}).data["model"].tolist() == ids
+    assert tables.spelled(frame, {"model": tables.named(106, ids)}).data["model"].tolist() == ids
+
+
+def test_models_that_begin_differently_are_written_in_full():
+    ids = ["llama-3-8b-instruct", "llama-3-70b-instruct", "claude-3-5-sonnet-20240620"]
+    assert [tables.named(106, ids)(one) for one in ids] == ids
 
 
 def test_dollars_have_the_decimals_of_the_smallest():

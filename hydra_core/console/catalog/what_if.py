@@ -179,12 +179,13 @@ def _flip_table(comparison: Comparison) -> None:
         for one in comparison.flips
     ]
     frame = pd.DataFrame(rows, columns=["from", "to", "queries", "quality", "cost"])
+    models = (*frame["from"], *frame["to"])
     tables.kept(
         frame,
         "what_if.moves",
         {
-            "from": tables.named(112),
-            "to": tables.named(112),
+            "from": tables.named(112, models),
+            "to": tables.named(112, models),
             "quality": tables.change(),
             "cost": signed_usd,
         },
@@ -228,8 +229,8 @@ def _queries(found: WhatIf, evalset: EvalSet) -> None:
         frame,
         "what_if.queries",
         {
-            "from": tables.named(125),
-            "to": tables.named(125),
+            "from": tables.named(125, found.shares),
+            "to": tables.named(125, found.shares),
             "quality": tables.change("+.0f"),
             "cost": signed_usd,
         },

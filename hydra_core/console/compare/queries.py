@@ -344,8 +344,8 @@ def _table(
         tables.spelled(
             frame,
             {
-                "model_a": tables.named(_MODEL_PX),
-                "model_b": tables.named(_MODEL_PX),
+                "model_a": tables.named(_MODEL_PX, both.models),
+                "model_b": tables.named(_MODEL_PX, both.models),
                 "quality_change": tables.change("+.0f", " pp"),
                 "cost_change_usd": signed_usd,
             },

@@ -356,10 +356,10 @@ def _messages(exchanges: tuple[Exchange, ...], unusual: str) -> None:
     shown = tuple(one for one in exchanges if one.won or not only)
     table = exchange_table(shown)
     column = st.column_config
-    drawn = tables.spelled(table, dict.fromkeys(("before", "after"), tables.named(118)))
+    model = tables.named(118, (*table["before"], *table["after"]))
     picked = st.dataframe(
-        drawn, hide_index=True, height=320, key="robustness.table", on_select="rerun",
-        selection_mode="single-row",
+        tables.spelled(table, {"before": model, "after": model}), hide_index=True,
+        height=320, key="robustness.table", on_select="rerun", selection_mode="single-row",
         column_config={
             "message": column.TextColumn("Message with suffix", width=280 if only else 206),
             "family": column.TextColumn("Family", width=126),
