@@ -93,6 +93,12 @@ def load(entry: CatalogEntry) -> Working:
     published = newest.yaml if newest else read_catalog_text(entry.path)
     found = store.drafts.all(entry.key)
     draft = next((one for one in found if one.author == me.name), None)
+    if draft is not None and newest is not None and draft.base_revision != newest.number:
+        base = draft.base_revision
+        began = store.revision(entry.key, base).yaml if base else read_catalog_text(entry.path)
+        if draft.text == began and may_edit():  # discarded before somebody published
+            store.drafts.discard(draft, actor=me)
+            draft = None
     others = tuple(one.author for one in found if one is not draft and one.text != published)
     text = draft.text if draft else published
     before, _ = cache.parsed(published, entry.key)

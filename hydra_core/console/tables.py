@@ -187,7 +187,7 @@ def _apart(frame: pd.DataFrame, name: str) -> list[str]:
 
 
 def policies(frame: pd.DataFrame, key: str) -> None:
-    """The router beside the constant at its cost, the oracle and every single model."""
+    """The router beside the fixed mix at its cost, the oracle and every single model."""
     column = st.column_config
     shown = frame.assign(
         qr_range=ranges(frame, "qr"),

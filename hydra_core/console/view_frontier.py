@@ -181,7 +181,7 @@ def _row(policy: str, detail: str, metrics: PolicyMetrics) -> dict[str, object]:
 def _mix_row(mix: Mix, cheap: PolicyMetrics, strong: PolicyMetrics) -> dict[str, object]:
     """The random mixture: the expected value of each measure, without intervals."""
     share = mix.strong_share
-    row: dict[str, object] = {"policy": "Constant at this cost", "detail": str(mix)}
+    row: dict[str, object] = {"policy": "Best fixed mix at this cost", "detail": str(mix)}
     for (name, low, scale), (_, high, _) in zip(_measures(cheap), _measures(strong), strict=True):
         row[name] = scale * ((1 - share) * low.value + share * high.value)
     quality = (1 - share) * cheap.quality.value + share * strong.quality.value

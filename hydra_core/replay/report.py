@@ -28,7 +28,7 @@ _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP, _RIGHT = 860, 420, 62, 48, 16, 24
 
 
 def frontier_svg(report: Mapping[str, Any]) -> str:
-    """Quality over cost: the frontier, the constants with their hull, the oracle, the router."""
+    """Quality over cost: the frontier, single models with their hull, the oracle, the router."""
     curve, models = report["frontier"], report["models"]
     points = [(cost, quality) for _, quality, cost in curve]
     singles = [(m["mean_cost_usd"], m["quality"]) for m in models.values()]
@@ -50,8 +50,8 @@ def frontier_svg(report: Mapping[str, Any]) -> str:
     return (
         f'<figure><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="Quality over cost '
         f'per query">{"".join(body)}</svg><figcaption class="small">Solid: every '
-        f"{'V' if report['rule'] == 'value' else 'tau'}. Dashed: what random mixtures of "
-        "constants reach.</figcaption></figure>"
+        f"{'V' if report['rule'] == 'value' else 'tau'}. Dashed: what fixed "
+        "mixes of models reach.</figcaption></figure>"
     )
 
 

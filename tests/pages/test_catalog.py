@@ -67,6 +67,23 @@ def test_a_discarded_draft_comes_back_with_undo(open_page, workspace):
     assert "Draft: 1 change" in shown(app)
 
 
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_discarded_draft_stays_away_when_somebody_publishes(open_page, workspace, number):
+    """It would undo what they published."""
+    store = opened(workspace)
+    if number:
+        store.publish(NAME, FILE, actor=BEN, base_revision=0, note="first")
+    draft(store, priced(FILE, 30.0))
+    app = open_page(PAGE, **HERE)
+    app.button(key="catalog.discard").click().run()
+    store.publish(NAME, priced(FILE, 25.0), actor=BEN, base_revision=number, note="dearer")
+    app = open_page(PAGE, **HERE)
+    assert "No unpublished edits" in shown(app)
+    row = next(r for _, r in app.data_editor[0].value.iterrows() if "haiku" in r["id"])
+    assert row["input_usd_per_mtok"] == 25.0
+    assert opened(workspace).drafts.find(NAME, ANA) is None
+
+
 def test_another_persons_draft_is_named(open_page, workspace):
     draft(opened(workspace), priced(FILE, 30.0), BEN)
     assert "Ben has a draft too" in shown(open_page(PAGE, **HERE))

@@ -383,8 +383,8 @@ def _picked(
     ids = st.multiselect(
         "Policies", list(options), format_func=lambda name: options[name].label, key=key,
         max_selections=_MOST, persist_state="session", wrap=True,
-        help="Routers, pins, constants, imported policies and learned routers. Those that follow "
-        "a cost spend what the first one does.",
+        help="Routers, pins, single models and fixed mixes, imported policies and learned routers. "
+        "Those that follow a cost spend what the first one does.",
     )  # fmt: skip
     here = {side.id: side for side in now}
     return [here.get(name, options[name]) for name in ids]
@@ -415,7 +415,7 @@ def _chosen(side: view.Side, sweep: Sweep) -> str:
         view.Kind.ORACLE: "in hindsight",
         view.Kind.CASCADE: "simulated",
     }
-    return words.get(side.kind, "constant")
+    return words.get(side.kind, "fixed")
 
 
 def _standings(table: SignificanceTable) -> None:
