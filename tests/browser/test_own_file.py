@@ -187,7 +187,7 @@ def build_the_pool(page, steps, tmp_path):
     page.get_by_text("Threshold τ").first.wait_for()
     page.locator("[data-testid=stPlotlyChart] .js-plotly-plot").first.wait_for()
     picture(page, "5-tune")
-    assert "my_results" in page.url
+    page.wait_for_url("**my_results**")
     assert page.get_by_text("price edits do not change this set's costs").count() == 0
     assert steps.count <= MOST_STEPS, steps.count
 
