@@ -375,6 +375,7 @@ def grow(
 
     n = len(columns)
     drawn = n > _MOST_ROWS
+    leaf = min(max(n // _ROWS_PER_LEAF, _LEAVES[0]), _LEAVES[1])
     seeds = np.random.RandomState(seed).randint(np.iinfo(np.int32).max, size=trees)
     inputs = np.ascontiguousarray(columns, dtype=np.float32)
     outputs = np.ascontiguousarray(np.concatenate([wanted, along], axis=1), dtype=np.float64)
@@ -385,7 +386,7 @@ def grow(
             rows = np.random.RandomState(number).randint(0, n, _MOST_ROWS)
             weights = np.bincount(rows, minlength=n).astype(np.float64)
         model = ExtraTreeRegressor(
-            min_samples_leaf=min(max(n // _ROWS_PER_LEAF, _LEAVES[0]), _LEAVES[1]),
+            min_samples_leaf=leaf,
             max_features=_SPLIT_SHARE,
             max_depth=_DEPTH,
             random_state=number,

@@ -38,9 +38,14 @@ def percent(interval: Interval) -> tuple[str, str]:
     return f"{shown.value:.1f} %", shown.bounds(between=" – ") + (" %" if shown.known else "")
 
 
+def is_multiple(percent_more: float) -> bool:
+    """Whether `cost_change` gives the change as a multiple."""
+    return percent_more > _MOST_PERCENT
+
+
 def cost_change(percent_more: float) -> str:
     """How one cost compares with another: 12.3 % more, about 25 times as much, the same."""
-    if percent_more > _MOST_PERCENT:
+    if is_multiple(percent_more):
         return f"about {short_number(1 + percent_more / 100, 3)} times as much"
     more = f"{abs(percent_more):.1f} % {'less' if percent_more < 0 else 'more'}"
     return "the same" if more.startswith("0.0 %") else more

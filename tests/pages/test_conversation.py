@@ -203,10 +203,10 @@ def test_another_bundle_scores_the_conversation_anew(open_page):
 
 
 def test_a_cost_many_times_as_large_has_no_exponent():
-    assert change(1.2345, 0.01) == "123 times as much"
-    assert change(0.025, 0.01) == "2.5 times as much"
+    assert change(1.2345, 0.01) == "about 123 times as much"
+    assert change(0.025, 0.01) == "150.0 % more"
     assert change(0.025, 0.0) == "instead of $0"
-    assert change(0.0, 0.0) == "no difference"
+    assert change(0.0, 0.0) == "the same"
 
 
 def test_a_kept_turn_is_compared_with_the_model_it_would_go_to():

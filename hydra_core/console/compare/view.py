@@ -18,7 +18,7 @@ from hydra_core.base.types import IntArray, Rule
 from hydra_core.console.figures.frontier import FrontierView, Spot
 from hydra_core.console.figures.heat import HeatView
 from hydra_core.console.figures.theme import plain
-from hydra_core.console.numbers import cost_change, knob_text, points
+from hydra_core.console.numbers import cost_change, is_multiple, knob_text, points
 from hydra_core.console.view_frontier import Axes, XAxis, YAxis, frontier_view
 from hydra_core.evalsets.evalset import EvalSet, clusters_among
 from hydra_core.predictor.languages import group_of, language_name
@@ -244,9 +244,9 @@ def sentence(both: Paired) -> str:
         spent = f"B costs {usd(after)} per query, A nothing"
     else:
         side = saved if saved.value >= 0 else saved.scaled(-1.0)
-        more = cost_change(-saved.value)
-        between = f" ({side.bounds()})" if "%" in more else ""
-        spent = f"B costs {more}{between}, {usd(after)} instead of {usd(before)} per query"
+        between = "" if is_multiple(-saved.value) else f" ({side.bounds()})"
+        more = f"{cost_change(-saved.value)}{between}"
+        spent = f"B costs {more}, {usd(after)} instead of {usd(before)} per query"
     change = found.quality.scaled(100.0)
     ends = f"95 % interval {change.bounds(signed)}" if change.known else change.reason
     gained = f"{signed(abs(change.value))[1:]} points of quality ({ends})"

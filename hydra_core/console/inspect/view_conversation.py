@@ -16,6 +16,7 @@ from hydra_core.base.spelling import short_number, usd
 from hydra_core.base.types import StickyMode
 from hydra_core.console.inspect import view
 from hydra_core.console.inspect.figures import Lane, Stop
+from hydra_core.console.numbers import cost_change
 from hydra_core.routing.conversations.conversation import Event, Simulation, TurnOutcome
 from hydra_core.routing.conversations.messages import Conversation, read_messages
 
@@ -69,15 +70,9 @@ def scenes() -> tuple[Scene, ...]:
 
 def change(cost: float, afresh: float) -> str:
     """How a cost compares with that of routing every turn afresh, in words."""
-    if not afresh:
-        return "instead of $0" if cost else "no difference"
-    share = round(100 * (cost / afresh - 1))
-    if not share:
-        return "no difference" if cost == afresh else "less than 1 % apart"
-    if share >= 100:
-        times = cost / afresh
-        return f"{times:{'.2g' if times < 10 else ',.0f'}} times as much"
-    return f"{abs(share)} % {'more' if share > 0 else 'less'}"
+    if afresh:
+        return cost_change(100 * (cost / afresh - 1))
+    return "instead of $0" if cost else "the same"
 
 
 def lanes(played: Mapping[StickyMode, Simulation], selected: StickyMode) -> tuple[Lane, ...]:

@@ -15,7 +15,7 @@ import pandas as pd
 from hydra_core.base.spelling import counted, short_number, usd
 from hydra_core.base.types import BoolArray, Catalog, FloatArray
 from hydra_core.console.figures.intervals import IntervalsView, one_series, ranged
-from hydra_core.console.numbers import cost_change, percent
+from hydra_core.console.numbers import cost_change, is_multiple, percent
 from hydra_core.live.drift import CHANGED, LEAST_KNOWN, STEADY, BandShares, Burst, Drift, Region
 from hydra_core.live.off_policy import LoggedValue
 from hydra_core.live.shadow import Shadow
@@ -199,7 +199,7 @@ def cost_text(found: CostAgainst, kind: str) -> tuple[str, str]:
     change = found.change.scaled(100.0)
     told = cost_change(change.value)
     answers = f"{found.counted:,} answer{'s' * (found.counted != 1)} with tokens"
-    return told.capitalize() if "times" in told else change.text("%"), (
+    return told.capitalize() if is_multiple(change.value) else change.text("%"), (
         f"{usd(found.cost_usd)} instead of {usd(found.baseline_usd)} on {found.baseline} "
         f"({kind}): {told}, on {answers}."
     )
