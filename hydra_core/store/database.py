@@ -168,7 +168,8 @@ def _engine(url: sa.URL) -> sa.Engine:
                 pool_pre_ping=True,
                 pool_size=5,
                 max_overflow=20,
-                connect_args={"connect_timeout": 10},
+                # also where the database itself names no encoding (SQL_ASCII)
+                connect_args={"connect_timeout": 10, "client_encoding": "utf8"},
             )
         except ModuleNotFoundError as error:
             raise ExtraError("a store in PostgreSQL", "postgres") from error

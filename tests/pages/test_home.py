@@ -62,13 +62,15 @@ def test_what_is_published_is_named_with_its_author_and_note(own, open_page):
 
 
 @pytest.mark.parametrize("same", [True, False])
-def test_the_traffic_of_a_day_says_which_text_decided_it(own, open_page, monkeypatch, same):
+def test_the_traffic_of_a_day_says_which_text_decided_it(own, open_page, same):
     publish(own)
+    # the same text under a name that comes first, and is not what the log names
+    (own / "catalogs" / "alike.yaml").write_text((own / "catalogs" / "valued.yaml").read_text())
     catalog = load_catalog(own / "catalogs" / "valued.yaml")
     ids = tuple(model.id for model in catalog.models)
     facts = {"catalog": catalog.name, "catalog_digest": catalog.digest if same else "0" * 64,
-             "arm": "main", "predictor": catalog.predictor_fingerprint, "candidates": ids,
-             "propensities": (1.0,) + (0.0,) * (len(ids) - 1), "chosen": ids[0],
+             "revision": "1", "arm": "main", "predictor": catalog.predictor_fingerprint,
+             "candidates": ids, "propensities": (1.0,) + (0.0,) * (len(ids) - 1), "chosen": ids[0],
              "served": ids[0], "shortfalls": (0.0,) * len(ids)}  # fmt: skip
     now = datetime.now(UTC)
     rows = [decision(i, at=now - timedelta(minutes=40 - i), **facts) for i in range(30)]

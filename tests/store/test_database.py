@@ -4,6 +4,7 @@ import gc
 import sqlite3
 from pathlib import Path
 
+import psycopg
 import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
@@ -206,3 +207,13 @@ def test_a_file_copied_without_its_wal_has_everything_that_was_acknowledged(tmp_
     assert [one.number for one in other.history("pool")] == [3, 2, 1]
     assert len(other.audit()) == 3
     other.close()
+
+
+def test_a_database_without_an_encoding_keeps_every_letter(postgres_server):
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE plain ENCODING SQL_ASCII LOCALE 'C' TEMPLATE template0")
+    address = sa.make_url(postgres_server).set(drivername="postgresql+psycopg", database="plain")
+    store = open_store(url=address)
+    store.publish("small", SMALL, actor=ANA, base_revision=0, note="früher – 更早")
+    assert store.history("small")[0].note == "früher – 更早"
+    store.close()

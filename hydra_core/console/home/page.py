@@ -141,6 +141,7 @@ def _published() -> None:
 def _traffic() -> None:
     """What was routed in the last 24 hours, and by which text."""
     from hydra_core.console.live import cache as logs
+    from hydra_core.console.live.traffic import decided_last
 
     st.markdown(":material/monitoring: **Traffic of the last 24 hours**")
     folders = () if session.demo() is not None else logs.folders()
@@ -158,13 +159,11 @@ def _traffic() -> None:
         return
     counts, mix = day(traffic)
     st.markdown(f"**{literal(counts)}**")
-    last = traffic.rows.iloc[-1]
+    last, entry = decided_last(traffic)
     by = f"The newest decision used a text of {last['catalog']} that this console does not publish."
-    for entry in cache.catalogs():
-        if entry.catalog is not None and entry.catalog.digest == last["catalog_digest"]:
-            which = f"revision {entry.revision}" if entry.revision else "its file"
-            by = f"The newest decision used {entry.key}, {which}: what this console shows."
-            break
+    if entry and entry.catalog and entry.catalog.digest == last["catalog_digest"]:
+        which = f"revision {entry.revision}" if entry.revision else "its file"
+        by = f"The newest decision used {entry.key}, {which}: what this console shows."
     st.caption(f"{literal(mix)}.  \n{literal(by)}")
     frame.link(frame.TRAFFIC, "Open Live")
 

@@ -20,7 +20,7 @@ from hydra_core.console.cache import CatalogEntry
 from hydra_core.console.demo import session
 from hydra_core.console.frame import Head
 from hydra_core.console.live import cache as cache_live
-from hydra_core.console.live.traffic import catalog_in_use, choose_log, teach
+from hydra_core.console.live.traffic import choose_log, decided_last, teach
 from hydra_core.console.widgets import literal
 from hydra_core.decision_log.canaries_and_alerts import (
     CanaryOrder,
@@ -103,7 +103,7 @@ def _form(folder: Path) -> None:
     """Which catalog gets a share, and the button that begins it."""
     key = cache_live.key_of(folder, _DAY_S, datetime.now(UTC))
     found = cache_live.traffic(key)
-    entry = catalog_in_use(found) if len(found) else None
+    entry = decided_last(found)[1] if len(found) else None
     main = entry.catalog if entry is not None else None
     open_to = candidates(cache.catalogs(), main)
     if not open_to:

@@ -9,6 +9,7 @@ from shlex import quote as quote_word
 from typing import Final
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from hydra_core.base.spelling import usd
@@ -75,7 +76,7 @@ def log_view(folder: Path, window_s: int) -> LogView | None:
         told = literal(" ".join([*views.notes(found), "Choose a longer time, or:"]))
         teach(f"No decisions in {folder.name}/ in this time", f"{told} {_HOW}")
         return None
-    entry = catalog_in_use(found)
+    _, entry = decided_last(found)
     if entry is None or entry.catalog is None:
         st.warning(
             "This console has no valid catalog. Make or import one: prices and score bands come "
@@ -85,21 +86,23 @@ def log_view(folder: Path, window_s: int) -> LogView | None:
     return LogView(key, found, entry.catalog)
 
 
-def catalog_in_use(found: Traffic) -> CatalogEntry | None:
-    """The console's catalog that decided last: the same text, else the same name, else any.
+def decided_last(found: Traffic) -> tuple[pd.Series, CatalogEntry | None]:
+    """The newest decision and the console's catalog in use: the same text, the same name, any.
 
     A canary is on trial; the main revision is the one in use.
     """
     main = found.rows[found.rows["arm"] != CANARY]
     last = (main if len(main) else found.rows).iloc[-1]
-    wanted = last["catalog_digest"], last["catalog"], last["predictor"]
+    wanted = last["catalog_digest"], last["revision"], last["catalog"], last["predictor"]
 
     def alike(entry: CatalogEntry) -> list[bool]:
         one = entry.catalog
-        given = (one.digest, one.name, one.predictor_fingerprint) if one else ()
+        number = str(entry.revision or "")
+        given = (one.digest, number, one.name, one.predictor_fingerprint) if one else ()
         return [mine == theirs for mine, theirs in zip(given, wanted, strict=False)]
 
-    return max((one for one in cache.catalogs() if one.catalog), key=alike, default=None)
+    entry = max((one for one in cache.catalogs() if one.catalog), key=alike, default=None)
+    return last, entry
 
 
 def by_team(look: LogView) -> LogView:
