@@ -10,7 +10,7 @@ from benchmarks.quality.real_pools import SHARED
 @pytest.mark.slow
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the replay data are not beside the project")
 def test_the_loop_closes_and_the_router_after_it_is_not_worse(tmp_path):
-    found = loop(tmp_path, collected=60, served=40, again=20, outer=60, seed=1)
+    found = loop(tmp_path, collected=60, served=40, again=20, outer=600, seed=1)
     assert found["revisions"] == 2
     assert found["canary"] > 0
     assert found["complete"] == 80
