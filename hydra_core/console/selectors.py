@@ -58,7 +58,7 @@ def _say_what_is_shown(kind: str, wanted: str, shown: str) -> None:
     """Tell who followed a link to what is not here, or not any more, that it is another one."""
     if wanted not in ("", shown):
         text = f"There is no {kind} {wanted} here. {shown} is shown instead."
-        st.toast(widgets.literal(text), icon=":material/link_off:", duration="infinite")
+        st.toast(widgets.literal(text), icon=":material/link_off:", duration="long")
 
 
 def _first_set(

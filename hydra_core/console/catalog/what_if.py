@@ -78,7 +78,7 @@ def tiles(found: WhatIf, before: str, after: str) -> tuple[Tile, ...]:
          "so that a pool that lost a model cannot look better"),
         (Measure.COST, "Cost per query", usd(b.mean_cost_usd.value), c.cost_usd, -1,
          f"{before} {usd(a.mean_cost_usd.value)}"),
-        (Measure.MISROUTE, "Overpaid queries", percent(b.misroute)[0], c.misroute, -1,
+        (Measure.MISROUTE, f"Overpaid queries{least}", percent(b.misroute)[0], c.misroute, -1,
          f"{before} {percent(a.misroute)[0]}. Queries that a model cheaper than the chosen one "
          "resolved"),
     )  # fmt: skip
