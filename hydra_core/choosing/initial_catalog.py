@@ -29,7 +29,8 @@ from hydra_core.catalog.prices.price_file import (
     parse_listed,
     parse_price_file,
 )
-from hydra_core.catalog.prices.quotes import PriceQuote, price_number
+from hydra_core.catalog.prices.price_table import typed_price
+from hydra_core.catalog.prices.quotes import PriceQuote
 from hydra_core.catalog.prices.recorded import cost_gaps, tier_notes
 from hydra_core.catalog.prices.suggestions import tiers_value
 from hydra_core.catalog.schema import SCHEMA, parse_catalog
@@ -134,23 +135,22 @@ def entered_prices(
         given: What it was filled with; a price that was not changed keeps its date and note.
         free: What a list says of models that it has at a price of 0.
     """
-    used = table[table["use"].astype(bool)]
+    used = table[table["use"].astype(bool)].astype(object)
     prices, missing, problems = [], [], []
-    for row in used.to_dict("records"):
+    for row in used.fillna("").to_dict("records"):
         model = str(row["model"])
-        read = {name: price_number(row[name]) for name in PRICE_COLUMNS}
+        cells = {name: str(row[name]).strip() for name in PRICE_COLUMNS}
+        read = {name: typed_price(cell) for name, cell in cells.items()}
         wrong = [
-            name
-            for name, price in read.items()
-            if not pd.isna(row[name]) and (price is None or price <= 0)
+            name for name, price in read.items() if cells[name] and (price is None or price <= 0)
         ]
         problems += [
-            Problem(model, f"{PRICE_COLUMNS[name]} is {row[name]:g}", _REMEDY) for name in wrong
+            Problem(model, f"{PRICE_COLUMNS[name]} is {cells[name]}", _REMEDY) for name in wrong
         ]
         per_input, per_output, per_cached = (
             None if price is None else float(price) for price in read.values()
         )
-        if pd.isna(row["input"]) or pd.isna(row["output"]):
+        if not (cells["input"] and cells["output"]):
             missing.append(model)
         elif per_input is not None and per_output is not None and not wrong:
             price = ListPrice(per_input, per_output, per_cached)

@@ -63,12 +63,12 @@ def back_button() -> None:
 
 
 def cell_typing() -> None:
-    """Keep the keys of fast typists, and numbers as they are spelled; nothing is drawn.
+    """Keep the keys of fast typists, and decimal commas in fields; nothing is drawn.
 
     A table opens and closes the input of its cell a moment after the key that asks for it, later
     still while the page draws the last edit's effect. Keys in between were lost, and one at the
-    wrong moment left an input open that took everything and kept nothing. Fields and cells of
-    numbers leave out a comma, so that 1,5 became 15, and cells the e of 1e-7; 128,000 stays.
+    wrong moment left an input open that took everything and kept nothing. Fields of numbers leave
+    out a comma, so that 1,5 became 15; 128,000 stays.
     """
     _CELL_TYPING(key="cell_typing")
 

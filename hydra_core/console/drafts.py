@@ -5,8 +5,9 @@ The store keeps the draft after each edit, so it survives a reload, a page chang
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -17,7 +18,7 @@ from hydra_core.base.types import Catalog, Chosen, Selection
 from hydra_core.catalog.chosen_and_promised import chosen_between, record_choice
 from hydra_core.catalog.diff import Change, semantic_diff
 from hydra_core.catalog.schema import read_catalog_text
-from hydra_core.console import cache, state, widgets
+from hydra_core.console import cache, state, tables, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.cache import CatalogEntry, SetEntry
 from hydra_core.console.widgets import literal
@@ -241,6 +242,7 @@ def table(
     fixed: list[str],
     columns: dict[str, Any],
     edited: Callable[[Cells], None],
+    numbers: Mapping[str, str] = MappingProxyType({}),
     **shown: Any,  # noqa: ANN401 (Streamlit's own)
 ) -> list[int]:
     """A table that edits the draft; no row comes or goes, and without the role no cell changes.
@@ -250,6 +252,8 @@ def table(
         fixed: Columns that nobody edits.
         columns: How each is shown.
         edited: Called after an edit with all cells that are not ticks, by row; not where none is.
+            What was typed as a number comes as text, None where it was emptied.
+        numbers: The columns of numbers to edit, with their format; see `tables.number_texts`.
         shown: Further options of `st.data_editor`.
 
     Returns:
@@ -259,12 +263,16 @@ def table(
 
     def changed() -> None:
         rows = edited_rows(key).items()
-        cells = {row: {k: v for k, v in edits.items() if k != "tick"} for row, edits in rows}
+        cells = {
+            row: {k: None if v == "" else v for k, v in edits.items() if k != "tick"}
+            for row, edits in rows
+        }
         if any(cells.values()):
             edited(cells)
 
+    texts = {name: tables.number_texts(frame[name], form) for name, form in numbers.items()}
     st.data_editor(
-        frame,
+        frame.assign(**texts),
         key=key,
         hide_index=True,
         num_rows="fixed",

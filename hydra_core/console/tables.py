@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,6 +14,7 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import ArrayLike
 
+from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.base.spelling import counted, signed
 from hydra_core.console.figures.theme import cut
 from hydra_core.export.downloads import csv_file, latex_file, parquet_file
@@ -63,6 +65,58 @@ def offer_downloads(
             "In the CSV, a text that a spreadsheet would run as a formula begins with an "
             "apostrophe."
         )
+
+
+#: A column of numbers to edit; its cells are `number_texts`.
+number_column = partial(st.column_config.TextColumn, alignment="right")
+
+
+def number_texts(cells: Iterable[Any], form: str = ".10g") -> pd.Series[Any]:
+    """Numbers as the texts of a column to edit, None for an empty one; other texts as they are.
+
+    A column of numbers would make 3 of 3k and 12 of 1/2 before Python sees it. Whole parts are as
+    wide as the widest, so that the column sorts by size.
+    """
+    shown = [
+        cell if isinstance(cell, str) else "" if pd.isna(cell) else f"{cell:{form}}"
+        for cell in cells
+    ]
+    wide = max((len(text.partition(".")[0]) for text in shown), default=0)
+    padded = [" " * (wide - len(text.partition(".")[0])) + text if text else None for text in shown]
+    return pd.Series(padded, dtype=object)
+
+
+def plain_numbers(frame: pd.DataFrame, names: Iterable[str]) -> pd.DataFrame:
+    """The frame to take along: these columns as numbers, NaN for a text that is none."""
+    cells = {name: pd.to_numeric(frame[name], errors="coerce").astype("float64") for name in names}
+    return frame.assign(**cells)
+
+
+def read_numbers(
+    table: pd.DataFrame,
+    name: str,
+    column: str,
+    read: Callable[[object], Decimal | None],
+    most: float = math.inf,
+) -> dict[str, float]:
+    """What was typed into a column of numbers, by the row's name; no row where nothing was.
+
+    Raises:
+        EvalSetError: A cell is no number of 0 to `most`.
+    """
+    found, problems = dict[str, float](), []
+    for row, cell in zip(table[name].astype(str), table[column].fillna(""), strict=True):
+        text = str(cell).strip()
+        number = read(text)
+        if number is not None and 0 <= number <= most:
+            found[row] = float(number)
+        elif text:
+            upto = "or more" if math.isinf(most) else f"to {most:g}"
+            problems.append(
+                Problem(f"{row}, {column}", f"is {text!r}", f"write a number, 0 {upto}")
+            )
+    EvalSetError.raise_any("the table", problems)
+    return found
 
 
 def spelled(frame: pd.DataFrame, spelling: Mapping[str, Callable[[Any], str]]) -> Styler:

@@ -25,7 +25,7 @@ HOMES = {
     r"percentile\([^)]*(5(\.0)?, 95|_PERCENTILES)|quantile\([^)]*0\.05, 0\.95\]": {
         "predictor/score_bands.py"
     },
-    r"str\(value\)\.strip\(\)\n.*return Decimal": {"catalog/prices/quotes.py"},
+    r"str\(value\)\.strip\(\)\n.*\n.*return Decimal": {"catalog/prices/quotes.py"},
     r"class CancelledError": {"base/errors.py"},
     r"csv\.reader\(": {"base/reading/csv_rows.py"},
     r"^RESOLVED_AT": {"evalsets/evalset.py"},

@@ -54,7 +54,7 @@ def test_prices_typed_one_after_another_are_all_kept(page):
     page.reload()
     wait_until_drawn(page)
     rows = range(len(typed))
-    assert [page.locator(f"#glide-cell-3-{row}").inner_text() for row in rows] == typed
+    assert [page.locator(f"#glide-cell-3-{row}").inner_text().strip() for row in rows] == typed
 
 
 @pytest.mark.parametrize("delay", [60, 90, 140])
@@ -67,7 +67,7 @@ def test_the_first_edit_of_a_page_is_kept_however_fast_it_is_typed(page, delay):
     page.keyboard.type("0.4321", delay=delay)
     page.keyboard.press("Enter")
     page.get_by_text("Draft: 1 change").wait_for()
-    assert page.locator("#glide-cell-3-0").inner_text() == "0.4321"
+    assert page.locator("#glide-cell-3-0").inner_text().strip() == "0.4321"
     page.get_by_role("button", name="Discard").click()  # other tests look at this catalog
     page.get_by_text("No unpublished edits").wait_for()
 
@@ -76,16 +76,33 @@ def test_what_is_typed_right_after_a_double_click_is_kept_whatever_its_spelling(
     page.goto(f"/catalog?{HERE}")
     wait_until_drawn(page)
     box = page.locator("[data-testid=stDataFrame]").first.bounding_box()
-    for row, price in enumerate(
-        ("0.77", "1,5", "2e-2", ".5")
-    ):  # the first of a page loads the input
+    typed = ["0.77", "1,5", "2e-2", "$.5"]
+    for row, price in enumerate(typed):  # the first of a page loads the input
         page.mouse.dblclick(box["x"] + INPUT_PRICE[1], box["y"] + 36 + row * 36 + 18)
         page.keyboard.type(price)
         page.keyboard.press("Enter")
         page.get_by_text(f"Draft: {row + 1} change").wait_for()
         wait_until_drawn(page)
-    prices = [page.locator(f"#glide-cell-3-{row}").inner_text() for row in range(4)]
+    page.reload()
+    wait_until_drawn(page)
+    prices = [page.locator(f"#glide-cell-3-{row}").inner_text().strip() for row in range(4)]
     assert prices == ["0.77", "1.5", "0.02", "0.5"]
+    page.get_by_role("button", name="Discard").click()  # other tests look at this catalog
+    page.get_by_text("No unpublished edits").wait_for()
+
+
+def test_what_is_no_number_stays_in_its_cell_and_is_named(page):
+    page.goto(f"/catalog?{HERE}")
+    wait_until_drawn(page)
+    for row, price in enumerate(("3k", "1/2")):
+        column, x = (INPUT_PRICE[0] + row, INPUT_PRICE[1] + 260 * row)  # a Check column comes
+        type_into_cell(page, column, row, x, price)
+        page.get_by_text(f"{row + 1} cell").first.wait_for()
+        page.get_by_role("alert").filter(
+            has_text=f"must be a number, got the text '{price}'"
+        ).wait_for()
+        wait_until_drawn(page)
+    assert [page.locator(f"#glide-cell-4-{row}").inner_text() for row in range(2)] == ["3k", "1/2"]
     page.get_by_role("button", name="Discard").click()  # other tests look at this catalog
     page.get_by_text("No unpublished edits").wait_for()
 
@@ -124,7 +141,7 @@ def test_two_tabs_edit_one_draft_and_no_edit_is_lost(page):
     for tab in (page, other):
         tab.reload()
         wait_until_drawn(tab)
-        prices = [tab.locator(f"#glide-cell-3-{row}").inner_text() for row in (0, 1)]
+        prices = [tab.locator(f"#glide-cell-3-{row}").inner_text().strip() for row in (0, 1)]
         assert prices == ["311", "322"]
     page.get_by_role("button", name="Discard").click()  # other tests look at this catalog
     page.get_by_text("No unpublished edits").wait_for()

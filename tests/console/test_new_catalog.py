@@ -23,7 +23,7 @@ GIVEN = {"a": GivenPrice(ListPrice(1.0, 2.0), date(2025, 1, 2), "list")}
 
 
 def edited(model, **cells):
-    table = price_table(["a", "b"], GIVEN)
+    table = price_table(["a", "b"], GIVEN).astype(object)
     for name, value in cells.items():
         table.loc[table["model"] == model, name] = value
     return entered_prices(table, GIVEN)
@@ -65,6 +65,16 @@ def test_a_price_that_cannot_be_is_named_with_the_way_out(column, value):
     assert f"{value:g}" in problem.message
     assert "above 0" in problem.remedy
     assert not entered.complete
+
+
+def test_typed_prices_are_read_as_price_tables_read_them_and_others_named():
+    assert dict(edited("b", input="$0,40", output="40 ct", cached="").prices)["b"].price == (
+        ListPrice(0.4, 0.4)
+    )
+    entered = edited("b", input="3k", output="1/2", cached="n/a")
+    assert [problem.message for problem in entered.problems] == [
+        "input price is 3k", "output price is 1/2", "cached input price is n/a",
+    ]  # fmt: skip
 
 
 def test_a_model_that_is_not_used_needs_no_price():

@@ -2,8 +2,11 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 
+from hydra_core.base.errors import EvalSetError
 from hydra_core.base.spelling import counted
+from hydra_core.catalog.prices.quotes import share_number
 from hydra_core.console import tables
 
 
@@ -24,6 +27,28 @@ def test_a_spelled_table_keeps_its_numbers_and_shows_a_dash_for_none():
     told = spelled.to_string(delimiter="|")
     assert "−7.3" in told
     assert "–" in told
+
+
+def test_numbers_to_edit_sort_by_size_and_what_is_no_number_stays():
+    cells = [3.0, 0.25, 10, 0.8, "3k", None, np.nan, 2.5]
+    texts = tables.number_texts(cells)
+    assert texts.isna().tolist() == [cell is None or cell != cell for cell in cells]
+    numbers = [text for text in texts.dropna() if text.strip() != "3k"]
+    assert sorted(numbers) == [" 0.25", " 0.8", " 2.5", " 3", "10"]
+    assert texts[4] == "3k"
+    assert tables.number_texts([1_048_576, 128_000], ",.10g").tolist() == ["1,048,576", "  128,000"]
+
+
+def test_typed_numbers_are_read_and_others_named_with_their_row():
+    table = pd.DataFrame({"label": ["good", "bad"], "quality": [" 1", None]})
+    assert tables.read_numbers(table, "label", "quality", share_number, 1.0) == {"good": 1.0}
+    table["quality"] = ["1/2", "50"]
+    with pytest.raises(EvalSetError) as caught:
+        tables.read_numbers(table, "label", "quality", share_number, 1.0)
+    assert [str(one) for one in caught.value.problems] == [
+        "good, quality: is '1/2' (write a number, 0 to 1)",
+        "bad, quality: is '50' (write a number, 0 to 1)",
+    ]
 
 
 def test_models_that_begin_alike_are_told_apart_in_a_narrow_column():

@@ -45,7 +45,7 @@ def test_a_draft_is_there_again_after_a_reload(open_page, workspace):
         app = open_page(PAGE, **HERE)
         assert "Draft: 1 change" in shown(app)
         row = next(r for _, r in app.data_editor[0].value.iterrows() if "haiku" in r["id"])
-        assert row["input_usd_per_mtok"] == 30.0
+        assert row["input_usd_per_mtok"].strip() == "30"
 
 
 def test_undo_and_redo_walk_through_the_draft(open_page, workspace):
@@ -80,7 +80,7 @@ def test_a_discarded_draft_stays_away_when_somebody_publishes(open_page, workspa
     app = open_page(PAGE, **HERE)
     assert "No unpublished edits" in shown(app)
     row = next(r for _, r in app.data_editor[0].value.iterrows() if "haiku" in r["id"])
-    assert row["input_usd_per_mtok"] == 25.0
+    assert row["input_usd_per_mtok"].strip() == "25"
     assert opened(workspace).drafts.find(NAME, ANA) is None
 
 
@@ -184,7 +184,7 @@ def test_a_new_model_can_be_given_benchmark_rates(open_page):
     assert not app.exception
     rates = next(one.value for one in app.data_editor if "rate" in one.value)
     assert len(rates) == 9
-    assert rates["rate"].isna().all()
+    assert (rates["rate"] == "").all()
 
 
 def test_disabling_a_model_says_why_other_capabilities_move(open_page, workspace):

@@ -190,7 +190,7 @@ def test_labels_of_feedback_are_proposed_and_mapped(open_page, workspace):
     assert not app.exception
     labels = next(one.value for one in app.data_editor if "label" in one.value)
     assert labels.to_dict("list") == {
-        "label": ["good", "bad"], "count": [2, 2], "quality": [1.0, 0.0]
+        "label": ["good", "bad"], "count": [2, 2], "quality": ["1", "0"]
     }  # fmt: skip
     app.button(key="eval_sets.import").click().run()
     assert load_evalset(workspace / "evalsets" / "langfuse_export").quality.sum() == 2

@@ -70,7 +70,7 @@ def test_bands_from_the_sets_own_queries_go_into_the_draft(open_page):
     assert (after["hi"] != before["hi"]).any()
     assert app.button(key="profiles.bands").disabled
     low = float(preview.loc[0, "then_band"].split(" to ")[0])
-    assert after.loc[0, "lo"] == pytest.approx(low, abs=1e-3)
+    assert float(after.loc[0, "lo"]) == pytest.approx(low, abs=1e-3)
 
 
 def test_capabilities_set_by_hand_keep_their_place_on_new_bands(open_page, workspace):

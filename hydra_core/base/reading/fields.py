@@ -25,6 +25,8 @@ from hydra_core.base.reading.yaml_reader import (
 _MAX_PROBLEMS: Final = 200
 _MAX_SUGGESTIONS: Final = 40
 _ISO_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+#: It may be a decimal point, or one between thousands.
+_THOUSANDS: Final = re.compile(r"[1-9][0-9]{0,2}(?:\.[0-9]{3})+")
 _NUMBER_TEXT: Final = re.compile(
     r"[-+]?[0-9]{0,20}\.?[0-9]{0,20}(?<=[0-9.])(?:[eE][-+]?[0-9]{1,3})?"
 )
@@ -383,6 +385,8 @@ def _number_hint(value: object) -> str:
     """How to write a number that was written as text, empty where it is not one."""
     if not isinstance(value, str):
         return ""
+    if _THOUSANDS.fullmatch(value):
+        return f"write {value.replace('.', '')}, or with fewer or more decimals, without quotes"
     if _NUMBER_TEXT.fullmatch(value):
         return "write it without quotes"
     if _NUMBER_TEXT.fullmatch(re.sub("[,_ \u00a0']", "", value)):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Final
 
 from hydra_core.base.errors import CatalogError
 from hydra_core.base.types import LEVEL_DIMENSION, Catalog
 from hydra_core.catalog.editing.document import CatalogDocument, Data, Value, entries, mapping
-from hydra_core.catalog.editing.model_grid import FIELDS
+from hydra_core.catalog.editing.model_grid import read_rate
 
-_NUMBER = FIELDS["input_usd_per_mtok"].read
 _BENCHMARKS = ("evidence", "benchmarks")
 #: The first row: what a query costs compared with the mean query, as a logarithm.
 COST_FACTOR: Final = "cost factor, log"
@@ -42,32 +42,33 @@ def edit_evidence(text: str, edits: Mapping[int, Mapping[str, object]]) -> str:
     document = CatalogDocument.parse(text)
     rows = evidence_rows(document)
     for at, cells in edits.items():
-        for column, value in cells.items():
+        for column, cell in cells.items():
+            value = _read(cell)
             if 0 <= at < len(rows) and not _same(value, rows[at].get(column)):
                 _write(document, at, str(rows[at]["id"]), column, value)
     return document.text()
 
 
-def _write(document: CatalogDocument, at: int, name: str, column: str, value: object) -> None:
+def _write(document: CatalogDocument, at: int, name: str, column: str, value: Value) -> None:
     kind, _, of = column.partition(".")
     if column == "importance":
-        document.set(*_BENCHMARKS, at, "importance", None if value is None else _NUMBER(value))
+        document.set(*_BENCHMARKS, at, "importance", value)
     elif kind == "w":
         _put(document, (*_BENCHMARKS, at, "weights"), of, value)
     elif kind == "s":
         _put(document, ("models", of, "scores"), name, value)
 
 
-def _put(document: CatalogDocument, path: Sequence[str | int], key: str, value: object) -> None:
+def _put(document: CatalogDocument, path: Sequence[str | int], key: str, value: Value) -> None:
     """Set or remove one key of a mapping that may not be there yet."""
     parent = mapping(document.get(*path[:-1])).get(str(path[-1]))
     if value is None:
         if isinstance(parent, dict) and key in parent:
             document.remove(*path, key)
     elif isinstance(parent, dict):
-        document.set(*path, key, _NUMBER(value))
+        document.set(*path, key, value)
     else:
-        document.set(*path, {key: _NUMBER(value)})
+        document.set(*path, {key: value})
 
 
 def add_benchmark(
@@ -75,9 +76,9 @@ def add_benchmark(
     name: str,
     importance: float,
     weights: Mapping[str, float],
-    scores: Mapping[str, float],
+    scores: Mapping[str, object],
 ) -> str:
-    """The text with one more benchmark: weights by dimension, rates by model id.
+    """The text with one more benchmark: weights by dimension, cells of rates by model id.
 
     Raises:
         CatalogError: It cannot be written.
@@ -86,8 +87,9 @@ def add_benchmark(
     omega = {key: value for key, value in weights.items() if value > 0}
     row: dict[str, Value] = {"id": name, "importance": importance, "weights": omega}
     document.append(*_BENCHMARKS, row)
-    for model, rate in scores.items():
-        _put(document, ("models", model, "scores"), name, rate)
+    for model, cell in scores.items():
+        if (rate := _read(cell)) is not None:
+            _put(document, ("models", model, "scores"), name, rate)
     return document.text()
 
 
@@ -119,7 +121,8 @@ def edit_capabilities(text: str, edits: Mapping[int, Mapping[str, object]]) -> s
     document = CatalogDocument.parse(text)
     for row, cells in edits.items():
         now = mapping(document.get("models", row)).get("capabilities")
-        for dimension, value in cells.items():
+        for dimension, cell in cells.items():
+            value = _read(cell)
             held = mapping(now).get(dimension)
             if value is None and isinstance(held, int | float):
                 document.set("models", row, "capabilities", dimension, "derived")
@@ -141,9 +144,9 @@ def edit_scales(text: str, edits: Mapping[str, Mapping[str, object]]) -> str:
     for dimension, cells in edits.items():
         for key, value in cells.items():
             if key == "weight":
-                document.set("policy", "weights", dimension, _or_none(value))
+                document.set("policy", "weights", dimension, _read(value))
             else:
-                document.set("bands", dimension, 0 if key == "lo" else 1, _or_none(value))
+                document.set("bands", dimension, 0 if key == "lo" else 1, _read(value))
     return document.text()
 
 
@@ -162,12 +165,12 @@ def add_dimension(text: str, name: str, lo: float, hi: float, weight: float) -> 
     return document.text()
 
 
-def _or_none(value: object) -> Value:
-    return None if value is None else _NUMBER(value)
+def _read(cell: object) -> Value:
+    return None if cell is None or cell == "" else read_rate(cell)
 
 
-def _same(value: object, held: object) -> bool:
-    if isinstance(value, int | float) and isinstance(held, int | float):
+def _same(value: Value, held: object) -> bool:
+    if isinstance(value, int | float | Decimal) and isinstance(held, int | float):
         return float(value) == float(held)
     return value == held
 
@@ -207,7 +210,7 @@ def edit_success(text: str, edits: Mapping[int, Mapping[str, object]]) -> str:
     for row, cells in edits.items():
         place = (_BLOCK, "cost_factor") if row == 0 else (_BLOCK, "models", names[row - 1])
         for column, value in cells.items():
-            number: Value = float(value) if isinstance(value, int | float) else None
+            number = _read(value)
             dimension, _, knot = column.partition("@")
             if knot:
                 document.set(*place, "adds", dimension, int(knot), number)

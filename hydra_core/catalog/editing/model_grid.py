@@ -17,7 +17,8 @@ from hydra_core.base.errors import CatalogError, Problem
 from hydra_core.base.types import ModelStatus
 from hydra_core.catalog.editing.document import CatalogDocument, Data, Value, entries, mapping
 from hydra_core.catalog.model_fields import LONG_KEYS
-from hydra_core.catalog.prices.quotes import price_number
+from hydra_core.catalog.prices.price_table import tokens_of, typed_price
+from hydra_core.catalog.prices.quotes import price_number, share_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +60,30 @@ def _text(value: object) -> Value:
     return str(value).strip()
 
 
-def _price(value: object) -> Value:
-    """A number as it was typed: through Decimal, 0.31 stays 0.31."""
+def _number(value: object) -> Value:
+    """A number as it was typed: through Decimal, 0.31 stays 0.31. Other texts as they are."""
     number = price_number(value)
-    return str(value) if number is None else number
+    return str(value).strip() if number is None else number
 
 
-def _whole(value: object) -> Value:
-    number = _price(value)
-    return int(number) if isinstance(number, Decimal) and number == int(number) else number
+def read_rate(value: object) -> Value:
+    """A share such as 0.72 or 72 %; other texts as they are."""
+    share = share_number(value)
+    return str(value).strip() if share is None else share
+
+
+def _price(value: object) -> Value:
+    """USD per million tokens; other texts as they are."""
+    number = typed_price(value)
+    return str(value).strip() if number is None else number
+
+
+def _tokens(value: object) -> Value:
+    """A number of tokens such as 128000, 128,000 or 128k; other texts as they are."""
+    text = str(value).strip()
+    number = price_number(text)
+    whole = number is not None and "." not in text and number == int(number)
+    return tokens_of(text) or (int(number) if number is not None and whole else text)
 
 
 def _flag(value: object) -> Value:
@@ -97,7 +113,7 @@ def _long_prompts(value: object) -> Value:
     text, found = str(value).strip(), []
     for part in filter(None, map(str.strip, text.split(";"))):
         above, _, prices = part.partition(":")
-        numbers = [_whole(above), *map(_price, prices.split("/"))]
+        numbers = [_tokens(above), *map(_price, prices.split("/"))]
         if not 3 <= len(numbers) <= 4 or any(isinstance(one, str) for one in numbers):
             return text
         found.append(dict(zip(LONG_KEYS, numbers, strict=False)))
@@ -129,14 +145,14 @@ FIELDS: Final[Mapping[str, Field]] = MappingProxyType(
         "output_usd_per_mtok": Field("Output price", _price),
         "cached_input_usd_per_mtok": Field("Cached input price", _price, optional=True),
         "long_prompts": Field("Long requests", _long_prompts, optional=True),
-        "context_window": Field("Context window", _whole),
+        "context_window": Field("Context window", _tokens),
         "vision": Field("Vision", _flag),
         "tools": Field("Tools", _flag),
         "variant_of": Field("Variant of", _text, optional=True),
         "tags": Field("Tags", _words, optional=True),
         "lacks": Field("Lacks", _words, optional=True),
-        "latency_s": Field("Seconds", _price, optional=True),
-        "ttft_s": Field("Seconds to first token", _price, optional=True),
+        "latency_s": Field("Seconds", _number, optional=True),
+        "ttft_s": Field("Seconds to first token", _number, optional=True),
         "retire_on": Field("Retires on", _day, optional=True),
         "price_date": Field("Price date", _day),
         "price_source": Field("Price source", _text),

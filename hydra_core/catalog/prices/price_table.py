@@ -386,6 +386,15 @@ def price_per_mtok(cell: str, heading: str) -> Decimal | None:
     return number * _MTOK / (own or _unit(heading) or _MTOK) / (100 if cents else 1)
 
 
+def typed_price(value: object) -> Decimal | None:
+    """USD per million tokens of a cell: a plain number, or a price such as $0.40 or 40 ct.
+
+    None where it says no price.
+    """
+    number = price_number(value)
+    return number if number is not None else price_per_mtok(str(value).strip(), "")
+
+
 def _unit(text: str) -> int | None:
     """How many tokens a price is of; None where nothing is said, 0 where it is not understood."""
     plain = re.sub(r"[_-]", " ", text)

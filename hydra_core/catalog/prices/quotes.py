@@ -198,11 +198,26 @@ _NUMBER: Final = re.compile(
 )
 
 
+#: A comma is read where it can only be a decimal comma: 2,50 and 0,125, but not 1,250.
+_COMMA: Final = re.compile(r"[-+]?(?:0?,[0-9]{1,30}|[0-9]{1,12},(?:[0-9]{1,2}|[0-9]{4,30}))")
+
+
 def price_number(value: object) -> Decimal | None:
-    """Read a plain finite number; through Decimal 0.31 stays 0.31. None for anything else."""
+    """Read a plain finite number; through Decimal 0.31 stays 0.31. None for anything else.
+
+    The comma of a text such as 2,50 is a decimal comma.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
         return None
     if isinstance(value, Decimal):
         return value if value.is_finite() else None
     text = str(value).strip()
+    text = text.replace(",", ".") if _COMMA.fullmatch(text) else text
     return Decimal(text) if _NUMBER.fullmatch(text) else None
+
+
+def share_number(value: object) -> Decimal | None:
+    """Read a share such as 0.72 or 72 %. None for anything else."""
+    text = str(value).strip()
+    percent = price_number(text[:-1]) if text.endswith("%") else None
+    return price_number(value) if percent is None else percent / 100

@@ -19,11 +19,11 @@ from hydra_core.base.list_price import ListPrice
 from hydra_core.base.spelling import titled, usd
 from hydra_core.base.types import Catalog, CostBasis
 from hydra_core.catalog import profiles
-from hydra_core.catalog.editing.model_grid import add_model, cell_problems
+from hydra_core.catalog.editing.model_grid import add_model, cell_problems, read_rate
 from hydra_core.catalog.profiles import mean_tokens
 from hydra_core.choosing.by_rate import Rehearsal, rehearse_profiles
 from hydra_core.choosing.material import outcomes_of_replay, with_all_outcomes
-from hydra_core.console import cache, drafts, widgets
+from hydra_core.console import cache, drafts, tables, widgets
 from hydra_core.console.cache import CatalogEntry
 from hydra_core.console.drafts import Working
 from hydra_core.console.widgets import literal
@@ -193,16 +193,16 @@ def _benchmark_rates(catalog: Catalog) -> dict[str, Any]:
     """Its own rates; one that is not known stays empty."""
     names = [benchmark.id for benchmark in catalog.benchmarks]
     rates = st.data_editor(
-        pd.DataFrame({"benchmark": names, "rate": [float("nan")] * len(names)}),
+        pd.DataFrame({"benchmark": names, "rate": [""] * len(names)}),
         key="catalog.new_rates", hide_index=True, disabled=["benchmark"],
         height="content", placeholder="–",
         column_config={
             "benchmark": st.column_config.TextColumn("Benchmark", width=240),
-            "rate": st.column_config.NumberColumn("Resolution rate, 0 to 1", format="%.3f"),
+            "rate": tables.number_column("Resolution rate, 0 to 1"),
         },
     )  # fmt: skip
-    known = rates.dropna(subset="rate")
-    scores = {str(b): float(r) for b, r in zip(known["benchmark"], known["rate"], strict=True)}
+    rated = zip(rates["benchmark"], rates["rate"], strict=True)
+    scores = {str(benchmark): read_rate(rate) for benchmark, rate in rated if rate}
     return {"scores": scores, "capabilities": "derived"}
 
 

@@ -20,19 +20,24 @@ from hydra_core.base.spelling import titled
 from hydra_core.base.types import Catalog
 from hydra_core.catalog.diff import semantic_diff
 from hydra_core.catalog.editing import evidence_grid
-from hydra_core.catalog.editing.document import CatalogDocument, Value
-from hydra_core.catalog.editing.model_grid import FIELDS, cell_problems, edit_cells, model_rows
+from hydra_core.catalog.editing.document import CatalogDocument
+from hydra_core.catalog.editing.model_grid import (
+    FIELDS,
+    cell_problems,
+    edit_cells,
+    model_rows,
+    read_rate,
+)
 from hydra_core.catalog.prices.lists import read_prices
 from hydra_core.catalog.prices.price_table import (
     BLANK,
     date_of,
     price_per_mtok,
     priced_by,
-    tokens_of,
 )
 from hydra_core.catalog.prices.quotes import PriceList, price_number
 from hydra_core.catalog.prices.suggestions import PriceMatch, apply_price, suggest_matches
-from hydra_core.console import cache, drafts, widgets
+from hydra_core.console import cache, drafts, tables, widgets
 from hydra_core.console.cache import CatalogEntry
 from hydra_core.console.drafts import Working
 from hydra_core.console.widgets import literal
@@ -237,20 +242,16 @@ def add_benchmark(entry: CatalogEntry, working: Working) -> None:
         )
     }
     st.caption("Each model's resolution rate on it, 0 to 1. A missing rate is never filled in.")
-    frame = pd.DataFrame({"model": [m.id for m in catalog.models], "rate": float("nan")})
+    frame = pd.DataFrame({"model": [m.id for m in catalog.models], "rate": ""})
     rates = st.data_editor(
         frame, key="profiles.new_rates", hide_index=True, disabled=["model"], height="content",
         placeholder="–",
         column_config={
             "model": st.column_config.TextColumn("Model", width=240),
-            "rate": st.column_config.NumberColumn("Rate", format="%.3f", width=120),
+            "rate": tables.number_column("Rate", width=120),
         },
     )  # fmt: skip
-    scores = {
-        str(model): float(rate)
-        for model, rate in zip(rates["model"], rates["rate"], strict=True)
-        if not pd.isna(rate)
-    }
+    scores = dict(zip(rates["model"].astype(str), rates["rate"], strict=True))
     if st.button("Add to the draft", type="primary", icon=":material/add:", disabled=not name):
         text = evidence_grid.add_benchmark(working.text, name, importance, weights, scores)
         _, problems = cache.parsed(text, entry.key)
@@ -353,7 +354,7 @@ def apply_pasted(text: str, pasted: Sequence[Pasted]) -> str:
 
 def _set_nested(document: CatalogDocument, row: int, path: str, value: str) -> None:
     section, _, name = path.partition(".")
-    written: Value = FIELDS["input_usd_per_mtok"].read(value)
+    written = read_rate(value)
     model = document.get("models", row)
     inside = model.get(section) if isinstance(model, dict) else None
     if isinstance(inside, dict):
@@ -366,11 +367,6 @@ def _as_kept(key: str, heading: str, cell: str) -> str:
     """A cell as the catalog keeps it: prices in USD per million tokens, by the stated units."""
     if cell.lower() in BLANK and key not in _WORDS:
         return ""
-    share = price_number(cell[:-1]) if "." in key and cell.endswith("%") else None
-    if share is not None:  # a rate or a capability
-        return f"{share / 100:f}"
-    if key == "context_window":
-        return str(tokens_of(cell) or cell)
     if key in ("price_date", "retire_on"):
         return str(date_of(cell) or cell)
     price = price_per_mtok(cell, heading) if key in _PRICED else None

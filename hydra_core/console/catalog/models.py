@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date
-from functools import partial, reduce
+from functools import reduce
 from typing import Any, Literal
 
 import numpy as np
@@ -26,7 +26,15 @@ from hydra_core.console.widgets import literal
 
 #: Prices read longer ago than this are flagged.
 STALE_DAYS = 180
-_MEASURED = ("context_window", "latency_s", "ttft_s")
+#: The columns of numbers, as their cells are written.
+_NUMBERS = {
+    "input_usd_per_mtok": ".10g",
+    "output_usd_per_mtok": ".10g",
+    "cached_input_usd_per_mtok": ".10g",
+    "context_window": ",.10g",
+    "latency_s": ".6g",
+    "ttft_s": ".6g",
+}
 _DATES = ("retire_on", "price_date")
 
 
@@ -62,8 +70,6 @@ def table(entry: CatalogEntry, working: Working) -> list[int]:
     frame["check"] = _checks(rows, places, working)
     for name in _DATES:
         frame[name] = pd.to_datetime(frame[name], errors="coerce")
-    for name in [n for n in grid.FIELDS if n.endswith("per_mtok") or n in _MEASURED]:
-        frame[name] = pd.to_numeric(frame[name], errors="coerce").astype("float64")
     faulty = bool(working.problems)
 
     def edited(cells: drafts.Cells) -> None:
@@ -79,9 +85,10 @@ def table(entry: CatalogEntry, working: Working) -> list[int]:
 
     ticked = drafts.table(
         frame, f"catalog.table.{entry.key}", fixed=["check"], columns=_columns(faulty),
-        edited=edited, column_order=_order(faulty, rows), row_height=36,
+        edited=edited, numbers=_NUMBERS, column_order=_order(faulty, rows), row_height=36,
     )  # fmt: skip
-    tables.offer_downloads(frame[[*grid.FIELDS, "check"]], "catalog.models")
+    taken = frame[[*grid.FIELDS, "check"]]
+    tables.offer_downloads(tables.plain_numbers(taken, _NUMBERS), "catalog.models")
     return [places[row] for row in ticked]
 
 
@@ -136,8 +143,7 @@ def price_age(days: int) -> str:
 
 def _columns(faulty: bool) -> dict[str, Any]:
     column = st.column_config
-    # no bound here: the browser would turn a typed -5 into 5, and the draft says what is wrong
-    price = partial(column.NumberColumn, format="$%.10g", width=100)
+    number = tables.number_column
     return {
         "tick": column.CheckboxColumn("", width=36, help="Tick rows, then choose what to do."),
         "check": column.TextColumn("Check", width=260 if faulty else 150),
@@ -146,10 +152,12 @@ def _columns(faulty: bool) -> dict[str, Any]:
         "status": column.SelectboxColumn(
             "Status", options=[status.value for status in ModelStatus], width=90, required=True
         ),
-        "input_usd_per_mtok": price("In / Mtok", help="USD per million input tokens."),
-        "output_usd_per_mtok": price("Out / Mtok", help="USD per million output tokens."),
-        "cached_input_usd_per_mtok": price(
-            "Cached", help="USD per million cached input tokens; may be empty."
+        "input_usd_per_mtok": number("In, $/Mtok", width=100, help="USD per million input tokens."),
+        "output_usd_per_mtok": number(
+            "Out, $/Mtok", width=100, help="USD per million output tokens."
+        ),
+        "cached_input_usd_per_mtok": number(
+            "Cached, $", width=100, help="USD per million cached input tokens; may be empty."
         ),
         "long_prompts": column.TextColumn(
             "Long requests",
@@ -157,7 +165,7 @@ def _columns(faulty: bool) -> dict[str, Any]:
             help="Prices above a number of input tokens: 200000: 4/18/0.4 is $4 in, $18 out and "
             "$0.4 cached per million tokens above 200,000. Several stand between semicolons.",
         ),
-        "context_window": column.NumberColumn("Context", format="compact", width=92),
+        "context_window": number("Context", width=92, help="Tokens, such as 128000 or 128k."),
         "vision": column.CheckboxColumn("Vision", width=84),
         "tools": column.CheckboxColumn("Tools", width=80),
         "variant_of": column.TextColumn(
@@ -173,12 +181,8 @@ def _columns(faulty: bool) -> dict[str, Any]:
             width=120,
             help="What it cannot do: structured_output, parallel_tools, pdf, audio.",
         ),
-        "latency_s": column.NumberColumn(
-            "Seconds", format="%.3g", width=84, help="Mean seconds to the end of an answer."
-        ),
-        "ttft_s": column.NumberColumn(
-            "First token, s", format="%.3g", width=104, help="Mean seconds to the first token."
-        ),
+        "latency_s": number("Seconds", width=84, help="Mean seconds to the end of an answer."),
+        "ttft_s": number("First token, s", width=104, help="Mean seconds to the first token."),
         "retire_on": column.DateColumn("Retires on", width=120, format="YYYY-MM-DD"),
         "price_date": column.DateColumn("Price read", width=120, format="YYYY-MM-DD"),
         "price_source": column.TextColumn("Price source", width="medium"),

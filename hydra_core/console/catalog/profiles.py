@@ -44,37 +44,37 @@ def evidence(entry: CatalogEntry, working: Working) -> None:
     if frame.empty:
         st.caption("There is no benchmark yet.")
         frame = pd.DataFrame(columns=["id", "importance"])
-    for name in frame.columns.drop("id"):
-        frame[name] = pd.to_numeric(frame[name], errors="coerce").astype("float64")
+    numbers = dict.fromkeys(frame.columns.drop("id"), ".10g")
     frame.insert(0, "tick", False)
     columns = _evidence_columns(frame)
     order = _evidence_order(list(frame.columns), columns)
     shown = "" if order is None else f".{order[-1][0]}"
     ticked = drafts.table(
         frame, f"profiles.evidence{shown}.{entry.key}", fixed=["id"], columns=columns,
-        edited=_edits(entry, grid.edit_evidence), column_order=order,
+        edited=_edits(entry, grid.edit_evidence), numbers=numbers, column_order=order,
         height="content" if len(frame) <= 12 else 460,
     )  # fmt: skip
-    tables.offer_downloads(frame.drop(columns="tick"), "profiles.evidence")
+    taken = tables.plain_numbers(frame.drop(columns="tick"), numbers)
+    tables.offer_downloads(taken, "profiles.evidence")
     with tools:
         _evidence_tools(entry, working, ticked)
 
 
 def _evidence_columns(frame: pd.DataFrame) -> dict[str, Any]:
-    column = st.column_config
+    column, number = st.column_config, tables.number_column
     config: dict[str, Any] = {
         "tick": column.CheckboxColumn("", width=36, pinned=True),
         "id": column.TextColumn("Benchmark", width=_wide(frame["id"], 110, 200), pinned=True),
-        "importance": _NUMBER("α", width=60, help="Importance of the benchmark, 0 or more."),
+        "importance": number("α", width=60, help="Importance of the benchmark, 0 or more."),
     }
     for name in frame.columns:
         kind, _, of = str(name).partition(".")
         if kind == "w":
             text = f"ω: how much the benchmark exercises {of}, 0 to 1."
-            config[name] = _NUMBER(f"ω {of.split('_')[0]}", width=104, help=text)
+            config[name] = number(f"ω {of.split('_')[0]}", width=104, help=text)
         elif kind == "s":
             text = f"Resolution rate of {of} on the benchmark, 0 to 1."
-            config[name] = _NUMBER(of, width=_wide([of], 112, 240), help=text)
+            config[name] = number(of, width=_wide([of], 112, 240), help=text)
     return config
 
 
@@ -138,7 +138,7 @@ def capability_table(entry: CatalogEntry, catalog: Catalog) -> None:
         config[f"raw.{name}"] = _NUMBER("raw", width=66)
         band = catalog.bands[k]
         text = f"On the band {band.lo:g} to {band.hi:g}. Type to set by hand, clear to derive."
-        config[name] = _NUMBER(titled(name), width=125, help=text)
+        config[name] = tables.number_column(titled(name), width=125, help=text)
     columns["hand"] = [
         ", ".join(d.replace("_", " ") for d in catalog.dimensions if d in model.overrides)
         for model in catalog.models
@@ -150,6 +150,7 @@ def capability_table(entry: CatalogEntry, catalog: Catalog) -> None:
     drafts.table(
         frame, f"profiles.capabilities.{entry.key}", fixed=fixed, columns=config,
         edited=_edits(entry, grid.edit_capabilities),
+        numbers=dict.fromkeys(catalog.dimensions, ".4g"),
         column_order=[*order, *(n for n in frame.columns if n not in ("model", "hand"))],
     )  # fmt: skip
     tables.offer_downloads(frame, "profiles.capabilities")
@@ -174,23 +175,24 @@ def success_table(entry: CatalogEntry, catalog: Catalog) -> None:
         )
     )
     frame = pd.DataFrame(grid.success_rows(catalog))
-    number = st.column_config.NumberColumn
+    number = tables.number_column
     config: dict[str, Any] = {
         "model": st.column_config.TextColumn("Model", width=180, pinned=True),
-        "intercept": _NUMBER("Requires nothing", width=150),
-        "input_tokens": number("Tokens read", format="%.1f", width=90),
-        "output_tokens": number("Tokens written", format="%.1f", width=100),
-        "cost_usd": number("Mean cost, $", format="%.5f", width=95),
+        "intercept": number("Requires nothing", width=150),
+        "input_tokens": number("Tokens read", width=90),
+        "output_tokens": number("Tokens written", width=100),
+        "cost_usd": number("Mean cost, $", width=95),
     }
     for dimension, knots in zip(catalog.dimensions, block.knots, strict=False):
         shown = titled(dimension)
         for i, at in enumerate(knots):
             label = f"{shown} {at:g}"
-            config[f"{dimension}@{i}"] = _NUMBER(label, width=8 * len(label) + 45)
+            config[f"{dimension}@{i}"] = number(label, width=8 * len(label) + 45)
     order = [name for name in frame.columns if frame[name].notna().any()]
     drafts.table(
         frame, f"profiles.success.{entry.key}", fixed=["model"], columns=config,
         edited=_edits(entry, grid.edit_success), column_order=order,
+        numbers=dict.fromkeys(frame.columns.drop("model"), ".6g"),
     )  # fmt: skip
     tables.offer_downloads(frame, "profiles.success")
 
@@ -240,15 +242,16 @@ def scales(entry: CatalogEntry, catalog: Catalog) -> None:
         fixed=["dimension", "tilde"],
         columns={
             "dimension": column.TextColumn("Dimension", width=170),
-            "lo": column.NumberColumn("Band, low end", format="%.4f", width=125),
-            "hi": column.NumberColumn("Band, high end", format="%.4f", width=125),
-            "weight": _NUMBER("Stored weight w", width=130),
+            "lo": tables.number_column("Band, low end", width=125),
+            "hi": tables.number_column("Band, high end", width=125),
+            "weight": tables.number_column("Stored weight w", width=130),
             "tilde": _NUMBER(
                 "Compensated w̃ (Eq. 4)", width=170,
                 help="A narrow band weighs more: w divided by the band's width, their sum kept.",
             ),
         },
         edited=edited,
+        numbers=dict.fromkeys(("lo", "hi", "weight"), ".6g"),
     )  # fmt: skip
     tables.offer_downloads(frame, "profiles.scales")
     st.caption(

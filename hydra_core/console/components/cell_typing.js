@@ -1,7 +1,6 @@
 // Streamlit's table opens the input of a cell, and closes it, some frames after the key or the double
 // click that asks for it. Keys in between are held here and handed on, in their order, once it is done.
-// Fields and cells of numbers leave out a comma, cells also the e of 1e-7 and a point in front: what
-// was typed or pasted as a number is put back.
+// Fields of numbers leave out a decimal comma: what was typed or pasted with one is put back.
 
 const OPENS_WITHIN = 1500; // ms: the first input of a kind is loaded when it is first needed
 const CLICKED_WITHIN = 400; // a double click may open none
@@ -15,29 +14,21 @@ export default function () {
   let pending = null; // what the keys wait for
   let written = 0; // when the last one went into an input
   let timer = 0;
-  let raw = null; // "\n" and what was typed into the number, null where that is not known
+  let raw = null; // "\n" and what was typed into the field, null where that is not known
 
   const note = (at, { key }) => {
-    if (!at.closest('[data-testid="stDataFrame"]') && !isNumber(at)) return;
-    if (key.length === 1) raw = isNumber(at) ? (raw ??= shown(at)) && raw + key : key;
-    else if (!isNumber(at)) raw = "\n";
+    if (!isNumber(at)) return;
+    if (key.length === 1) raw = (raw ??= isEmpty(at) ? "\n" : null) && raw + key;
     else if (key === "Backspace") raw = raw && (raw.slice(0, -1) || null);
     else if (key !== "Shift") raw = null;
   };
-  /** A busy page marks the text of an input late: what was typed meanwhile is not overwritten. */
-  const keep = (at, { key }) => {
-    const whole = at.selectionStart === 0 && at.selectionEnd === at.value?.length;
-    if (isInput(at) && key.length === 1 && raw?.trim() && whole) at.setSelectionRange(1e6, 1e6);
-  };
-  /** Put the number that was typed into its input, where that left out a part. */
+  /** Put the number that was typed into its field, where that left out the comma. */
   const mend = (at) => {
     const number = isNumber(at) ? meant(raw, at.value) : null;
     raw = null;
-    if (number === null) return false;
+    if (number === null) return;
     at.select();
     document.execCommand("insertText", false, number);
-    written = performance.now();
-    return true;
   };
   const watch = () => {
     if (pending.done() || performance.now() > pending.until) pending = null;
@@ -54,12 +45,6 @@ export default function () {
   const settled = () => performance.now() - written > SETTLES_WITHIN;
   const hand = (event) => {
     const at = document.activeElement ?? document.body;
-    if (leaves(event, at) && mend(at)) {
-      held.unshift(event);
-      return;
-    }
-    keep(at, event);
-    note(at, event);
     const found = begun(at, event);
     written = performance.now();
     if (writes(at) && event.key.length === 1) {
@@ -89,7 +74,6 @@ export default function () {
       if (!pending) hold(AT_ONCE);
       return;
     }
-    keep(event.target, event);
     note(event.target, event);
     written = performance.now();
     const found = begun(event.target, event);
@@ -102,7 +86,7 @@ export default function () {
     raw = "\n";
   };
   const focused = ({ target }) => {
-    if (isNumber(target) && !isInput(target)) raw = "\n";
+    if (isNumber(target)) raw = "\n";
   };
   const changed = ({ target }) => {
     if (isInput(target)) written = performance.now(); // pasted, too
@@ -162,31 +146,22 @@ function opening(within) {
   return { done, until: start + within };
 }
 
-/** What was typed as a number with a point, where its input shows another one. */
+/** What was typed with a comma, where its field shows another number. */
 function meant(raw, value) {
   const typed = raw ?? "";
   const number = digits(value) === digits(typed) ? spelled(typed) : null; // else more was done to it
   return number === null || value === typed.trim() || Number(value) === Number(number) ? null : number;
 }
 
-/** A text with a decimal comma, a power of ten or a point in front as an input takes it. */
+/** A number with a decimal comma as a field takes it; null for other texts, such as 128,000. */
 function spelled(text) {
   const [, sign, whole, after] = /^(-?)(\d+|\d{1,3}(?:\.\d{3})+)?,(\d+)$/.exec(text.trim()) ?? [];
-  if (after !== undefined) {
-    if (after.length === 3 && whole && whole !== "0") return null; // 128,000
-    return `${sign}${whole?.replaceAll(".", "") ?? 0}.${after}`;
-  }
-  if (!/^-?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,2})?$/i.test(text.trim())) return null;
-  const number = Number(text);
-  if (Math.abs(number) >= 1e21) return null;
-  return /e/.test(number) ? number.toFixed(20).replace(/0+$/, "") : `${number}`;
+  if (after === undefined || (after.length === 3 && whole && whole !== "0")) return null;
+  return `${sign}${whole?.replaceAll(".", "") ?? 0}.${after}`;
 }
 
-/** What an input shows, as `raw`: null where the cursor is not known to be behind it. */
-function shown(at) {
-  const { value, selectionStart: from } = at;
-  const behind = value ? from === value.length : !at.validity.badInput;
-  return behind ? `\n${value}` : null;
+function isEmpty(at) {
+  return !at.value && !at.validity.badInput;
 }
 
 function digits(text) {
@@ -194,7 +169,7 @@ function digits(text) {
 }
 
 function isNumber(at) {
-  return isInput(at) || (at instanceof HTMLInputElement && at.type === "number");
+  return at instanceof HTMLInputElement && at.type === "number";
 }
 
 function isInput(at) {

@@ -17,6 +17,8 @@ from hydra_core.base.errors import EvalSetError, HydraError, Problem
 from hydra_core.base.list_price import ListPrice
 from hydra_core.base.spelling import counted
 from hydra_core.catalog.identifiers import proposed_ids
+from hydra_core.catalog.prices.price_table import typed_price
+from hydra_core.catalog.prices.quotes import price_number, share_number
 from hydra_core.choosing.initial_catalog import covered
 from hydra_core.console import cache, replays, selectors, state, tables, widgets
 from hydra_core.console.access import identity
@@ -281,20 +283,20 @@ def records_source(kind: Kind, uploads: Sequence[UploadedFile]) -> tuple[Runner,
                 return None
             given = replace(given, score=score)
             asked = _asked(kind, files, replace(given, models=AskNames()), stamp)
+        models = _models(asked.names)
+        if not models:
+            return None
+        if kind in LOGS:
+            labels = _labels(asked.labels, stamp)
+            scale = st.number_input(
+                "Score that means 1", min_value=1e-9, value=1.0, step=None, format="%g", width=180,
+                key="eval_sets.scale", help="5 where the best mark is 5.",
+            )  # fmt: skip
+            given = replace(given, labels=labels, scale=scale)
+        given = replace(given, models=models, prices=_prices(form, list(models)))
     except HydraError as error:
         widgets.problem(error)
         return None
-    models = _models(asked.names)
-    if not models:
-        return None
-    if kind in LOGS:
-        labels = _labels(asked.labels, stamp)
-        scale = st.number_input(
-            "Score that means 1", min_value=1e-9, value=1.0, step=None, format="%g", width=180,
-            key="eval_sets.scale", help="5 where the best mark is 5.",
-        )  # fmt: skip
-        given = replace(given, labels=labels, scale=scale)
-    given = replace(given, models=models, prices=_prices(form, list(models)))
 
     def run(out: Path, about: About, force: bool) -> ImportReport:
         draft = read(kind, files, given)
@@ -360,7 +362,7 @@ def _labels(met: Mapping[str, int], stamp: str) -> dict[str, float]:
         {
             "label": names,
             "count": [met[name] for name in names],
-            "quality": pd.Series([likely_worth(name) for name in names], dtype="float64"),
+            "quality": tables.number_texts(map(likely_worth, names)),
         }
     )
     edited = st.data_editor(
@@ -369,11 +371,10 @@ def _labels(met: Mapping[str, int], stamp: str) -> dict[str, float]:
         column_config={
             "label": st.column_config.TextColumn("Label", width="medium"),
             "count": st.column_config.NumberColumn("Rows"),
-            "quality": st.column_config.NumberColumn("Quality, 0 to 1", min_value=0, max_value=1),
+            "quality": tables.number_column("Quality, 0 to 1"),
         },
     )  # fmt: skip
-    stated = edited.dropna(subset=["quality"])
-    return dict(zip(stated["label"].astype(str), stated["quality"].astype(float), strict=True))
+    return tables.read_numbers(edited, "label", "quality", share_number, 1.0)
 
 
 def _models(names: Sequence[str]) -> dict[str, str]:
@@ -410,31 +411,29 @@ def _prices(form: Format, ids: Sequence[str]) -> PriceCard:
         return PriceCard()
     with st.expander("Prices, for costs that were not recorded", expanded=True):
         column = st.column_config
-        frame = pd.DataFrame({"id": ids, "input": None, "output": None, "answer": None})
-        frame = frame.astype({"input": "float64", "output": "float64", "answer": "float64"})
+        frame = pd.DataFrame({"id": ids, "input": "", "output": "", "answer": ""})
         edited = st.data_editor(
             frame, key=f"eval_sets.prices.{hash(tuple(ids))}", hide_index=True, disabled=["id"],
             height="content", placeholder="–",
             column_config={
                 "id": column.TextColumn("Model", width="medium"),
-                "input": column.NumberColumn("Input, USD / Mtok", min_value=0.0),
-                "output": column.NumberColumn("Output, USD / Mtok", min_value=0.0),
-                "answer": column.NumberColumn("Tokens of an answer", min_value=0.0),
+                "input": tables.number_column("Input, USD / Mtok"),
+                "output": tables.number_column("Output, USD / Mtok"),
+                "answer": tables.number_column("Tokens of an answer"),
             },
         )  # fmt: skip
         st.caption(
             "Give the tokens of an answer only if the files have neither tokens nor answers. Such "
             "costs are marked as estimated."
         )
-    known = edited.dropna(subset=["input", "output"])
-    rows = zip(known["id"], known["input"], known["output"], known["answer"], strict=True)
-    prices = {
-        str(model): ModelPrice(
-            ListPrice(float(a), float(b)), None if pd.isna(tokens) else float(tokens)
-        )
-        for model, a, b, tokens in rows
-    }
-    return PriceCard(prices)
+    read = tables.read_numbers(edited, "id", "input", typed_price)
+    written = tables.read_numbers(edited, "id", "output", typed_price)
+    answer = tables.read_numbers(edited, "id", "answer", price_number)
+    return PriceCard({
+        model: ModelPrice(ListPrice(read[model], written[model]), answer.get(model))
+        for model in ids
+        if model in read and model in written
+    })  # fmt: skip
 
 
 def swebench_source() -> tuple[Runner, str] | None:

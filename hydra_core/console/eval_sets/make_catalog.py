@@ -15,7 +15,7 @@ from hydra_core.catalog.prices.quotes import PriceQuote
 from hydra_core.catalog.prices.recorded import cost_gaps
 from hydra_core.choosing import initial_catalog as new_catalog
 from hydra_core.choosing.initial_catalog import InitialCatalog
-from hydra_core.console import cache, replays, selectors, state, widgets
+from hydra_core.console import cache, replays, selectors, state, tables, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.eval_sets import scoring
@@ -126,8 +126,10 @@ def _edited(loaded: EvalSet, given: Mapping[str, GivenPrice], stamp: str) -> pd.
     """The table as the operator left it."""
     st.markdown("**Prices**, in USD per million tokens")
     column = st.column_config
+    table = new_catalog.price_table(loaded.models, given)
+    texts = {name: tables.number_texts(table[name], ".15g") for name in new_catalog.PRICE_COLUMNS}
     frame: pd.DataFrame = st.data_editor(
-        new_catalog.price_table(loaded.models, given),
+        table.assign(**texts),
         key=f"make_catalog.prices.{stamp}",
         hide_index=True,
         num_rows="fixed",
@@ -137,9 +139,9 @@ def _edited(loaded: EvalSet, given: Mapping[str, GivenPrice], stamp: str) -> pd.
         column_config={
             "use": column.CheckboxColumn("Use", width=60),
             "model": column.TextColumn("Model", width="medium"),
-            "input": column.NumberColumn("Input", format="%g", width=85),
-            "output": column.NumberColumn("Output", format="%g", width=85),
-            "cached": column.NumberColumn("Cached", format="%g", width=85),
+            "input": tables.number_column("Input", width=85),
+            "output": tables.number_column("Output", width=85),
+            "cached": tables.number_column("Cached", width=85),
             "source": column.TextColumn("From", width=110),
         },
     )

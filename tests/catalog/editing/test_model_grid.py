@@ -61,10 +61,72 @@ def test_the_same_edit_twice_is_one_edit():
 
 
 def test_what_a_table_shows_after_an_edit_is_what_the_text_then_says():
-    edits = {0: {"context_window": 128000.0, "retire_on": "2026-05-01T00:00:00"}, 1: {"notes": ""}}
+    edits = {0: {"context_window": "128k", "retire_on": "2026-05-01T00:00:00"}, 1: {"notes": ""}}
     rows = model_rows(CatalogDocument.parse(TEXT))
     after = model_rows(CatalogDocument.parse(edit_cells(TEXT, edits)))
     assert rows_after(rows, edits) == after
+
+
+@pytest.mark.parametrize(
+    ("key", "typed", "read"),
+    [
+        ("input_usd_per_mtok", " 3.10", 3.1),
+        ("input_usd_per_mtok", "$0,40", 0.4),
+        ("output_usd_per_mtok", "40 ct", 0.4),
+        ("output_usd_per_mtok", "0.003 per 1k tokens", 3.0),
+        ("context_window", "128k", 128_000),
+        ("context_window", "  1,048,576", 1_048_576),
+        ("context_window", "200 000", 200_000),
+        ("latency_s", "2,5", 2.5),
+    ],
+)
+def test_a_typed_number_is_read_as_price_tables_read_it(key, typed, read):
+    model = parse_catalog(edit_cells(TEXT, {1: {key: typed}})).models[1]
+    assert getattr(model, key) == read
+
+
+@pytest.mark.parametrize(
+    ("key", "typed"),
+    [
+        *[
+            ("input_usd_per_mtok", typed)
+            for typed in ("3k", "1/2", "1.2.3", "5 %", "1 000", "128,000", "n/a", "2.5 EUR")
+        ],
+        *[("context_window", typed) for typed in ("32.000", "128.5.1", "12k5", "?")],
+        ("latency_s", "$3"),
+    ],
+)
+def test_what_is_no_number_is_kept_as_it_was_typed_and_named(key, typed):
+    after = edit_cells(TEXT, {1: {key: typed}})
+    assert model_rows(CatalogDocument.parse(after))[1][key] == typed
+    with pytest.raises(CatalogError) as caught:
+        parse_catalog(after)
+    (problem,) = cell_problems(caught.value.problems)
+    assert problem.model == "claude-haiku-4.5"
+    assert repr(typed) in problem.message
+    assert problem.remedy
+
+
+def test_points_between_thousands_are_not_decimal_points():
+    with pytest.raises(CatalogError, match="write 32000, or with fewer or more decimals"):
+        parse_catalog(edit_cells(TEXT, {1: {"context_window": "32.000"}}))
+
+
+def test_rates_are_shares_or_percentages_and_other_texts_are_named():
+    rate = f"s.{CATALOG.models[0].id}"
+    row, before = (
+        CATALOG.benchmarks[0].id,
+        edit_evidence(TEXT, {0: {rate: "72 %", "importance": " 0.2"}}),
+    )
+    after = parse_catalog(before)
+    assert (after.models[0].scores[row], after.benchmarks[0].importance) == (0.72, 0.2)
+    assert edit_evidence(before, {0: {rate: "0.720"}}) == before
+    with pytest.raises(CatalogError, match="got the text '3k'"):
+        parse_catalog(edit_evidence(TEXT, {0: {rate: "3k"}}))
+    with pytest.raises(CatalogError, match="got the text '1/2'"):
+        parse_catalog(edit_scales(TEXT, {"debugging": {"weight": "1/2"}}))
+    with pytest.raises(CatalogError, match="got the text '1/2'"):
+        parse_catalog(edit_capabilities(TEXT, {0: {"debugging": "1/2"}}))
 
 
 def test_an_optional_cell_can_be_filled_and_emptied():
@@ -89,7 +151,7 @@ def test_prices_of_long_requests_are_one_cell():
     assert tier == LongPromptPrice(200_000, 4.0, 18.0)
 
 
-@pytest.mark.parametrize("cell", ["200k: 4/18", "200000: 4", "4/18", "200000: 4/18/1/1"])
+@pytest.mark.parametrize("cell", ["200.000: 4/18", "200000: 4", "4/18", "200000: 4/18/1/1"])
 def test_a_wrong_price_of_long_requests_is_kept_and_says_the_form(cell):
     after = edit_cells(TEXT, {1: {"long_prompts": cell}})
     with pytest.raises(CatalogError) as caught:
@@ -241,7 +303,7 @@ def test_pasted_cells_are_read_as_a_price_table_is_and_a_model_once():
         "claude-haiku-4.5 price read 2026-01-01 -> 2026-03-31",
     ]
     rate = CATALOG.benchmarks[0].id
-    (row,) = read_pasted(f"Model\t{rate}\nclaude-haiku-4.5\t72 %\n", CATALOG)
-    assert float(row[f"scores.{rate}"]) == 0.72
+    shares = read_pasted(f"Model\t{rate}\nclaude-haiku-4.5\t72 %\n", CATALOG)
+    assert parse_catalog(apply_pasted(TEXT, shares)).model("claude-haiku-4.5").scores[rate] == 0.72
     with pytest.raises(CatalogError, match="row 2: names claude-haiku-4.5 again"):
         read_pasted("Model\tInput price\nclaude-haiku-4.5\t1\nclaude-haiku-4.5\t2\n", CATALOG)
