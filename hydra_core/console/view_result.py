@@ -135,7 +135,7 @@ def tiles(evaluation: Evaluation) -> tuple[Tile, ...]:
         ),
         Tile(
             Measure.MISROUTE,
-            f"Overpaid queries{least}",
+            "Overpaid queries" + " ≥" * (metrics.misroute_most > metrics.misroute.value),
             *percent(metrics.misroute),
             "Share of all queries that a model cheaper than the chosen one resolved, whether the "
             "chosen one did or not (misroute in the paper). It counts money, not failures: always "

@@ -13,7 +13,13 @@ import numpy as np
 from hydra_core.base.intervals import DIFFERENCE, SHARE, Interval
 from hydra_core.base.types import BoolArray, Catalog, FloatArray, IntArray
 from hydra_core.evalsets.evalset import RESOLVED_AT, clusters_among
-from hydra_core.replay.metrics import PolicyMetrics, evaluate_choice, misrouted, picked
+from hydra_core.replay.metrics import (
+    PolicyMetrics,
+    evaluate_choice,
+    maybe_misrouted,
+    misrouted,
+    picked,
+)
 from hydra_core.replay.replay import ReplayData
 from hydra_core.replay.significance import (
     McNemar,
@@ -39,6 +45,8 @@ class PolicyRun:
         misrouted: (n,) whether a cheaper-ranked model resolved the query.
         unknown: (n,) whether the model it went to has no outcomes, so that quality is the least
             possible; None where all have.
+        maybe: (n,) `misrouted`, and where a cheaper model without outcomes may have resolved it;
+            None where all have.
     """
 
     name: str
@@ -50,6 +58,7 @@ class PolicyRun:
     oracle: FloatArray
     misrouted: FloatArray
     unknown: BoolArray | None = None
+    maybe: FloatArray | None = None
 
     @property
     def models(self) -> np.typing.NDArray[np.str_]:
@@ -73,11 +82,19 @@ class PolicyRun:
         """(n,) the best possible quality: 1 where the model chosen has no outcomes."""
         return self.quality if self.unknown is None else self.quality + self.unknown
 
+    @property
+    def perhaps_misrouted(self) -> FloatArray:
+        """(n,) 1 where only a cheaper model without outcomes may have resolved the query."""
+        return 0.0 * self.misrouted if self.maybe is None else self.maybe - self.misrouted
+
     def take(self, at: IntArray) -> PolicyRun:
         """The same policy on some of the queries alone, by their places."""
         parts = ("rows", "choice", "quality", "cost_usd", "oracle", "misrouted")
         unknown = None if self.unknown is None else self.unknown[at]
-        return replace(self, unknown=unknown, **{name: getattr(self, name)[at] for name in parts})
+        maybe = None if self.maybe is None else self.maybe[at]
+        return replace(
+            self, unknown=unknown, maybe=maybe, **{name: getattr(self, name)[at] for name in parts}
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +168,7 @@ def policy_run(name: str, data: ReplayData, choice: IntArray) -> PolicyRun:
         oracle=picked(data.quality, data.oracle),
         misrouted=misrouted(data, choice).astype(np.float64),
         unknown=data.unknown(choice) if data.unmeasured else None,
+        maybe=maybe_misrouted(data, choice).astype(np.float64) if data.unmeasured else None,
     )
 
 
@@ -189,6 +207,9 @@ def compare(
     ]
     least, most = quality - unknown[0], quality + unknown[1]
     known = np.where(least == most, quality, np.nan)
+    wrong, perhaps = b.misrouted - a.misrouted, [run.perhaps_misrouted for run in (a, b)]
+    if a.ids == b.ids:
+        perhaps = [one * ((before != after) | (perhaps[0] != perhaps[1])) for one in perhaps]
 
     return Comparison(
         n=int(rows.size),
@@ -201,7 +222,11 @@ def compare(
         .spanning(ratio_interval(least, best, groups), ratio_interval(most, best, groups))
         .clipped(*DIFFERENCE),
         retained=(_retained(a, best, groups), _retained(b, best, groups)),
-        misroute=mean_interval(b.misrouted - a.misrouted, groups).clipped(*DIFFERENCE),
+        misroute=mean_interval(wrong, groups)
+        .spanning(
+            mean_interval(wrong - perhaps[0], groups), mean_interval(wrong + perhaps[1], groups)
+        )
+        .clipped(*DIFFERENCE),
         savings=saving_interval(b.cost_usd, a.cost_usd, groups),
         mcnemar=tested(b, a, known, groups),
         flips=_flips(names, before, after, known, cost),

@@ -42,6 +42,7 @@ class PolicyMetrics:
         qr: Quality retention, quality / oracle quality (Eq. 7).
         cs: Cost savings, 1 - cost / baseline cost.
         misroute: Fraction of all queries that a cheaper-ranked model resolved.
+        misroute_most: The same where all such models without outcomes resolved all of them.
         baseline: The model that `cs` is measured against.
         shares: Model id -> fraction of traffic.
         unknown: Fraction of traffic that goes to models without outcomes. Quality and QR are then
@@ -56,6 +57,7 @@ class PolicyMetrics:
     qr: Interval
     cs: Interval
     misroute: Interval
+    misroute_most: float
     baseline: str
     shares: dict[str, float]
     unknown: float = 0.0
@@ -94,6 +96,16 @@ def misrouted(data: ReplayData, choice: IntArray) -> BoolArray:
     return wrong
 
 
+def maybe_misrouted(data: ReplayData, choice: IntArray) -> BoolArray:
+    """(n,) True also where a model of lower static cost without outcomes may have resolved it."""
+    able = np.broadcast_to(~data.measured, data.quality.shape)
+    if data.closed is not None:
+        able = able & ~data.closed
+    cheapest = np.where(able, data.pool.cost, np.inf).min(axis=1)
+    found: BoolArray = misrouted(data, choice) | (cheapest < data.pool.cost[choice])
+    return found
+
+
 def evaluate_choice(
     data: ReplayData, choice: IntArray, *, baseline: str | None = None
 ) -> PolicyMetrics:
@@ -115,7 +127,10 @@ def evaluate_choice(
     quality, cost = picked(data.quality, choice), picked(data.cost_usd, choice)
     best = picked(data.quality, data.oracle)
     base_cost = data.fixed[1][:, data.pool.ids.index(name)]
-    wrong = misrouted(data, choice)
+    wrong, maybe = (
+        rate_interval(found(data, choice).astype(np.float64), data.clusters)
+        for found in (misrouted, maybe_misrouted)
+    )
     counts = np.bincount(choice, minlength=len(data.pool.ids))
     unknown = data.unknown(choice)
     most = quality + unknown
@@ -142,7 +157,8 @@ def evaluate_choice(
             .clipped(*SHARE)
         ),
         cs=saving_interval(cost, base_cost, data.clusters),
-        misroute=rate_interval(wrong.astype(np.float64), data.clusters),
+        misroute=wrong.spanning(maybe),
+        misroute_most=maybe.value,
         baseline=name,
         shares={m: float(c) / n for m, c in zip(data.pool.ids, counts, strict=True)},
         unknown=float(unknown.mean()),

@@ -9,6 +9,7 @@ import pytest
 
 from hydra_core.base.types import Pool, Selection
 from hydra_core.live.traffic import Traffic, cost_per_resolved
+from hydra_core.replay.compare import compare, policy_run
 from hydra_core.replay.evaluation import _metrics
 from hydra_core.replay.fixed_mix import matched_cost_mix
 from hydra_core.replay.metrics import (
@@ -232,6 +233,33 @@ def test_a_slice_of_models_without_outcomes_is_open_upwards_and_not_tested():
         assert math.isnan(one.p_value)
         assert one.difference.hi - one.difference.lo > 0.8
     assert spread(data, choice)[0].qr.hi > 0.4
+
+
+@pytest.mark.parametrize("chosen", [0, 1, 2])
+def test_overpaid_queries_are_at_least_what_is_known_and_at_most_all_that_may_be(chosen):
+    """A cheaper model without outcomes may have resolved none of the queries, or all."""
+    data, choice = make_data(n=200, seed=2), np.full(200, chosen)
+    cheapest = int(data.pool.cost.argmin())
+    data.quality[:, cheapest] = 0.0
+    least = evaluate_choice(data, choice).misroute
+    open_ = evaluate_choice(replace(data, unmeasured=(data.pool.ids[cheapest],)), choice)
+    data.quality[:, cheapest] = 1.0
+    most = evaluate_choice(replace(data), choice).misroute
+    assert (open_.misroute.value, open_.misroute_most) == (least.value, most.value)
+    assert (open_.misroute.lo, open_.misroute.hi) == (least.lo, most.hi)
+
+
+def test_a_change_of_overpaid_queries_holds_what_a_model_without_outcomes_may_do():
+    data = make_data(n=200, seed=2)
+    cheapest, _, dearest = np.argsort(data.pool.cost)
+    data.quality[:, cheapest] = 0.0
+    data = replace(data, unmeasured=(data.pool.ids[cheapest],))
+    dear, cheap = (policy_run("", data, np.full(200, one)) for one in (dearest, cheapest))
+    change = compare(dear, cheap).misroute
+    assert change.value == -evaluate_choice(data, dear.choice).misroute.value
+    assert change.lo == pytest.approx(-1.0, abs=0.01)
+    same = compare(dear, dear).misroute
+    assert same.lo == same.hi == 0.0
 
 
 def test_groups_gather_languages():

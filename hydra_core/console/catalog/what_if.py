@@ -70,6 +70,7 @@ def tiles(found: WhatIf, before: str, after: str) -> tuple[Tile, ...]:
     binary = found.after.data.binary
     open_ = any(part.data.unmeasured for part in (found.before, found.after))
     least = " ≥" if open_ else ""
+    overpaid = " ≥" * (b.misroute_most > b.misroute.value)
     figures = (
         (Measure.QUALITY, f"{'Resolved' if binary else 'Mean quality'}{least}",
          percent(b.quality)[0], c.quality, 1, f"{before} {percent(a.quality)[0]}"),
@@ -78,7 +79,7 @@ def tiles(found: WhatIf, before: str, after: str) -> tuple[Tile, ...]:
          "so that a pool that lost a model cannot look better"),
         (Measure.COST, "Cost per query", usd(b.mean_cost_usd.value), c.cost_usd, -1,
          f"{before} {usd(a.mean_cost_usd.value)}"),
-        (Measure.MISROUTE, f"Overpaid queries{least}", percent(b.misroute)[0], c.misroute, -1,
+        (Measure.MISROUTE, f"Overpaid queries{overpaid}", percent(b.misroute)[0], c.misroute, -1,
          f"{before} {percent(a.misroute)[0]}. Queries that a model cheaper than the chosen one "
          "resolved"),
     )  # fmt: skip
