@@ -24,8 +24,14 @@ _READ: Mapping[str, Callable[[str], object]] = {
     "at": state.number,
     "at_v": state.dollars,
 }
-#: What the address of a part on a draft holds beside set and catalog: the setting of What-if.
-_OF_A_DRAFT: Mapping[str, str] = {"at": "what_if.tau", "at_v": "what_if.value_usd"}
+#: What the address of a part on a draft holds beside set and catalog: What-if's setting and event.
+_OF_A_DRAFT: Mapping[str, str] = {
+    "at": "what_if.tau",
+    "at_v": "what_if.value_usd",
+    "event": "catalog.event.kind",
+    "model": "catalog.event.model",
+    "prices": "catalog.event.prices",
+}
 
 
 def fits(entry: SetEntry, catalog: CatalogEntry) -> bool:

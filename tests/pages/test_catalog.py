@@ -272,12 +272,32 @@ def test_the_address_of_a_part_on_a_draft_leads_others_to_the_same_figures(open_
     assert live.knob(other)["tiles"] == live.knob(app)["tiles"]
 
 
+def test_the_address_of_a_what_if_holds_its_event(open_page):
+    app = open_page(WHAT_IF, **HERE)
+    app.selectbox(key="catalog.event.kind").set_value("reprice").run()
+    app.selectbox(key="catalog.event.model").set_value("gpt-5.3-codex").run()
+    field(app, "Input, USD per Mtok").set_value(90.0).run()
+    link = {name: value for name, value in app.query_params.items() if name != "part"}
+    other = open_page(WHAT_IF, **link)
+    assert not other.exception
+    assert field(other, "Input, USD per Mtok").value == 90.0
+    assert live.knob(other)["tiles"] == live.knob(app)["tiles"]
+    odd = open_page(WHAT_IF, **{**link, "event": "burn", "model": "nobody", "prices": "x/-1"})
+    assert not odd.exception
+    assert odd.selectbox(key="catalog.event.kind").value == ""
+
+
 def test_a_viewer_can_look_and_not_edit(open_page, workspace):
     (workspace / "roles.yaml").write_text("default: viewer\n", encoding="utf-8")
     app = open_page(PAGE, **HERE)
     assert not app.exception
     assert app.button(key="catalog.Add model").disabled
     assert "your role is viewer" in shown(app)
+    app = open_page(POLICY, **HERE)
+    fields = [*app.text_input, *app.number_input, *app.multiselect]
+    team = next(one for one in fields if one.label == "Team")
+    assert team.disabled
+    assert all(one.disabled for one in fields if one.form_id == team.form_id)
 
 
 def test_a_roles_file_that_cannot_be_read_lets_nobody_in(open_page, workspace):

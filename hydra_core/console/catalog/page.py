@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from hydra_core.base.types import Catalog
+from hydra_core.catalog.prices.quotes import price_number
 from hydra_core.console import cache, drafts, frame, selectors, state, widgets
 from hydra_core.console.cache import CatalogEntry, SetEntry
 from hydra_core.console.catalog import add_model, profiles
@@ -21,6 +22,9 @@ from hydra_core.console.widgets import literal
 from hydra_core.replay.catalog_changes import Event, EventKind, event_catalogs
 
 _DRAFT = ""
+#: Also in `selectors`, for the address.
+_KIND, _MODEL, _PRICES = (f"catalog.event.{name}" for name in ("kind", "model", "prices"))
+_LEAST, _MOST = 0.001, 100_000.0
 _LABELS = {
     _DRAFT: "my draft",
     EventKind.REMOVE: "a model is removed",
@@ -35,27 +39,42 @@ def choose(place: DeltaGenerator, catalog: Catalog, chosen: SetEntry) -> Event |
     Any model with outcomes can take part. "Added" compares with the pool before it was there.
     """
     models = [model.id for model in catalog.models if model.id in chosen.info.models]
+    for key, options in ((_KIND, list(_LABELS)), (_MODEL, models)):  # of a link, maybe no option
+        if st.session_state.get(key) not in options:
+            widgets.forget(key)
     left, right = place.columns(2, vertical_alignment="bottom")
     kind = left.selectbox(
-        "What if", list(_LABELS), format_func=_LABELS.__getitem__, key="catalog.event.kind",
+        "What if", list(_LABELS), format_func=_LABELS.__getitem__, key=_KIND,
         persist_state="session",
     )  # fmt: skip
     if kind == _DRAFT or not models:
         return None
-    model = right.selectbox("Model", models, key="catalog.event.model", persist_state="session")
+    model = right.selectbox("Model", models, key=_MODEL, persist_state="session")
     if kind != EventKind.REPRICE:
         return Event(EventKind(kind), model)
     spec = catalog.model(model)
     now = {"input": spec.input_usd_per_mtok, "output": spec.output_usd_per_mtok}
+    _follow(model, now)
     prices = []
     for column, (field, price) in zip(st.columns([5, 3, 3, 3])[2:], now.items(), strict=True):
         key = state.price_key(field, model, price)
         st.session_state.setdefault(key, price)
         prices.append(column.number_input(
-            f"{field.capitalize()}, USD per Mtok", 0.001, 100_000.0, step=0.1, format="%.10g",
+            f"{field.capitalize()}, USD per Mtok", _LEAST, _MOST, step=0.1, format="%.10g",
             key=key, persist_state="session",
         ))  # fmt: skip
+    st.session_state[_PRICES] = "/".join(f"{price:.10g}" for price in prices)
     return Event(EventKind.REPRICE, model, *prices)
+
+
+def _follow(model: str, now: Mapping[str, float]) -> None:
+    """Begin a repricing with the prices of the address, where it is the first of this session."""
+    if any(str(key).startswith("catalog.event.input.") for key in st.session_state):
+        return
+    linked = [price_number(text) for text in str(st.session_state.get(_PRICES, "")).split("/")]
+    for (field, price), other in zip(now.items(), linked, strict=False):
+        if other is not None and _LEAST <= other <= _MOST:
+            st.session_state[state.price_key(field, model, price)] = float(other)
 
 
 _SUMMARY, _DETAILS = what_if_view.SUMMARY, "what_if.details"

@@ -411,42 +411,42 @@ def _form(entry: CatalogEntry, catalog: Catalog, name: str) -> None:
     team = catalog.policy.teams.get(name, Team())
     budget = team.budget or TeamBudget(0.0)
     by_value = catalog.policy.rule is Rule.VALUE
-    key = f"catalog.teams.{name}.{drafts.generation()}"
+    key, viewing = f"catalog.teams.{name}.{drafts.generation()}", not drafts.may_edit()
     with st.form(key, border=False):
         left, middle, right = st.columns(3)
-        said = left.text_input("Team", name, disabled=bool(name), placeholder="search")
+        said = left.text_input("Team", name, disabled=bool(name) or viewing, placeholder="search")
         ids = [one.id for one in catalog.models]
         allowed = sorted(team.models or ())
         ids += [model for model in allowed if model not in ids]  # kept until taken out
         models = middle.multiselect("Models", ids, allowed,
-                                    placeholder="all models")  # fmt: skip
+                                    placeholder="all models", disabled=viewing)  # fmt: skip
         knob = right.number_input(
             "Value V, USD" if by_value else "Threshold τ",
             0.0, None, team.value_usd if by_value else team.tau, format="%.10g",
-            placeholder="as the policy",
+            placeholder="as the policy", disabled=viewing,
         )  # fmt: skip
         usd = left.number_input("Budget, USD", 0.0, None, budget.usd or None, format="%.10g",
-                                placeholder="no limit")  # fmt: skip
-        per = middle.selectbox("For each", list(Period), list(Period).index(budget.per))
+                                placeholder="no limit", disabled=viewing)  # fmt: skip
+        per = middle.selectbox("For each", list(Period), list(Period).index(budget.per),
+                               disabled=viewing)  # fmt: skip
         then = right.selectbox("At 100 %", list(_THEN), list(_THEN).index(budget.when_spent),
-                               format_func=_THEN.__getitem__)  # fmt: skip
+                               format_func=_THEN.__getitem__, disabled=viewing)  # fmt: skip
         begins = left.number_input(
-            "Cheaper from, %", 0.0, 99.0, 100 * budget.falls_from, 5.0, "%.10g"
-        )
+            "Cheaper from, %", 0.0, 99.0, 100 * budget.falls_from, 5.0, "%.10g",
+            disabled=viewing,
+        )  # fmt: skip
         ends = middle.number_input(
-            "Cheapest alone from, %", 1.0, 100.0, 100 * budget.cheapest_from, 5.0, "%.10g"
-        )
+            "Cheapest alone from, %", 1.0, 100.0, 100 * budget.cheapest_from, 5.0, "%.10g",
+            disabled=viewing,
+        )  # fmt: skip
         least = right.number_input(
             "V falls to (share)" if by_value else "τ is divided by up to 1 /",
-            1e-6, 1.0, budget.least, 0.05, format="%.10g",
+            1e-6, 1.0, budget.least, 0.05, format="%.10g", disabled=viewing,
         )  # fmt: skip
-        saved = st.form_submit_button("Save team", disabled=not drafts.may_edit())
+        saved = st.form_submit_button("Save team", disabled=viewing)
     if name:
         removed = drafts.editing(entry, lambda text: with_field(text, f"teams.{name}", None))
-        st.button(
-            "Remove team", icon=":material/delete:", disabled=not drafts.may_edit(),
-            on_click=removed,
-        )  # fmt: skip
+        st.button("Remove team", icon=":material/delete:", disabled=viewing, on_click=removed)
     if not saved:
         return
     if not said.strip():
