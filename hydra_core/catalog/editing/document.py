@@ -30,7 +30,9 @@ from hydra_core.base.reading.yaml_reader import (
 
 def replace(text: str, node: Node, value: Value) -> str:
     """`text` with the value at `node` written anew, on one line."""
-    space = " " if node.start == node.end else ""  # "key:" with nothing behind it
+    # "key:" with nothing behind it; or a list, which may begin below the first letter of its key
+    spaced = node.start == node.end or (isinstance(node, ListNode) and not node.flow)
+    space = " " * spaced
     return text[: node.start] + space + flow(value) + text[node.end :]
 
 

@@ -240,3 +240,11 @@ def test_any_value_is_read_back_as_it_was_written(value, path):
     assert document.get(*path) == value
     document.remove(*path)
     assert document.text() == SMALL
+
+
+@pytest.mark.parametrize("indent", ["", "  "])
+def test_a_list_below_its_key_is_replaced_however_far_it_is_indented(indent):
+    text = f"bands:\n  a:\n  {indent}- 0.1\n  {indent}- 0.2  # high\n  b: 1\nlast: 2\n"
+    document = CatalogDocument.parse(text)
+    document.set("bands", "a", [1, 2])
+    assert document.data() == {"bands": {"a": [1, 2], "b": 1}, "last": 2}
