@@ -184,7 +184,7 @@ def test_a_new_model_can_be_given_benchmark_rates(open_page):
     assert not app.exception
     rates = next(one.value for one in app.data_editor if "rate" in one.value)
     assert len(rates) == 9
-    assert (rates["rate"] == "").all()
+    assert rates["rate"].isna().all()
 
 
 def test_disabling_a_model_says_why_other_capabilities_move(open_page, workspace):

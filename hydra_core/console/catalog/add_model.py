@@ -193,7 +193,7 @@ def _benchmark_rates(catalog: Catalog) -> dict[str, Any]:
     """Its own rates; one that is not known stays empty."""
     names = [benchmark.id for benchmark in catalog.benchmarks]
     rates = st.data_editor(
-        pd.DataFrame({"benchmark": names, "rate": [""] * len(names)}),
+        pd.DataFrame({"benchmark": names, "rate": tables.number_texts([None] * len(names))}),
         key="catalog.new_rates", hide_index=True, disabled=["benchmark"],
         height="content", placeholder="–",
         column_config={

@@ -242,7 +242,8 @@ def add_benchmark(entry: CatalogEntry, working: Working) -> None:
         )
     }
     st.caption("Each model's resolution rate on it, 0 to 1. A missing rate is never filled in.")
-    frame = pd.DataFrame({"model": [m.id for m in catalog.models], "rate": ""})
+    ids = [model.id for model in catalog.models]
+    frame = pd.DataFrame({"model": ids, "rate": tables.number_texts([None] * len(ids))})
     rates = st.data_editor(
         frame, key="profiles.new_rates", hide_index=True, disabled=["model"], height="content",
         placeholder="–",

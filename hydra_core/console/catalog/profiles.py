@@ -480,7 +480,7 @@ def show(entry: CatalogEntry, working: Working, view: str) -> None:
     catalog = working.catalog
     if catalog is None:
         if view != "Evidence":
-            st.caption("Undo the last edit, or correct it here or under Models.")
+            st.caption("Undo the last edit, or correct models under Models, rates under Evidence.")
         return
     if view == "Sensitivity":
         show_sensitivity(catalog)

@@ -411,7 +411,8 @@ def _prices(form: Format, ids: Sequence[str]) -> PriceCard:
         return PriceCard()
     with st.expander("Prices, for costs that were not recorded", expanded=True):
         column = st.column_config
-        frame = pd.DataFrame({"id": ids, "input": "", "output": "", "answer": ""})
+        empty = tables.number_texts([None] * len(ids))
+        frame = pd.DataFrame({"id": ids, "input": empty, "output": empty, "answer": empty})
         edited = st.data_editor(
             frame, key=f"eval_sets.prices.{hash(tuple(ids))}", hide_index=True, disabled=["id"],
             height="content", placeholder="–",
