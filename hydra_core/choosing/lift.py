@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Final, Protocol, TypeVar
 import numpy as np
 
 from hydra_core.base.intervals import Interval
-from hydra_core.base.types import ChoiceArray, FloatArray, IntArray, Progress, Rule
+from hydra_core.base.types import BoolArray, ChoiceArray, FloatArray, IntArray, Progress, Rule
 from hydra_core.choosing.heads import grouped_parts
 from hydra_core.choosing.material import Material, Outcomes, with_all_outcomes
 from hydra_core.outcome_model.heads import Predicted
@@ -24,7 +24,9 @@ from hydra_core.replay.band import MIN_MOVED, CurveBand, lift_band
 from hydra_core.replay.baselines import BASELINES, RANDOM_MIX, run_baselines
 from hydra_core.replay.fixed_mix import MatchedCost, matched_cost_mix
 from hydra_core.replay.frontier import choices, frontier
+from hydra_core.replay.gated import Alone
 from hydra_core.replay.metrics import ConstantPolicy, picked, upper_hull
+from hydra_core.replay.predictions import gated
 from hydra_core.replay.replay import Fold
 from hydra_core.replay.significance import mean_interval
 from hydra_core.replay.sweep import Sweep
@@ -85,6 +87,7 @@ def lift_of(
     predicted: Predicted,
     clusters: IntArray | None,
     rng: np.random.Generator,
+    closed: BoolArray | None = None,
 ) -> Lift | None:
     """The lift of the value rule; None where one constant is both the cheapest and the best.
 
@@ -94,11 +97,14 @@ def lift_of(
         quality, cost_usd: (n, m) outcomes and realised cost in USD, none missing.
         predicted: For the same queries and models, by heads that have not seen them.
         clusters: (n,) cluster numbers, or None when all queries are independent.
+        closed: (n, m) where a gate keeps a model from a query, one open in each; None where none.
     """
-    hull = hull_of(quality, cost_usd)
+    alone = Alone.of(quality, cost_usd, closed)
+    hull = hull_of(alone.quality, alone.cost_usd)
     low, high = hull[0].mean_cost_usd, hull[-1].mean_cost_usd
     if high <= low:
         return None
+    predicted = gated(predicted, closed)
     by = predicted.cost_usd
     returns = returns_on_upgrading(predicted.success, by)
     curve = frontier(returns, cost_usd.mean(axis=0), quality, cost_usd, ranked_by=by)
@@ -106,7 +112,7 @@ def lift_of(
     rows = [int(np.abs(curve.mean_cost_usd - cost).argmin()) for cost in wanted]
     values = np.array([curve.point(row).knob for row in rows])
     choice = choices(returns, by, tau_of_value(values))
-    return lift_of_choices(quality, cost_usd, choice, clusters, rng, knob=values)
+    return lift_of_choices(quality, cost_usd, choice, clusters, rng, knob=values, closed=closed)
 
 
 def lift_of_choices(
@@ -117,6 +123,7 @@ def lift_of_choices(
     rng: np.random.Generator,
     *,
     knob: FloatArray | None = None,
+    closed: BoolArray | None = None,
 ) -> Lift | None:
     """The lift of any routes at `GRID`; otherwise as `lift_of`.
 
@@ -124,11 +131,13 @@ def lift_of_choices(
         choice: (n, len(GRID)) model index of each query at each position.
         knob: (len(GRID),) the setting of each position; default the positions.
     """
+    alone = Alone.of(quality, cost_usd, closed)
+    quality, cost_usd = alone.quality, alone.cost_usd
     hull = hull_of(quality, cost_usd)
     if hull[-1].mean_cost_usd <= hull[0].mean_cost_usd:
         return None
     at = np.asarray(GRID) / 100 if knob is None else knob
-    band = lift_band(quality, cost_usd, choice, at, clusters, rng=rng)
+    band = lift_band(quality, cost_usd, choice, at, clusters, rng=rng, stand_in=alone.stand_in)
     fixed = choice[:, [GRID.index(point) for point in POINTS]]
     added = differences_to_hull(quality, cost_usd, fixed, hull).mean(axis=1)
     return Lift(mean_interval(added, clusters), band, at, added, fixed)
@@ -324,8 +333,13 @@ class Source(Protocol):
 
     absolute: ClassVar[bool]
 
-    def rank(self, requirements: FloatArray) -> tuple[FloatArray, IntArray]:
-        """(n, K) -> (n, m) shortfalls, and (n, m) models from cheapest to dearest."""
+    def rank(
+        self, requirements: FloatArray, closed: BoolArray | None = None
+    ) -> tuple[FloatArray, IntArray]:
+        """(n, K) -> (n, m) shortfalls, and (n, m) models from cheapest to dearest.
+
+        No setting reaches a model where (n, m) `closed` says that a gate keeps it out.
+        """
         ...
 
 
@@ -395,19 +409,19 @@ class CrossFitted:
 
     def lift(self, rng: np.random.Generator) -> Lift | None:
         """Return the lift over the best fixed mix; None where there is no cost range."""
-        outcomes, positions = self.ranked.outcomes, np.asarray(GRID) / 100
+        own, positions = self.ranked.outcomes, np.asarray(GRID) / 100
         if self.predicted is not None:  # as `learn` says it, to the last digit
-            return lift_of(
-                outcomes.quality, outcomes.cost_usd, self.predicted, outcomes.clusters, rng
-            )
+            return lift_of(own.quality, own.cost_usd, self.predicted, own.clusters, rng, own.closed)
+        choice = self.at(positions)
         return lift_of_choices(
-            outcomes.quality, outcomes.cost_usd, self.at(positions), outcomes.clusters, rng
+            own.quality, own.cost_usd, choice, own.clusters, rng, closed=own.closed
         )
 
 
 def cost_range(outcomes: Outcomes) -> tuple[float, float]:
     """Return the mean cost of the cheapest and of the best fixed model on the hull, USD."""
-    hull = hull_of(outcomes.quality, outcomes.cost_usd)
+    alone = outcomes.alone
+    hull = hull_of(alone.quality, alone.cost_usd)
     return hull[0].mean_cost_usd, hull[-1].mean_cost_usd
 
 
@@ -434,12 +448,14 @@ def cross_fit(
     seed: int = 0,
     progress: Progress | None = None,
     rank: Callable[[_Source, IntArray], tuple[FloatArray, IntArray]] | None = None,
+    known: BoolArray | None = None,
 ) -> CrossFitted:
     """Rank the models of every query by a source that was fitted without it and its cluster.
 
     Args:
         folds: Parts, at least two.
-        rank: How a source ranks some rows of the outcomes; default by their requirements alone.
+        rank: How a source ranks some rows of the outcomes; default by their requirements and gates.
+        known: (n,) queries that may be fitted to, as `own_outcomes`; None for all.
         progress: Called with (done, total) folds.
 
     Raises:
@@ -452,19 +468,21 @@ def cross_fit(
     shortfalls, order = np.empty((n, m)), np.empty((n, m), dtype=np.intp)
     training = []
     absolute = True
+    known = np.ones(n, dtype=bool) if known is None else known
+    whole = outcomes.take(np.flatnonzero(known))
     for number in range(folds):
         # a fold's means are low where its test queries' are high: without the level of all queries
         # every lift is too low. The fixed mix that it is held against has that level, too
-        train = outcomes.take(np.flatnonzero(part != number)).levelled(outcomes)
+        train = outcomes.take(np.flatnonzero((part != number) & known)).levelled(whole)
         rows = np.flatnonzero(part == number)
+        held = outcomes.take(rows)
         source = fit(train)
         absolute = source.absolute
         shortfalls[rows], order[rows] = (
-            source.rank(outcomes.requirements[rows]) if rank is None else rank(source, rows)
+            source.rank(held.requirements, held.closed) if rank is None else rank(source, rows)
         )
         if not absolute:
-            training.append(Ranked(train, *source.rank(train.requirements)))
+            training.append(Ranked(train, *source.rank(train.requirements, train.closed)))
         if progress is not None:
             progress(number + 1, folds)
-    whole = Ranked(outcomes, shortfalls, order)
-    return CrossFitted(whole, part, tuple(training))
+    return CrossFitted(Ranked(outcomes, shortfalls, order), part, tuple(training))

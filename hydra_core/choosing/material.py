@@ -8,18 +8,28 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hydra_core.base.errors import OutcomeModelError, Problem
-from hydra_core.base.types import FloatArray, IntArray
+from hydra_core.base.types import BoolArray, Catalog, FloatArray, IntArray
 from hydra_core.evalsets.evalset import EvalSet, clusters_among
 from hydra_core.evalsets.scores import HalfArray
 from hydra_core.evalsets.suspects import kept_together, vector_numbers
 from hydra_core.outcome_model.heads import Messages
 from hydra_core.outcome_model.model import LEAST_OUTCOMES
+from hydra_core.replay.gated import Alone, closed_models
 from hydra_core.replay.replay import ReplayData
 
 #: A model with outcomes on this share of the queries that the best known model has is learned
 #: together with the others; one with fewer is a newcomer.
 TOGETHER = 0.5
-_BY_ROW = ("quality", "cost_usd", "input_tokens", "output_tokens", "rows", "clusters", "others")
+_BY_ROW = (
+    "quality",
+    "cost_usd",
+    "input_tokens",
+    "output_tokens",
+    "rows",
+    "clusters",
+    "others",
+    "closed",
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,6 +51,8 @@ class Material:
         others: (n, r) outcomes of the set's further models that have one on every row: learned
             along, since they too say what is hard, never predicted.
         logged: Further queries with outcomes of some of the models only, None without any.
+        closed: (n, m) where a hard gate keeps a model from the query (`with_gates`); None where
+            none is known to. Lifts obey it, what is learned does not.
         logged_only: Further models: their outcomes are on other queries than the others'. They
             join what was learned by these (`by_rate.with_newcomers`).
     """
@@ -58,6 +70,7 @@ class Material:
     others: FloatArray
     logged: Material | None = None
     logged_only: tuple[str, ...] = ()
+    closed: BoolArray | None = None
 
     @property
     def n(self) -> int:
@@ -79,9 +92,18 @@ class Material:
 
     @property
     def complete(self) -> IntArray:
-        """Rows with an outcome and a cost of every model: what a policy can be replayed on."""
-        known = np.isfinite(self.quality) & np.isfinite(self.cost_usd)
-        return np.flatnonzero(known.all(axis=1))
+        """Rows with an outcome and a cost of every model, one of which may serve: a policy can be
+        replayed on these.
+        """
+        known = (np.isfinite(self.quality) & np.isfinite(self.cost_usd)).all(axis=1)
+        if self.closed is not None:
+            known &= ~self.closed.all(axis=1)
+        return np.flatnonzero(known)
+
+    @property
+    def gates(self) -> BoolArray | None:
+        """`closed` of the `complete` rows."""
+        return None if self.closed is None else self.closed[self.complete]
 
     def take(self, rows: IntArray) -> Material:
         """The same material for some rows only, without logged queries of the others' clusters."""
@@ -148,6 +170,13 @@ def gather(
     some = np.flatnonzero(np.isfinite(evalset.quality[:, wanted]).any(axis=1) & ~complete)
     logged = _material(evalset, messages, at, some, every, together) if some.size else None
     return replace(made, logged=logged, logged_only=tuple(evalset.models[i] for i in named))
+
+
+def with_gates(material: Material, catalog: Catalog) -> Material:
+    """Return the material with the gates of the set's queries for a catalog's models."""
+    queries = material.evalset.queries.iloc[material.rows]
+    specs = [catalog.model(name) for name in material.models]
+    return replace(material, closed=closed_models(queries, specs))
 
 
 def known_means(values: FloatArray) -> FloatArray:
@@ -258,6 +287,8 @@ class Outcomes:
         quality, cost_usd: (n, m) in [0, 1] and in USD, none missing.
         clusters: (n,) cluster numbers; queries of one cluster are dependent.
         input_tokens, output_tokens: (n, m) read and written, None where the set has none.
+        closed: (n, m) where a hard gate keeps the model from the query, one open in each; None
+            where none does. Sources are fitted to all outcomes and judged by the gates.
 
     Raises:
         ValueError: The shapes do not fit, or a value is not finite.
@@ -270,6 +301,7 @@ class Outcomes:
     clusters: IntArray
     input_tokens: FloatArray | None = None
     output_tokens: FloatArray | None = None
+    closed: BoolArray | None = None
 
     def __post_init__(self) -> None:
         """Check shapes and values once."""
@@ -302,7 +334,13 @@ class Outcomes:
             np.unique(self.clusters[rows], return_inverse=True)[1],
             read,
             written,
+            None if self.closed is None else self.closed[rows],
         )
+
+    @property
+    def alone(self) -> Alone:
+        """What each model does where it is used alone."""
+        return Alone.of(self.quality, self.cost_usd, self.closed)
 
     def levelled(self, others: Outcomes) -> Outcomes:
         """Return these queries with each model's mean quality and cost as on others.
@@ -324,14 +362,21 @@ def groups_at(evalset: EvalSet, rows: IntArray) -> list[str] | None:
 
 
 def with_all_outcomes(data: ReplayData, evalset: EvalSet) -> ReplayData:
-    """Keep the queries with outcomes of all measured models, also of those that a gate keeps out.
+    """Keep the queries that a measured model may serve, and with outcomes of them all.
 
-    What is learned and compared without gates needs them.
+    What is fitted needs outcomes also of models that a gate keeps out.
     """
+    closed, known = data.with_outcomes.closed, own_outcomes(data, evalset)
+    if closed is not None:
+        known[closed.all(axis=1)] = False
+    return data if known.all() else data.take(np.flatnonzero(known))
+
+
+def own_outcomes(data: ReplayData, evalset: EvalSet) -> BoolArray:
+    """Return (n,) whether every measured model has an outcome of its own, not a stand-in's."""
     names = data.with_outcomes.pool.ids
     columns = np.array([evalset.models.index(name) for name in names], dtype=np.intp)
-    known = np.isfinite(evalset.quality[np.ix_(data.rows, columns)]).all(axis=1)
-    return data if known.all() else data.take(np.flatnonzero(known))
+    return np.asarray(np.isfinite(evalset.quality[np.ix_(data.rows, columns)]).all(axis=1))
 
 
 def outcomes_of_replay(data: ReplayData, evalset: EvalSet) -> Outcomes:
@@ -352,7 +397,9 @@ def outcomes_of_replay(data: ReplayData, evalset: EvalSet) -> Outcomes:
         data.quality,
         data.cost_usd,
         clusters_of(data, evalset),
-        *tokens,
+        tokens[0],
+        tokens[1],
+        data.closed,
     )
 
 

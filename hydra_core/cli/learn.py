@@ -35,14 +35,11 @@ if TYPE_CHECKING:
     from hydra_core.outcome_model.model import OutcomeModel
 
 
-_UNGATED: Final = (
-    "the lifts below are as if every model could serve every query; promise and evaluate obey gates"
-)
 _FIT = """fit a catalog's profiles to outcomes
 Fits a catalog's profiles to the outcomes of an eval set and says whether they beat the best fixed
-mix of models at the same cost. Every figure is cross-fitted, at the price of tokens alone, as if
-every model could serve every query: promise and evaluate obey gates. The result is YAML alone: a
-model is added, removed or repriced by an edit.
+mix of models at the same cost. Every figure is cross-fitted, on queries with outcomes of all
+models, by the gates of the set and at the price of tokens alone. The result is YAML alone: a model
+is added, removed or repriced by an edit.
 
   profiles  Eq. 6 with a dimension 'level' that every query requires in full
   success   success as a sum of curves of the requirements; the value rule routes by it
@@ -119,8 +116,6 @@ def _fit_one(options: argparse.Namespace, catalog: Catalog, text: str, evalset: 
     data = with_all_outcomes(align_catalog(evalset, catalog, scores, today=date.today()), evalset)
     for note in data.notes:
         say(f"note: {note}")
-    if data.closed is not None:
-        say(f"note: {_UNGATED}")
     outcomes = outcomes_of_replay(data, evalset)
     with progress_bar(f"{evalset.name}: folds", unit=" folds") as step:
         rung = fit_rung(
@@ -155,8 +150,6 @@ def _compare(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) ->
     scores = scores_for(evalset, catalog, options.bundle)
     vectors_for(evalset, catalog, options.bundle)
     data = with_all_outcomes(align_catalog(evalset, catalog, scores, today=date.today()), evalset)
-    if data.closed is not None:
-        say(f"note: {_UNGATED}")
     width = open_predictor(options.bundle).bundle.vectors
     messages = messages_of(evalset, catalog.predictor_fingerprint, width)
     costs = priced_costs(evalset, catalog).usd
@@ -218,9 +211,9 @@ def _ladder_text(found: Ladder) -> str:
 _LEARN = """learn an outcome model from an eval set
 Learns from an eval set what your models achieve and cost, and says whether routing by these
 predictions does better than the best fixed mix of models at the same cost. Every figure is
-cross-fitted: no query is predicted by heads that were fitted on it. Lifts are at the price of
-tokens alone, as if every model could serve every query: promise and evaluate obey gates. Missing
-text vectors are made first.
+cross-fitted: no query is predicted by heads that were fitted on it. Lifts are on queries with
+outcomes of all models and at the price of tokens alone. With --catalog they obey the gates of the
+set. Missing text vectors are made first.
 
 Below 1,000 queries a fixed recipe is fitted; from then on inner folds choose the learner. A model
 with 25 outcomes or more takes part; one with few borrows from the others' outcomes. Queries with
@@ -267,7 +260,7 @@ def add_verbs(verbs: Verbs) -> None:
 def _learn(options: argparse.Namespace) -> None:
     from hydra_core.choosing.by_rate import with_newcomers
     from hydra_core.choosing.learn import learn
-    from hydra_core.choosing.material import gather
+    from hydra_core.choosing.material import gather, with_gates
     from hydra_core.choosing.write import (
         audit_recorder,
         prices_of,
@@ -291,6 +284,8 @@ def _learn(options: argparse.Namespace) -> None:
     messages = messages_of(evalset, bundle.fingerprint, bundle.vectors)
     costs = None if catalog is None else priced_costs(evalset, catalog).usd
     material = gather(evalset, messages, models, rates, costs)
+    if catalog is not None:
+        material = with_gates(material, catalog)
     prices = None if catalog is None else prices_of(catalog, material.models)
     with progress_bar(f"{evalset.name}: folds", unit=" steps") as step:
         learned = learn(

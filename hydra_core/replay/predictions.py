@@ -38,10 +38,16 @@ def weighed(
     if catalog.policy.second_usd:
         seconds = [catalog.model(name).latency_s or 0.0 for name in ids]
         cost_usd = cost_usd + catalog.policy.second_usd * np.asarray(seconds)
-    if closed is not None:  # worth nothing at any V: no gate opens for money
-        success = np.where(closed, -CLOSED, success)
-        cost_usd = np.where(closed, CLOSED, cost_usd)
-    return Predicted(success, cost_usd)
+    return gated(Predicted(success, cost_usd), closed)
+
+
+def gated(predicted: Predicted, closed: BoolArray | None) -> Predicted:
+    """Predictions by which no model is chosen that a gate keeps out; `closed` as in `weighed`."""
+    if closed is None:
+        return predicted
+    success, cost_usd = predicted.success, predicted.cost_usd
+    # worth nothing at any V: no gate opens for money
+    return Predicted(np.where(closed, -CLOSED, success), np.where(closed, CLOSED, cost_usd))
 
 
 def pool_heads(model: OutcomeModel, catalog: Catalog, pool: Pool) -> PoolHeads:

@@ -28,7 +28,7 @@ from hydra_core.evalsets.folders import dependence_note, scored_by
 from hydra_core.evalsets.scores import load_scores
 from hydra_core.outcome_model.heads import Predicted
 from hydra_core.replay.frontier import CLOSED, StepCurve, frontier, read_only
-from hydra_core.replay.gated import closed_models, gate_notes, stand_ins
+from hydra_core.replay.gated import closed_models, gate_notes, stand_ins, used_alone
 from hydra_core.replay.pricing import CostSource, Prices, estimated_costs, priced_costs
 from hydra_core.routing.matcher import choose, returns_on_upgrading, shortfall, value_shortfall
 
@@ -162,13 +162,8 @@ class ReplayData:
         """(n, m) quality and cost in USD of each query where one model is used alone, with those
         that stand in for it.
         """
-        if self.stand_in is None:
-            return self.quality, self.cost_usd
-        quality, cost = (
-            np.take_along_axis(values, self.stand_in, axis=1)
-            for values in (self.quality, self.cost_usd)
-        )
-        return read_only(quality), read_only(cost)
+        quality, cost_usd = used_alone(self.quality, self.cost_usd, self.stand_in)
+        return read_only(quality), read_only(cost_usd)
 
     @cached_property
     def alone(self) -> tuple[FloatArray, FloatArray, IntArray]:

@@ -30,6 +30,7 @@ from hydra_core.choosing.sources.profiles import (
 )
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.outcome_model.heads import Predicted
+from hydra_core.replay.predictions import gated
 from hydra_core.replay.replay import ReplayData
 from hydra_core.replay.significance import mean_interval
 from hydra_core.routing.matcher import cost_order, returns_on_upgrading
@@ -178,10 +179,11 @@ def judged_rung(
     outcomes = found.ranked.outcomes
     check = None
     if groups is not None and lift is not None:
+        alone = outcomes.alone
         check = grader_check(
             groups,
-            outcomes.quality,
-            outcomes.cost_usd,
+            alone.quality,
+            alone.cost_usd,
             lift.choice,
             outcomes.clusters,
             findings=findings,
@@ -249,6 +251,7 @@ def rank_outcomes(
     outcomes: Outcomes, predicted: Predicted, part: IntArray | None = None
 ) -> CrossFitted:
     """Rank queries by cross-fitted predictions, (n, m) in the order of the outcomes' models."""
+    predicted = gated(predicted, outcomes.closed)
     returns = returns_on_upgrading(predicted.success, predicted.cost_usd)
     ranked = Ranked(outcomes, returns, cost_order(returns, predicted.cost_usd))
     own = np.zeros(outcomes.n, np.intp) if part is None else part

@@ -17,13 +17,14 @@ from typing import Any, ClassVar, Final, TypeAlias
 import numpy as np
 from scipy.sparse import coo_array
 
-from hydra_core.base.types import LEVEL_DIMENSION, Band, FloatArray, IntArray
+from hydra_core.base.types import LEVEL_DIMENSION, Band, BoolArray, FloatArray, IntArray
 from hydra_core.catalog.profiles import compensated_weights, to_band
 from hydra_core.choosing.heads import Path, ridge_path, targets
 from hydra_core.choosing.lift import hull_of
 from hydra_core.choosing.material import Outcomes
 from hydra_core.outcome_model.success_profiles import LOG_BOUND, Curves, SuccessProfiles
 from hydra_core.predictor.score_bands import score_bands
+from hydra_core.replay.predictions import gated
 from hydra_core.routing.matcher import cost_order, returns_on_upgrading, shortfall
 
 #: Fewer outcomes than this cannot carry fitted profiles.
@@ -63,9 +64,13 @@ class FittedProfiles:
     #: The unit of a shortfall follows the weights: tau differs from fit to fit.
     absolute: ClassVar[bool] = False
 
-    def rank(self, requirements: FloatArray) -> tuple[FloatArray, IntArray]:
+    def rank(
+        self, requirements: FloatArray, closed: BoolArray | None = None
+    ) -> tuple[FloatArray, IntArray]:
         """Return (n, m) shortfalls (Eq. 6), and (n, m) models from cheapest to dearest."""
         found = shortfall(_with_level(requirements), self.capabilities, self.weights)
+        if closed is not None:
+            found = np.where(closed, np.inf, found)
         return found, cost_order(found, self.cost)
 
     def numbers(self, dimensions: tuple[str, ...], digits: int = 4) -> dict[str, Any]:
@@ -287,9 +292,11 @@ class FittedSuccess(SuccessProfiles):
     #: Shortfalls are success per USD: tau means the same everywhere.
     absolute: ClassVar[bool] = True
 
-    def rank(self, requirements: FloatArray) -> tuple[FloatArray, IntArray]:
+    def rank(
+        self, requirements: FloatArray, closed: BoolArray | None = None
+    ) -> tuple[FloatArray, IntArray]:
         """Return (n, m) returns on upgrading, and (n, m) models from cheapest to dearest."""
-        predicted = self.predict(requirements)
+        predicted = gated(self.predict(requirements), closed)
         returns = returns_on_upgrading(predicted.success, predicted.cost_usd)
         return returns, cost_order(returns, predicted.cost_usd)
 

@@ -24,7 +24,7 @@ from hydra_core.base.errors import MismatchError
 from hydra_core.base.fitted_blocks import Promised
 from hydra_core.base.types import ChoiceArray, FloatArray, IntArray, Rule, SuccessSource
 from hydra_core.choosing.lift import cross_fit, settings_of
-from hydra_core.choosing.material import clusters_of, outcomes_of_replay
+from hydra_core.choosing.material import clusters_of, outcomes_of_replay, own_outcomes
 from hydra_core.choosing.sources.profiles import FittedSuccess, fit_success_profiles
 from hydra_core.replay.metrics import picked
 from hydra_core.replay.predictions import weighed
@@ -395,7 +395,9 @@ def _cross_fitted(sweep: Sweep) -> tuple[FloatArray, IntArray]:
         returns = returns_on_upgrading(said.success, said.cost_usd)
         return returns, cost_order(returns, said.cost_usd)
 
-    ranked = cross_fit(outcomes, fit_success_profiles, rank=rank).ranked
+    ranked = cross_fit(
+        outcomes, fit_success_profiles, rank=rank, known=own_outcomes(data, sweep.evalset)
+    ).ranked
     return ranked.shortfalls, ranked.order
 
 

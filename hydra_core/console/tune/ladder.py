@@ -85,8 +85,8 @@ def show(
         _table(entry, found, take_heads)
         st.caption(
             "Mean over 25, 50 and 75 % of the cost range with its 95 % interval, cross-fitted: no "
-            "query is routed by what has seen it. Sources are compared as if every model could "
-            "serve every query, at the price of its tokens alone."
+            "query is routed by what has seen it. Sources are compared on queries with outcomes of "
+            "all models, by the gates of the set and at the price of tokens alone."
         )
     if found.findings:
         with st.expander("Outcomes that look wrong", icon=":material/fact_check:"):
@@ -103,7 +103,7 @@ def _compared(entry: SetEntry, catalog: Catalog, model: OutcomeModel | None, tra
     predicted: Predicted | None = None
     learned = "" if model is None else model.digest
     if model is not None:
-        known = data.with_outcomes  # gates and the price of a second: as `learn`, without them
+        known = data.with_outcomes  # the price of a second: as `learn`, without it
         heads = pool_heads(model, bare, known.pool)
         predicted = predict_evalset(evalset, model, heads, cross_fitted=True).take(known.rows)
     key = ("ladder", cache.sweep_key(sweep), learned, traffic)

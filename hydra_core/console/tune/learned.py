@@ -19,7 +19,7 @@ from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.choosing.by_rate import with_newcomers
 from hydra_core.choosing.learn import learn
 from hydra_core.choosing.lift import Rival, rivals
-from hydra_core.choosing.material import gather
+from hydra_core.choosing.material import gather, with_gates
 from hydra_core.choosing.sources.few_outcomes import FEW
 from hydra_core.choosing.write import audit_recorder, require_free_folder, write_outcome_model
 from hydra_core.console import cache, drafts, replays, selectors, tables, widgets
@@ -81,7 +81,7 @@ def start(
         EvalSetChanges(me, store).score(evalset, predictor, task.step)
         messages = messages_of(evalset, bundle.fingerprint, bundle.vectors)
         costs = priced_costs(evalset, catalog).usd
-        material = gather(evalset, messages, models, rates, costs)
+        material = with_gates(gather(evalset, messages, models, rates, costs), catalog)
         task.stage, task.done, task.total = "Learning, cross-fitted", 0, 0
         per_mtok = np.array([prices[name] for name in material.models])
         found = learn(material, per_mtok, groups_are_traffic=groups_are_traffic, progress=task.step)
