@@ -27,10 +27,8 @@ def _plain(value: object) -> object:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
-    if isinstance(value, (str, bool, int, float)) and type(value) in (str, bool, int, float):
+    if value is None or type(value) in (str, bool, int, float):
         return value
-    if value is None:
-        return None
     item = getattr(value, "item", None)
     return item() if callable(item) else str(value)
 

@@ -98,7 +98,7 @@ def _by_script(bundle: Bundle, curves: Curves) -> dict[str, dict[str, Curve]]:
 
 
 def _composed_all(old: Sequence[Curve] | None, then: Sequence[Curve]) -> list[Curve]:
-    first = old or (Curve((0.0, 1.0), (0.0, 1.0)),) * len(then)
+    first = old or (_AS_IT_IS,) * len(then)
     return [_composed(a, b) for a, b in zip(first, then, strict=True)]
 
 

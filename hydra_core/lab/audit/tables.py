@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -96,9 +96,7 @@ def to_csv(rows: Iterable[RatingRow], dimensions: Sequence[str]) -> bytes:
     """UTF-8, made to be read again (`views.downloads.csv_file` is for spreadsheets)."""
     table = [[query, rater, *scores, note] for query, rater, scores, note in rows]
     frame = pd.DataFrame(table, columns=["query_id", "rater", *dimensions, "note"])
-    text = io.StringIO()
-    frame.to_csv(text, index=False, lineterminator="\r\n")
-    return text.getvalue().encode("utf-8")
+    return frame.to_csv(index=False, lineterminator="\r\n").encode("utf-8")
 
 
 def from_csv(
@@ -224,25 +222,20 @@ def audit(
 
     def row(name: str, places: Sequence[int]) -> AuditRow:
         cells = np.tile(np.arange(n) if groups is None else groups, len(places))
-        flat = [np.concatenate([part[..., i] for i in places], axis=-1)
-                for part in (ratings, human, predictor)]  # fmt: skip
-        said, reference, scores = flat
-        label = None if labels is None else np.concatenate([labels[:, i] for i in places])
+        agreement = partial(alpha_interval, rng=rng, clusters=cells, resamples=resamples)
 
-        def against(other: FloatArray) -> Interval:
-            pair = np.stack([reference, other])
-            return alpha_interval(pair, rng=rng, clusters=cells, resamples=resamples)
+        def flat(part: FloatArray) -> FloatArray:
+            return np.concatenate([part[..., i] for i in places], axis=-1)
 
-        return AuditRow(
-            name,
-            alpha_interval(said, rng=rng, clusters=cells, resamples=resamples),
-            against(scores),
-            None if label is None else against(label),
-            float(np.abs(scores - reference).mean()),
-            None if label is None else float(np.abs(label - reference).mean()),
-            mean_interval(scores - reference, cells),
-            None if label is None else mean_interval(label - reference, cells),
-        )
+        def against(other: FloatArray) -> tuple[Interval, float, Interval]:
+            gap = flat(other) - reference
+            alike = agreement(np.stack([reference, flat(other)]))
+            return alike, float(np.abs(gap).mean()), mean_interval(gap, cells)
+
+        reference, among = flat(human), agreement(flat(ratings))
+        alike, mae, bias = against(predictor)
+        said = (None, None, None) if labels is None else against(labels)
+        return AuditRow(name, among, alike, said[0], mae, said[1], bias, said[2])
 
     single = [row(name, [i]) for i, name in enumerate(dimensions)]
     return Audit(n, tuple(raters), (*single, row(POOLED, range(k)), _averaged(single)))
@@ -251,21 +244,17 @@ def audit(
 def _averaged(rows: Sequence[AuditRow]) -> AuditRow:
     """The mean of the dimensions' values, which is not the pooled one."""
 
-    def mean(name: str) -> Interval | None:
-        values = [getattr(one, name) for one in rows]
+    def mean(values: Sequence[Any]) -> Interval | float | None:
         if None in values:
             return None
+        if not isinstance(values[0], Interval):
+            return float(np.mean(values))
         middle = float(np.mean([value.value for value in values]))
         return Interval.none(middle, "a mean of dimensions has no interval")
 
-    def error(name: str) -> float | None:
-        values = [getattr(one, name) for one in rows]
-        return None if None in values else float(np.mean(values))
-
-    names = ("raters", "predictor", "label", "predictor_bias", "label_bias")
-    means: dict[str, Any] = {name: mean(name) for name in names}
-    errors: dict[str, Any] = {name: error(name) for name in ("predictor_mae", "label_mae")}
-    return AuditRow(AVERAGED, **means, **errors)
+    names = [field.name for field in fields(AuditRow)[1:]]
+    means: dict[str, Any] = {name: mean([getattr(one, name) for one in rows]) for name in names}
+    return AuditRow(AVERAGED, **means)
 
 
 def slices(

@@ -198,7 +198,11 @@ class RoutedAttacks:
         routes = PoolRoutes(pool, valuer, time_usd)
         self._frontier, self._routes = routes.frontier, routes.at
         self._clean = routes.terms(attacked.clean)
-        self._attacks = [routes.terms(attack.read) for attack in attacked.attacks]
+        #: Whether in the message's own language -> family -> what routes these attacks.
+        self._attacks = {
+            own: {a.family: routes.terms(a.read) for a in attacked.attacks if a.localised is own}
+            for own in (True, False)
+        }
         self._changed = {name: routes.terms(read) for name, read in attacked.changed.items()}
         self._groups: Groups = np.array([group_of(code) for code in attacked.languages], object)
         alone = np.arange(len(attacked.languages))
@@ -208,30 +212,25 @@ class RoutedAttacks:
         """Everything at one tau, or one V."""
         clean = self._routes(self._clean, knob)
         cheap = ~self._frontier[clean]
-        routed = [self._routes(terms, knob) for terms in self._attacks]
-        both = (True, False)
-        rows = [one for own in both for one in self._rows(clean, cheap, routed, localised=own)]
+        rows: list[AttackRow] = []
+        spoken: list[AttackRow] = []
+        for own, attacks in self._attacks.items():
+            routed = {name: self._routes(terms, knob) for name, terms in attacks.items()}
+            rows += self._rows(clean, cheap, routed, localised=own)
+            spoken += self._by_language(clean, cheap, list(routed.values()), localised=own)
         flips = [
             self._flips(name, clean, self._routes(terms, knob))
             for name, terms in self._changed.items()
-        ]
-        spoken = [
-            one for own in both for one in self._by_language(clean, cheap, routed, localised=own)
         ]
         cheap_ones = int(cheap.sum())
         return Findings(knob, len(clean), cheap_ones, tuple(rows), tuple(spoken), tuple(flips))
 
     def along(self, knobs: Sequence[float], *, localised: bool) -> tuple[AttackRow, ...]:
         """All families and languages together at every knob."""
-        chosen = [
-            terms
-            for attack, terms in zip(self.attacked.attacks, self._attacks, strict=True)
-            if attack.localised is localised
-        ]
         found = []
         for knob in knobs:
             clean = self._routes(self._clean, knob)
-            every = [self._routes(terms, knob) for terms in chosen]
+            every = [self._routes(terms, knob) for terms in self._attacks[localised].values()]
             key = (EVERYONE, EVERYONE, localised)
             found.append(self._row(key, clean, every, ~self._frontier[clean]))
         return tuple(found)
@@ -240,8 +239,8 @@ class RoutedAttacks:
         """Every attack on a message that was routed below the frontier, successes first."""
         clean = self._routes(self._clean, knob)
         found = []
-        for attack, terms in zip(self.attacked.attacks, self._attacks, strict=True):
-            routed = self._routes(terms, knob)
+        for attack in self.attacked.attacks:
+            routed = self._routes(self._attacks[attack.localised][attack.family], knob)
             for i in np.flatnonzero(~self._frontier[clean]).tolist():
                 found.append(
                     Exchange(
@@ -259,21 +258,16 @@ class RoutedAttacks:
         return tuple(sorted(found, key=lambda one: not one.won))
 
     def _rows(
-        self, clean: IntArray, cheap: BoolArray, routed: Sequence[IntArray], *, localised: bool
+        self, clean: IntArray, cheap: BoolArray, routed: Mapping[str, IntArray], *, localised: bool
     ) -> Iterator[AttackRow]:
-        chosen = {
-            attack.family: choice
-            for attack, choice in zip(self.attacked.attacks, routed, strict=True)
-            if attack.localised is localised
-        }
-        for name, choice in chosen.items():
+        for name, choice in routed.items():
             for group in GROUPS:
                 part = cheap & (self._groups == group)
                 if part.any():
                     yield self._row((name, group, localised), clean, [choice], part)
-        for name, choice in chosen.items():
+        for name, choice in routed.items():
             yield self._row((name, EVERYONE, localised), clean, [choice], cheap)
-        yield self._row((EVERYONE, EVERYONE, localised), clean, list(chosen.values()), cheap)
+        yield self._row((EVERYONE, EVERYONE, localised), clean, list(routed.values()), cheap)
 
     def _flips(self, change: str, before: IntArray, after: IntArray) -> FlipRow:
         """Over all messages; of other wordings, over the messages that have one."""
@@ -287,12 +281,10 @@ class RoutedAttacks:
     def _by_language(
         self, clean: IntArray, cheap: BoolArray, routed: Sequence[IntArray], *, localised: bool
     ) -> Iterator[AttackRow]:
-        attacks = self.attacked.attacks
-        every = [routed[i] for i, attack in enumerate(attacks) if attack.localised is localised]
         spoken = np.array(self.attacked.languages, dtype=np.object_)
         for code in sorted(set(self.attacked.languages)):
             part = cheap & (spoken == code)
-            yield self._row((EVERYONE, code, localised), clean, every, part)
+            yield self._row((EVERYONE, code, localised), clean, routed, part)
 
     def _row(
         self, key: tuple[str, str, bool], clean: IntArray, routed: Sequence[IntArray],

