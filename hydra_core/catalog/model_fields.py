@@ -296,12 +296,7 @@ def _model(
 def _long_prompts(model: Section) -> tuple[LongPromptPrice, ...]:
     """Prices of long requests, the shortest first; wrong ones are recorded and left out."""
     found = []
-    for index, node in enumerate(model.items("long_prompts", _LONG, limit=8, required=False)):
-        place = f"{model.at('long_prompts')}[{index}]"
-        if not isinstance(node, MapNode):
-            model.wrong("long_prompts", f"must hold mappings, got {shown(node)}", _LONG)
-            continue
-        section = model.inside(node, place)
+    for section in model.sections("long_prompts", _LONG, limit=8, required=False):
         section.known(LONG_KEYS)
         above = section.integer("above_tokens", _TOKENS, "input tokens that still cost less")
         prices = _prices(section)

@@ -303,9 +303,11 @@ class Section:
             return ()
         return node.items
 
-    def sections(self, key: str, remedy: str, *, limit: int) -> Iterator[Self]:
+    def sections(
+        self, key: str, remedy: str, *, limit: int, required: bool = True
+    ) -> Iterator[Self]:
         """The mappings of a list of at most `limit` entries; other entries are left out."""
-        for number, node in enumerate(self.items(key, remedy, limit=limit)):
+        for number, node in enumerate(self.items(key, remedy, limit=limit, required=required)):
             if isinstance(node, MapNode):
                 yield self.inside(node, f"{self.at(key)}[{number}]")
             else:

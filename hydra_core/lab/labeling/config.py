@@ -138,8 +138,7 @@ def _config(top: Section, folder: Path) -> LabelConfig | None:
         ("schema", "budget_usd", "synthetic_default", "label_tiers", "stability_share")
         + ("agreement_share", "allow_judge_as_arm", "rubric", "verdict_schema", "servers")
     )
-    if top.text("schema", f"write schema: {SCHEMA}") not in ("", SCHEMA):
-        top.wrong("schema", "is not a labelling run", f"write schema: {SCHEMA}")
+    top.schema(SCHEMA)
     budget = top.number("budget_usd", POSITIVE, "the most the calls may cost")
     default = top.number("synthetic_default", SHARE, "the paper's is 0.8", required=False)
     stability = top.number("stability_share", SHARE, "0.05 is usual", required=False)

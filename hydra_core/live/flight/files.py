@@ -18,7 +18,7 @@ import pandas as pd
 
 from hydra_core.base.errors import EvalSetError, FlightError, Problem
 from hydra_core.base.reading.fields import Bounds, Section, read_mapping
-from hydra_core.base.reading.yaml_reader import MapNode, ScalarNode
+from hydra_core.base.reading.yaml_reader import ScalarNode
 from hydra_core.base.types import FloatArray, IntArray
 from hydra_core.decision_log.reading import read_log
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
@@ -125,8 +125,7 @@ def _flight(top: Section) -> Flight:
         ("schema", "name", "synthetic", "table", "level", "unit", "arm", "arms", "day", "stratum")
         + ("team", "covariate", "retention", "savings", "metrics")
     )
-    if top.text("schema", f"write schema: {SCHEMA}") not in ("", SCHEMA):
-        top.wrong("schema", "is not a flight", f"write schema: {SCHEMA}")
+    top.schema(SCHEMA)
     optional = {
         key: top.text(key, "a column's name", required=False)
         for key in ("table", "day", "stratum", "team", "covariate")
@@ -182,11 +181,8 @@ def _retention(top: Section, level: Level, day: str) -> tuple[int, ...]:
 
 def _metrics(top: Section) -> tuple[Metric, ...]:
     found = []
-    for number, node in enumerate(top.items("metrics", "a list of metrics", limit=_MAX_METRICS)):
-        if not isinstance(node, MapNode):
-            top.wrong("metrics", f"entry {number} must be a mapping", "name, numerator, better")
-            continue
-        one = Section(node, f"metrics[{number}]", top.problems)
+    remedy = "a list of metrics: {name, numerator, better}"
+    for one in top.sections("metrics", remedy, limit=_MAX_METRICS):
         one.known(("name", "numerator", "denominator", "better", "guard", "unit"))
         better = one.choice("better", Better, "lower or higher")
         guard = one.number("guard", Bounds(0.0, 1.0), "such as 0.01", required=False)
