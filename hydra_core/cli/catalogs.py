@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from shlex import quote as quote_word
 from typing import TYPE_CHECKING, Any
@@ -76,8 +77,6 @@ def add_init(verbs: Verbs) -> None:
 
 
 def _init(options: argparse.Namespace) -> None:
-    from datetime import date
-
     from hydra_core.choosing.initial_catalog import initial_catalog
 
     require_new_catalog(options.out, force=options.force)
@@ -110,8 +109,6 @@ def _gathered_prices(
     recorded: Any,  # noqa: ANN401
 ) -> dict[str, GivenPrice]:
     """Prices by model: --price goes before --prices, that before what the eval set recorded."""
-    from datetime import date
-
     from hydra_core.catalog.prices.lists import LIST_ENDINGS
     from hydra_core.catalog.prices.price_file import (
         GivenPrice,
@@ -145,8 +142,6 @@ def _gathered_prices(
 
 def _propose_entries(path: Path, missing: Sequence[str]) -> None:
     """Refuse models without a price where the list has an entry that may be theirs, naming it."""
-    from datetime import date
-
     from hydra_core.catalog.identifiers import plain_name
     from hydra_core.catalog.prices.lists import LIST_ENDINGS, read_prices
     from hydra_core.catalog.prices.price_file import near_entries
@@ -306,8 +301,6 @@ def _check(kind: str, path: Path) -> str:
 
 
 def _check_catalog(path: Path) -> str:
-    from datetime import date
-
     from hydra_core.base.types import CostBasis
     from hydra_core.catalog.chosen_and_promised import not_covered
     from hydra_core.catalog.profiles import pool

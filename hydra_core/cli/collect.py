@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -159,6 +160,8 @@ def _require_given(options: argparse.Namespace) -> None:
     for name in ("upstreams", "grade", "out"):
         if getattr(options, name) is None:
             raise CannotRunError(f"collect needs {name} (see collect --help)")
+    if options.sample is not None and options.sample < 1:
+        raise CannotRunError(f"--sample must be at least 1, got {options.sample}")
 
 
 def _answer(
@@ -187,8 +190,6 @@ def _logged(options: argparse.Namespace, folder: Path) -> Path:
     path = folder / MESSAGES
     if not path.is_file():
         wanted = 300 if options.sample is None else options.sample
-        if wanted < 1:
-            raise CannotRunError(f"--sample must be at least 1, got {wanted}")
         folder.mkdir(parents=True, exist_ok=True)
         count = sample_log(
             existing(options.from_log), path, wanted,
@@ -318,12 +319,8 @@ def _servers(
 
 def _sampled(messages: Sequence[Asked], wanted: int | None) -> tuple[Asked, ...]:
     """The same messages for the same file and number, in the file's order."""
-    import hashlib
-
     if wanted is None or wanted >= len(messages):
         return tuple(messages)
-    if wanted < 1:
-        raise CannotRunError(f"--sample must be at least 1, got {wanted}")
     drawn = sorted(messages, key=lambda one: hashlib.sha256(one.id.encode()).digest())[:wanted]
     chosen = {one.id for one in drawn}
     return tuple(one for one in messages if one.id in chosen)

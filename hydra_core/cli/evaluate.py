@@ -11,13 +11,25 @@ from typing import TYPE_CHECKING, Any
 from hydra_core.base.errors import CatalogError, EvalSetError
 from hydra_core.base.spelling import counted, usd
 from hydra_core.cli.options import Verbs, verb
-from hydra_core.cli.output import percent, percent_range, print_json, progress_bar, say, show, table
+from hydra_core.cli.output import (
+    mix_table,
+    percent,
+    percent_range,
+    print_json,
+    progress_bar,
+    quality_lines,
+    say,
+    show,
+    table,
+    value_and_ends,
+)
 from hydra_core.cli.score import scores_for, vectors_for
 from hydra_core.cli.workspace import OUTCOME_MODEL, existing, open_catalog, open_evalset
 
 if TYPE_CHECKING:
     from hydra_core.base.types import Catalog, FloatArray, Pool, Selection
     from hydra_core.evalsets.evalset import EvalSet
+    from hydra_core.live.off_policy import LoggedEvaluation
     from hydra_core.outcome_model.heads import Predicted
     from hydra_core.replay.baselines import BaselineRun
     from hydra_core.replay.evaluation import Evaluation
@@ -157,8 +169,7 @@ def _baseline(name: str | None, data: ReplayData) -> str | None:
 def _by_value(options: argparse.Namespace, catalog: Catalog) -> bool:
     """Whether the value rule applies: with an outcome model, or as the catalog's and without a tau.
 
-    Raises:
-        CatalogError: A knob of the other rule is given.
+    A knob of the other rule is refused.
     """
     by_catalog = catalog.policy.rule.value == "value" and options.tau is None
     by_value = options.outcome_model is not None or by_catalog
@@ -175,11 +186,7 @@ def _by_value(options: argparse.Namespace, catalog: Catalog) -> bool:
 
 
 def _checked_value(value: float | None) -> float:
-    """V, a number > 0.
-
-    Raises:
-        CatalogError: It is none.
-    """
+    """V; refused where it is not a number > 0."""
     if value is not None and math.isfinite(value) and value > 0:
         return value
     fault = "is missing, and the catalog has none"
@@ -239,15 +246,9 @@ def _text(evaluation: Evaluation) -> str:
     policies = {**singles, "oracle": evaluation.oracle, "router": router}
     least = " ≥" if router.unknown else ""
     header = ["", "resolved", "quality", "USD/query", "USD/resolved", "CS"]
-    ranges = "; ".join(
-        f"{name} {percent_range(one)}"
-        for name, one in (
-            (f"quality{least}", router.quality),
-            (f"QR{least}", router.qr),
-            ("CS", router.cs),
-            ("misroute", router.misroute),
-        )
-    )
+    measured = {f"quality{least}": router.quality, f"QR{least}": router.qr, "CS": router.cs}
+    measured["misroute"] = router.misroute
+    ranges = "; ".join(f"{name} {percent_range(one)}" for name, one in measured.items())
     shares = ", ".join(f"{model} {percent(share)}" for model, share in router.shares.items())
     return "\n".join(
         [
@@ -400,7 +401,6 @@ def _evaluate_log(
     import numpy as np
 
     from hydra_core.catalog.profiles import pool
-    from hydra_core.cli.logged_evaluation import log_document, log_text
     from hydra_core.live.off_policy import evaluate_logged
     from hydra_core.replay.frontier import CLOSED
     from hydra_core.replay.gated import closed_models
@@ -430,7 +430,7 @@ def _evaluate_log(
     found = evaluate_logged(evalset, catalog, routable.ids, choice, scores)
     if gone := int((choice < 0).sum()):
         say(f"note: Left out: {counted(gone, 'query')} that no model may serve.")
-    show(options, log_document(found), log_text(found, catalog, evalset))
+    show(options, _log_document(found), _log_text(found, catalog, evalset))
 
 
 def _predicted(
@@ -454,3 +454,46 @@ def _predicted(
     vectors_for(evalset, catalog, options.bundle)
     heads = pool_heads(model, catalog, routable)
     return predict_evalset(evalset, model, heads, cross_fitted=True)
+
+
+def _log_document(found: LoggedEvaluation) -> dict[str, Any]:
+    value = found.value
+    estimates = {} if value is None else value.estimates
+    return {
+        "schema": "hydra.logged_evaluation/v1",
+        "n": found.n,
+        "served": found.served,
+        "chosen": found.chosen,
+        "agreement": value_and_ends(found.agreement),
+        "billed_usd": value_and_ends(found.billed_usd),
+        "cost_change": value_and_ends(found.cost_change),
+        "live_quality": value_and_ends(found.live),
+        "quality": {name: value_and_ends(one) for name, one in estimates.items()},
+        "unsupported": None if value is None else value.unsupported,
+        "effective": None if value is None else value.effective,
+        "no_quality_because": found.why or None,
+    }
+
+
+def _log_text(found: LoggedEvaluation, catalog: Catalog, evalset: EvalSet) -> str:
+    lines = [
+        f"{evalset.name}: {counted(found.n, 'query')} with the outcome of one model; not replayed",
+        "",
+        mix_table(["served", catalog.name], [found.served, found.chosen]),
+        "",
+        f"agreement: {percent_range(found.agreement)}",
+    ]
+    if found.billed_usd is not None:
+        lines.append(f"billed: {usd(found.billed_usd.value)} per query")
+    if found.cost_change is not None:
+        change = f"{100 * found.cost_change.value:+.1f} %"
+        lines.append(f"cost against what was served, both at the catalog's prices: {change}")
+    lines.append(f"quality, as served: {percent_range(found.live)}")
+    if found.value is None:
+        return "\n".join([*lines, f"quality: not estimated, {found.why}"])
+    lines += quality_lines(found.value)
+    if found.value.unsupported:
+        share = percent(found.value.unsupported)
+        lines.append(f"  {share} would go to models that the log could not have served there")
+    size = f"{found.value.n:,} queries are worth {found.value.effective:,.0f}"
+    return "\n".join([*lines, f"  {size} (effective sample size)"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,8 +61,6 @@ def _job(parser: Grammar) -> None:
 
 def _sweep(options: argparse.Namespace) -> None:
     _check(options, {"points": (2, 100_000), "resamples": (0, 10_000)})
-    from datetime import date
-
     from hydra_core.base.types import Rule
     from hydra_core.catalog import pool
     from hydra_core.replay.partitions import (

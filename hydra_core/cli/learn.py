@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from hydra_core.base.errors import CatalogError, OutcomeModelError, Problem
+from hydra_core.base.errors import CatalogError, OutcomeModelError, Problem, ProblemsError
 from hydra_core.base.spelling import counted
 from hydra_core.base.workspace import workspace_folder
 from hydra_core.cli.options import Verbs, verb, whole
@@ -95,10 +95,7 @@ def _unfitted(options: argparse.Namespace) -> tuple[Catalog, str]:
 
 
 def _check_fit(options: argparse.Namespace) -> None:
-    if not 2 <= options.folds <= 20:
-        raise CatalogError.of(
-            "--folds", f"must be 2 to 20, got {options.folds}", "5 is a good number"
-        )
+    _check_folds(options, CatalogError)
     if options.kind is None and options.out is not None:
         raise CatalogError.of("--out", "needs --as profiles or --as success", "say what to fit")
     if options.out is not None:
@@ -235,8 +232,6 @@ examples:
   hydra-router learn mine --models gpt-5,gpt-5-mini --out small --json
 """
 
-_NO_CHECK: Final[dict[str, Any]] = {"findings": []}
-
 
 def add_verbs(verbs: Verbs) -> None:
     """Add fit and learn."""
@@ -270,7 +265,7 @@ def _learn(options: argparse.Namespace) -> None:
     from hydra_core.evalsets.scores import messages_of
     from hydra_core.replay.pricing import priced_costs
 
-    _check(options)
+    _check_folds(options, OutcomeModelError)
     require_free_folder(options.out, force=options.force)
     record = audit_recorder(acting(), store_of(options.out, options.evalset), options.out)
     evalset = open_evalset(options.evalset)
@@ -308,11 +303,9 @@ def _learn(options: argparse.Namespace) -> None:
     show(options, document, _text(made))
 
 
-def _check(options: argparse.Namespace) -> None:
+def _check_folds(options: argparse.Namespace, kind: type[ProblemsError]) -> None:
     if not 2 <= options.folds <= 20:
-        raise OutcomeModelError.of(
-            "--folds", f"must be 2 to 20, got {options.folds}", "5 is the usual number"
-        )
+        raise kind.of("--folds", f"must be 2 to 20, got {options.folds}", "5 is the usual number")
 
 
 def _rates(
@@ -380,7 +373,7 @@ def _text(made: OutcomeModel) -> str:
         f"outcomes: {counts}; {counted(figures['n'], 'query')} learned on",
         *([] if not logged else [_logged(logged)]),
         *([figures["rehearsal"]["sentence"]] if figures.get("rehearsal") else []),
-        *(f"check: {one['text']}" for one in (figures.get("check") or _NO_CHECK)["findings"][:5]),
+        *(f"check: {one['text']}" for one in (figures.get("check") or {}).get("findings", [])[:5]),
         f"lift by queries learned on: {'; '.join(steps) or 'unknown'}",
         "",
         "for the catalog:",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -357,8 +358,6 @@ def _text(found: Findings, *, by_value: bool) -> str:
 
 
 def _ablate(options: argparse.Namespace) -> None:
-    from datetime import date
-
     from hydra_core.lab.ablation import reading_ablation, readings
     from hydra_core.predictor.bundle import load_bundle
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from hydra_core.base.digests import SHA256
 from hydra_core.base.errors import HydraError, ProblemsError
+from hydra_core.base.workspace import DATABASE, workspace_folder
 from hydra_core.cli.options import Verbs, verb
 from hydra_core.cli.output import CannotRunError, print_json, say, show
-from hydra_core.cli.workspace import CATALOG, EVALSET, acting, existing, open_evalset
+from hydra_core.cli.workspace import CATALOG, EVALSET, acting, existing, has_store, open_evalset
 
 if TYPE_CHECKING:
     from hydra_core.base.types import Catalog
@@ -330,7 +331,6 @@ def _backup(options: argparse.Namespace) -> None:
 
 
 def _restore(options: argparse.Namespace) -> None:
-    from hydra_core.base.workspace import DATABASE, workspace_folder
     from hydra_core.store import open_store
 
     if os.environ.get("HYDRA_DATABASE_URL"):
@@ -361,13 +361,11 @@ def _own_store() -> Store:
     Raises:
         CannotRunError: It has none yet.
     """
-    from hydra_core.base.workspace import workspace_folder
     from hydra_core.store import open_store
-    from hydra_core.store.database import sqlite_url
 
-    file = Path(sqlite_url(workspace_folder()).database or "")
-    if not os.environ.get("HYDRA_DATABASE_URL") and not file.is_file():
-        raise CannotRunError(f"{file.parent} has no store; set HYDRA_WORKSPACE to the workspace")
+    if not has_store():
+        where = workspace_folder()
+        raise CannotRunError(f"{where} has no store; set HYDRA_WORKSPACE to the workspace")
     return open_store()
 
 

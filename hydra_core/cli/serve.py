@@ -6,7 +6,8 @@ import argparse
 import gc
 import os
 from dataclasses import fields
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from hydra_core.base.errors import Problem, ProblemsError
@@ -150,9 +151,6 @@ def _serve(options: argparse.Namespace) -> None:
 
 def _cost_of_trying_all(settings: Settings) -> str:
     """What --explore-all would have cost a day on the log's newest day, or that nobody knows."""
-    from datetime import timedelta
-    from pathlib import Path
-
     from hydra_core.decision_log.reading import read_log
     from hydra_core.live.traffic import cost_of_trying_all, traffic_of
     from hydra_core.server.live import source_of

@@ -209,14 +209,11 @@ def _published(text: str) -> Revision | None:
     if not only and not CATALOG.is_name(name):
         return None
     from hydra_core.store import open_store
-    from hydra_core.store.database import sqlite_url
 
-    folder = workspace_folder()
-    file = sqlite_url(folder).database
     revision: Revision | None = None
     published: Mapping[str, int] = {}
-    if os.environ.get("HYDRA_DATABASE_URL") or (file and Path(file).exists()):
-        with closing(open_store(folder)) as store:
+    if has_store():
+        with closing(open_store()) as store:
             # The console calls a file of the workspace my/NAME.
             own, published = not only and CATALOG.place(name).exists(), store.catalogs()
             revision = store.newest(f"my/{name}" if own else name)
@@ -229,6 +226,12 @@ def _published(text: str) -> Revision | None:
         names = ", ".join(published) or "none"
         raise CannotRunError(f"{text} was never published; published are: {names}")
     return revision
+
+
+def has_store() -> bool:
+    """Whether the workspace has a store already, or a database is named."""
+    file = workspace_folder() / workspace.DATABASE
+    return bool(os.environ.get("HYDRA_DATABASE_URL")) or file.is_file()
 
 
 def acting() -> Actor:
