@@ -227,13 +227,14 @@ class ScoreParts:
         """Score one part; all its columns are kept.
 
         Raises:
-            EvalSetError: It is damaged or has no column text.
+            EvalSetError: It is damaged, has no column text, or a row with a wrong text or turn.
         """
-        predictor = _predictor(self.bundle)
+        predictor, begin = _predictor(self.bundle), 0
         with whole_file(task.target) as fresh:
             writer: pq.ParquetWriter | None = None
             for batch in batches(task.source):
-                scored = _scored(batch, predictor)
+                scored = _scored(batch, predictor, task.source.name, begin)
+                begin += batch.num_rows
                 writer = writer or pq.ParquetWriter(fresh, scored.schema)
                 writer.write_table(scored)
             if writer is None:
@@ -242,17 +243,34 @@ class ScoreParts:
                 writer.close()
 
 
-def _scored(batch: pa.RecordBatch, predictor: Predictor) -> pa.Table:
+def _scored(batch: pa.RecordBatch, predictor: Predictor, part: str, begin: int) -> pa.Table:
+    """The rows of a part from row `begin` on, with their requirements."""
     table = pa.Table.from_batches([batch])
-    texts = table["text"].to_pylist()
-    turns = table["turn"].to_pylist() if "turn" in table.column_names else None
-    given = None if turns is None else [int(turn or 1) for turn in turns]
+    if "text" not in table.column_names:
+        raise EvalSetError.of(part, "the column is missing", "name the messages so", place="text")
+    texts, turns = table["text"].to_pylist(), None
+    lacking = np.array([not isinstance(text, str) for text in texts], dtype=bool)
+    _require(part, begin, "text", lacking, "holds no text", "drop the row")
+    if "turn" in table.column_names:
+        said = table["turn"].to_pandas()
+        numbers = pd.to_numeric(said, errors="coerce")
+        wrong = (said.notna() & ~((numbers >= 1) & (numbers % 1 == 0))).to_numpy()
+        _require(part, begin, "turn", wrong, "is no whole number from 1", "empty counts as 1")
+        turns = numbers.fillna(1).astype(int).tolist()
     before = table["context"].to_pylist() if "context" in table.column_names else None
     contexts = None if before is None else [context or "" for context in before]
-    scores = predictor.predict(texts, given, contexts).requirements
+    scores = predictor.predict(texts, turns, contexts).requirements
     for k, name in enumerate(predictor.bundle.dimensions):
         table = table.append_column(f"{REQUIREMENT}{name}", pa.array(scores[:, k]))
     return table
+
+
+def _require(
+    part: str, begin: int, place: str, wrong: np.ndarray, message: str, remedy: str
+) -> None:
+    if wrong.any():
+        row = f"{place}, row {begin + int(wrong.argmax()) + 1:,}"
+        raise EvalSetError.of(part, message, remedy, place=row)
 
 
 @lru_cache(maxsize=1)
@@ -368,7 +386,7 @@ def grid_of(
 def key_of(job: SweepParts, parts: Sequence[Path]) -> str:
     """What results of a job are named by, so that those of another one are never added up."""
     digest = hashlib.sha256()
-    names = [[part.name, part.stat().st_size] for part in parts]
+    names = [[part.name, part.stat().st_size, part.stat().st_mtime_ns] for part in parts]
     facts = [job.pool.ids, job.dimensions, job.resamples, job.seed, names]
     digest.update(json.dumps(facts).encode())
     caps = () if job.pool.caps is None else (job.pool.caps,)
@@ -421,12 +439,17 @@ def _outcomes(path: Path, pool: Pool, dimensions: tuple[str, ...]) -> Iterator[_
 def _matrix(batch: pa.RecordBatch, names: Sequence[str], path: Path) -> FloatArray:
     values = np.empty((batch.num_rows, len(names)))
     for column, name in enumerate(names):
-        values[:, column] = batch[name].to_numpy(zero_copy_only=False)
+        values[:, column] = pd.to_numeric(batch[name].to_pandas(), errors="coerce")
     named = [name for k, name in enumerate(names) if not np.isfinite(values[:, k]).all()]
     if named:
         remedy = "drop the rows, or leave the model out of the catalog"
-        message = "holds missing values"
+        message = "holds missing values, or some that are not numbers"
         raise EvalSetError(path.name, [Problem(name, message, remedy) for name in named])
+    for name, column in zip(names, values.T, strict=True):
+        most = np.inf if name.startswith(_COST) else 1.0
+        if column.min() < 0 or column.max() > most:
+            message = f"lies from {column.min():g} to {column.max():g}"
+            raise EvalSetError.of(path.name, message, "scale it to 0 to 1; USD from 0", place=name)
     return values
 
 

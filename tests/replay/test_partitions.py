@@ -181,6 +181,67 @@ def test_a_part_with_a_gap_or_without_a_column_is_named(tmp_path, models):
         swept(folder, tmp_path / "out", models)
 
 
+@pytest.mark.parametrize(
+    ("name", "values", "said"),
+    [
+        ("quality:mid", [85.0, 40.0], r"quality:mid: lies from 40 to 85 \(scale it to 0 to 1"),
+        ("cost_usd:mid", [-0.1, 0.2], r"cost_usd:mid: lies from -0.1 to 0.2"),
+        (
+            "quality:mid",
+            ["yes", "no"],
+            "quality:mid: holds missing values, or some that are not numbers",
+        ),
+    ],
+)
+def test_values_that_no_outcome_has_are_named(tmp_path, models, name, values, said):
+    folder = tmp_path / "parts"
+    written(folder, models, [2])
+    part = folder / "part-000.parquet"
+    table = pq.read_table(part)
+    _saved(table.set_column(table.column_names.index(name), name, pa.array(values)), part)
+    with pytest.raises(EvalSetError, match=said):
+        swept(folder, tmp_path / "out", models)
+
+
+def test_a_part_that_was_written_again_is_swept_again(tmp_path, models):
+    folder = tmp_path / "parts"
+    written(folder, models, [10])
+    swept(folder, tmp_path / "out", models)
+    part = folder / "part-000.parquet"
+    os.utime(part, ns=(1, 1))
+    swept(folder, tmp_path / "out", models)
+    assert len(list((tmp_path / "out").iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"message": ["hi"]}, r"text: the column is missing"),
+        ({"text": ["hi", None]}, r"text, row 2: holds no text \(drop the row\)"),
+        ({"text": ["hi", "ho"], "turn": [None, 0.5]}, r"turn, row 2: is no whole number from 1"),
+    ],
+)
+def test_messages_that_cannot_be_scored_are_named(tmp_path, columns, said):
+    folder = tmp_path / "messages"
+    folder.mkdir()
+    _saved(pa.table(columns), folder / "part.parquet")
+    todo = tasks(parts_of(folder), tmp_path / "out", ".parquet")
+    with pytest.raises(EvalSetError, match=said):
+        parts_module.ScoreParts()(todo[0])
+    assert not todo[0].target.exists()
+
+
+def test_a_turn_that_is_not_given_is_the_first(tmp_path):
+    folder = tmp_path / "messages"
+    folder.mkdir()
+    _saved(pa.table({"text": ["hi", "ho"], "turn": [np.nan, 2.0]}), folder / "part.parquet")
+    todo = tasks(parts_of(folder), tmp_path / "out", ".parquet")
+    parts_module.ScoreParts()(todo[0])
+    found = pq.read_table(todo[0].target)["requirement:reasoning"].to_numpy()
+    exact = default_predictor().predict(["hi", "ho"], [1, 2]).requirements[:, 0]
+    np.testing.assert_allclose(found, exact)
+
+
 def _saved(table, path):
     pq.write_table(table, path)
     return path
