@@ -273,7 +273,9 @@ def _outcome_problems(models: Sequence[str], quality: FloatArray) -> list[Proble
             message = f"has the same outcome ({known[0]:g}) on all of its {known.size} queries"
             wrong[name] = message, "there is nothing to learn about it: leave it out"
     kept = [name for name in models if name not in wrong]
-    how = f"; on the command line --models {','.join(kept)}" if len(kept) > 1 else ""
+    how = ""
+    if len(kept) > 1:
+        how = f": disable it in the catalog, or use hydra-router learn --models {','.join(kept)}"
     return [Problem(f"model {n!r}", what, remedy + how) for n, (what, remedy) in wrong.items()]
 
 

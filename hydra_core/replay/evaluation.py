@@ -7,7 +7,7 @@ Pages draw it, `evaluate` prints it as text, and `replay/report.py` writes its d
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -186,7 +186,7 @@ def evaluate(
     origin = sweep.origin(knob) if selection is None else STATED
     choice = sweep.route(knob)
     named = baseline if baseline in sweep.data.pool.ids else None
-    return Evaluation(
+    found = Evaluation(
         sweep=sweep,
         knob=knob,
         choice=choice,
@@ -195,6 +195,7 @@ def evaluate(
             sweep.data, choice, chosen, critical=critical, knob=sweep.curve.symbol, origin=origin
         ),
     )
+    return replace(found, verdict=replace(found.verdict, tuned_here=bool(found.caution)))
 
 
 SCHEMA = "hydra.evaluation/v1"

@@ -51,6 +51,8 @@ class Verdict:
             figures (`cross_fit`).
         unknown: Fraction of queries that go to models without outcomes. Quality and delta are the
             least possible then, and the intervals reach to the most possible.
+        tuned_here: Whether more than the knob was chosen on these queries, such as profiles or
+            weights: no interval covers that.
     """
 
     delta: float
@@ -67,6 +69,7 @@ class Verdict:
     knob: str = "tau"
     cross_fitted: bool = False
     unknown: float = 0.0
+    tuned_here: bool = False
 
     @property
     def label(self) -> VerdictLabel:
@@ -116,7 +119,10 @@ class Verdict:
     def comparison(self) -> str:
         """The fixed mix, the two qualities, their difference and its interval."""
         if self.moved == 0:
-            return f"Every query goes where {self.constant} sends it, at {self._cost} per query."
+            return (
+                f"It sends every query where always using {self.constant.model} would, at "
+                f"{self._cost} per query."
+            )
         shown = self.judged_by.scaled(100.0)
         if self._open:
             return (
@@ -140,6 +146,8 @@ class Verdict:
             return "Collect outcomes of these models: Eval sets, Collect."
         if self._thin:
             return "Choose a setting that moves more queries, or collect more."
+        if self.label is VerdictLabel.BETTER and self.tuned_here:
+            return "Before you publish it, check its cross-fitted gain."
         if self.label is VerdictLabel.BETTER:
             return "Publish it, and check it on new traffic."
         if self.label is VerdictLabel.WORSE or self.delta <= 0:

@@ -170,8 +170,12 @@ def test_constant_outcomes_are_refused(tmp_path):
     evalset = learnable(tmp_path / "set", 60)
     constant = evalset.quality.copy()
     constant[:, 2] = 1.0
-    with pytest.raises(OutcomeModelError, match=r"model 'strong': has the same outcome \(1\)"):
+    with pytest.raises(
+        OutcomeModelError, match=r"model 'strong': has the same outcome \(1\)"
+    ) as said:
         material_of(replace(evalset, quality=constant))
+    remedy = "disable it in the catalog, or use hydra-router learn --models cheap,middle"
+    assert remedy in str(said.value)
 
 
 def test_identical_texts_are_refused_in_words(material):

@@ -43,8 +43,10 @@ def test_on_the_set_it_was_chosen_on_it_is_judged_by_the_band(demo, how):
     assert said.origin == "The catalog's policy was chosen on these queries."
     assert said.origin in said.details
     assert not found.caution
+    assert not said.tuned_here
     more = judged(demo, Chosen(demo.queries_digest, "demo", how, knob_alone=False))
     assert "weights, profiles or a pool" in more.caution
+    assert more.verdict.tuned_here
 
 
 def test_on_another_set_it_is_fixed_and_says_where_it_was_chosen(demo):

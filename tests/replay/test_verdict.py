@@ -73,6 +73,9 @@ def test_a_point_chosen_by_looking_is_judged_by_the_band():
     critical = (alone.delta / alone.interval.standard_error) * 1.02
     looked = verdict(data, choice, Selection.LOOKED, critical=critical)
     assert (alone.label, looked.label) == (VerdictLabel.BETTER, VerdictLabel.SAME)
+    assert alone.next == "Publish it, and check it on new traffic."
+    tuned = replace(alone, tuned_here=True)
+    assert tuned.next == "Before you publish it, check its cross-fitted gain."
     assert looked.interval == alone.interval
     error = (alone.interval.hi - alone.delta) / stats.t.ppf(0.975, 599)
     wanted = (alone.delta - critical * error, alone.delta + critical * error)
