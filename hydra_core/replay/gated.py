@@ -13,6 +13,7 @@ from hydra_core.base.spelling import counted
 from hydra_core.base.tokens import text_tokens
 from hydra_core.base.types import BoolArray, FloatArray, IntArray, ModelSpec
 from hydra_core.evalsets.evalset import EvalSet
+from hydra_core.replay.frontier import read_only
 from hydra_core.routing.gates import gate_of
 from hydra_core.routing.query import Query
 
@@ -89,8 +90,10 @@ def used_alone(
     """(n, m) quality and cost in USD of each query where one model is used alone."""
     if stand_in is None:
         return quality, cost_usd
-    alone = [np.take_along_axis(values, stand_in, axis=1) for values in (quality, cost_usd)]
-    return alone[0], alone[1]
+    quality, cost_usd = (
+        read_only(np.take_along_axis(values, stand_in, axis=1)) for values in (quality, cost_usd)
+    )
+    return quality, cost_usd
 
 
 @dataclass(frozen=True, slots=True, eq=False)

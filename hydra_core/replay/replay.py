@@ -162,8 +162,7 @@ class ReplayData:
         """(n, m) quality and cost in USD of each query where one model is used alone, with those
         that stand in for it.
         """
-        quality, cost_usd = used_alone(self.quality, self.cost_usd, self.stand_in)
-        return read_only(quality), read_only(cost_usd)
+        return used_alone(self.quality, self.cost_usd, self.stand_in)
 
     @cached_property
     def alone(self) -> tuple[FloatArray, FloatArray, IntArray]:

@@ -105,7 +105,7 @@ def test_a_router_that_is_a_constant_says_so(data):
     found = verdict(data, np.zeros(len(data.query_ids), dtype=int), Selection.FIXED)
     assert (found.label, found.delta) == (VerdictLabel.SAME, 0.0)
     assert found.title == "The router is a fixed mix here"
-    assert "always m0" in found.text
+    assert "always using m0" in found.text
 
 
 def test_a_router_worse_than_the_constant_is_told_so():
