@@ -6,6 +6,7 @@ import pytest
 
 from hydra_core.base.shipped import CATALOGS
 from hydra_core.catalog import load_catalog, parse_catalog
+from hydra_core.catalog.editing import evidence_grid as grid
 from tests.pages.store_steps import ANA, FILE, NAME, opened, shown
 
 PAGE = "pages/configure/catalog.py?part=profiles"
@@ -104,6 +105,41 @@ def test_every_number_of_a_success_profile_has_a_cell(open_page):
     assert list(frame["model"])[1:] == list(load_catalog(SHIPPED).success_profiles.models)
     assert "reasoning@3" in order(app)
     assert "cost_usd" not in order(app)
+
+
+@pytest.mark.parametrize(
+    ("view", "column", "wrong"),
+    [
+        ("Capabilities", "debugging", "about a half"),
+        ("Score bands, weights", "hi", "high"),
+        ("Success profiles", "intercept", "high"),
+    ],
+)
+def test_a_wrong_value_leaves_its_table_to_correct_it(open_page, workspace, view, column, wrong):
+    at = {"set": "mixed_2024", "catalog": "mixed_2024"}
+    app = opened_at(open_page, view, **at)
+    before = app.data_editor[0].value
+    edit = {
+        "Capabilities": grid.edit_capabilities,
+        "Success profiles": grid.edit_success,
+    }.get(view, lambda text, cells: grid.edit_scales(text, {"reasoning": cells[0]}))
+    text = edit(SHIPPED.read_text(encoding="utf-8"), {0: {column: wrong}})
+    store = opened(workspace)
+    started = store.drafts.start(
+        "mixed_2024", SHIPPED.read_text(encoding="utf-8"), actor=ANA, base_revision=0
+    )
+    store.drafts.save(started, text, actor=ANA, unfinished=True)
+    app = opened_at(open_page, view, **at)
+    assert not app.exception
+    assert f"{wrong!r}" in shown(app)
+    after = app.data_editor[0].value
+    assert after.loc[0, column] == wrong
+    assert len(after) == len(before)
+    others = after.loc[1:, column]
+    if view == "Capabilities":  # all derived, and there is nothing to derive them from now
+        assert others.isna().all()
+    else:
+        assert others.str.strip().tolist() == before.loc[1:, column].str.strip().tolist()
 
 
 def test_a_catalog_without_success_profiles_says_where_they_come_from(open_page):

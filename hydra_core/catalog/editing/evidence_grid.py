@@ -7,7 +7,6 @@ from decimal import Decimal
 from typing import Final
 
 from hydra_core.base.errors import CatalogError
-from hydra_core.base.types import LEVEL_DIMENSION, Catalog
 from hydra_core.catalog.editing.document import CatalogDocument, Data, Value, entries, mapping
 from hydra_core.catalog.editing.model_grid import read_rate
 
@@ -15,22 +14,38 @@ _BENCHMARKS = ("evidence", "benchmarks")
 #: The first row: what a query costs compared with the mean query, as a logarithm.
 COST_FACTOR: Final = "cost factor, log"
 _BLOCK: Final = "success_profiles"
+_COSTS: Final = ("intercept", "input_tokens", "output_tokens", "cost_usd")
 
 
 def evidence_rows(document: CatalogDocument) -> list[dict[str, Data]]:
-    """One row per benchmark: `id`, `importance`, `w.<dimension>` and `s.<model>` columns."""
+    """One row per benchmark: `id`, `importance`, `w.<dimension>` and `s.<model>` columns.
+
+    A variant shows the rates that it takes from its base.
+    """
     data = mapping(document.data())
     dimensions = [str(name) for name in entries(data.get("dimensions"))]
-    models = [mapping(model) for model in entries(data.get("models"))]
+    rates = _of_models(data, "scores")
     rows = []
     for entry in entries(mapping(data.get("evidence")).get("benchmarks")):
         benchmark = mapping(entry)
         name, omega = str(benchmark.get("id")), mapping(benchmark.get("weights"))
         row: dict[str, Data] = {"id": name, "importance": benchmark.get("importance")}
         row |= {f"w.{dimension}": omega.get(dimension, 0.0) for dimension in dimensions}
-        row |= {f"s.{m.get('id')}": mapping(m.get("scores")).get(name) for m in models}
+        row |= {f"s.{model}": of.get(name) for model, of in rates}
         rows.append(row)
     return rows
+
+
+def _of_models(data: Mapping[str, Data], key: str) -> list[tuple[str, dict[str, Data]]]:
+    """Each model's id and its mapping at `key`, with what a variant takes from its base."""
+    models = [mapping(model) for model in entries(data.get("models"))]
+    own = {str(model.get("id")): mapping(model.get(key)) for model in models}
+    found = []
+    for model in models:
+        base = own.get(str(model.get("variant_of")), {}) if "variant_of" in model else {}
+        stands = key not in model or isinstance(model[key], dict)
+        found.append((str(model.get("id")), (base if stands else {}) | mapping(model.get(key))))
+    return found
 
 
 def edit_evidence(text: str, edits: Mapping[int, Mapping[str, object]]) -> str:
@@ -119,17 +134,17 @@ def edit_capabilities(text: str, edits: Mapping[int, Mapping[str, object]]) -> s
         CatalogError: A value cannot be written.
     """
     document = CatalogDocument.parse(text)
+    held = _of_models(mapping(document.data()), "capabilities")
     for row, cells in edits.items():
-        now = mapping(document.get("models", row)).get("capabilities")
         for dimension, cell in cells.items():
-            value = _read(cell)
-            held = mapping(now).get(dimension)
-            if value is None and isinstance(held, int | float):
-                document.set("models", row, "capabilities", dimension, "derived")
-            elif value is not None and not _same(value, held):
+            value, before = _read(cell), held[row][1].get(dimension)
+            if value is None and before not in (None, "derived"):
+                _put(document, ("models", row, "capabilities"), dimension, "derived")
+            elif value is not None and not _same(value, before):
                 _put(document, ("models", row, "capabilities"), dimension, value)
-            now = mapping(document.get("models", row)).get("capabilities")
-        if isinstance(now, dict) and now and set(map(str, now.values())) == {"derived"}:
+        model = mapping(document.get("models", row))
+        now = mapping(model.get("capabilities")).values()
+        if "variant_of" not in model and set(map(str, now)) == {"derived"}:
             document.set("models", row, "capabilities", "derived")
     return document.text()
 
@@ -175,26 +190,39 @@ def _same(value: Value, held: object) -> bool:
     return value == held
 
 
-def success_rows(catalog: Catalog) -> list[dict[str, object]]:
+def capability_rows(document: CatalogDocument) -> list[dict[str, Data]]:
+    """One row per model: `model` and its capabilities set by hand; None for a derived one."""
+    data = mapping(document.data())
+    dimensions = [str(name) for name in entries(data.get("dimensions"))]
+    rows = []
+    for model, held in _of_models(data, "capabilities"):
+        by_hand = {k: held.get(k) if held.get(k) != "derived" else None for k in dimensions}
+        rows.append({"model": model, **by_hand})
+    return rows
+
+
+def scale_rows(document: CatalogDocument) -> list[dict[str, Data]]:
+    """One row per dimension: `dimension`, `lo` and `hi` of its band, and its stored `weight`."""
+    data = mapping(document.data())
+    weights = mapping(mapping(data.get("policy")).get("weights"))
+    rows = []
+    for name in map(str, entries(data.get("dimensions"))):
+        lo, hi = [*entries(mapping(data.get("bands")).get(name)), None, None][:2]
+        rows.append({"dimension": name, "lo": lo, "hi": hi, "weight": weights.get(name)})
+    return rows
+
+
+def success_rows(document: CatalogDocument) -> list[dict[str, Data]]:
     """One row for the cost factor and one a model; cells are named `dimension@knot number`."""
-    block = catalog.success_profiles
-    if block is None:
-        return []
-    names = [name for name in catalog.dimensions if name != LEVEL_DIMENSION]
-
-    def row(name: str, intercept: float, adds: tuple[tuple[float, ...], ...]) -> dict[str, object]:
-        cells = {
-            f"{dimension}@{i}": value
-            for dimension, values in zip(names, adds, strict=True)
-            for i, value in enumerate(values)
-        }
-        return {"model": name, "intercept": intercept, **cells}
-
-    rows = [row(COST_FACTOR, block.cost_intercept, block.cost_adds)]
-    for name, one in block.models.items():
-        read, written = (None, None) if one.tokens is None else one.tokens
-        costs = {"input_tokens": read, "output_tokens": written, "cost_usd": one.cost_usd}
-        rows.append({**row(name, one.intercept, one.adds), **costs})
+    block = mapping(mapping(document.data()).get(_BLOCK))
+    held = {COST_FACTOR: block.get("cost_factor"), **mapping(block.get("models"))} if block else {}
+    rows = []
+    for name, curve in held.items():
+        cells: dict[str, Data] = {"model": name}
+        cells |= {key: mapping(curve).get(key) for key in _COSTS}
+        for dimension, adds in mapping(mapping(curve).get("adds")).items():
+            cells |= {f"{dimension}@{i}": value for i, value in enumerate(entries(adds))}
+        rows.append(cells)
     return rows
 
 
@@ -205,8 +233,7 @@ def edit_success(text: str, edits: Mapping[int, Mapping[str, object]]) -> str:
         CatalogError: There is no such cell, or a value cannot be written.
     """
     document = CatalogDocument.parse(text)
-    models = document.get(_BLOCK, "models")
-    names = list(models) if isinstance(models, dict) else []
+    names = list(mapping(document.get(_BLOCK, "models")))
     for row, cells in edits.items():
         place = (_BLOCK, "cost_factor") if row == 0 else (_BLOCK, "models", names[row - 1])
         for column, value in cells.items():

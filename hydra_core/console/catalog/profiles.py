@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -15,7 +16,7 @@ from hydra_core.base.spelling import short_number, signed_usd, titled
 from hydra_core.base.types import Band, Catalog, FloatArray, Rule
 from hydra_core.catalog.binding import rebind
 from hydra_core.catalog.editing import evidence_grid as grid
-from hydra_core.catalog.editing.document import CatalogDocument
+from hydra_core.catalog.editing.document import CatalogDocument, entries, mapping
 from hydra_core.catalog.profiles import capabilities, compensated_weights, contributions
 from hydra_core.console import cache, drafts, replays, selectors, tables, widgets
 from hydra_core.console.cache import CatalogEntry, SetEntry
@@ -67,11 +68,13 @@ def _evidence_columns(frame: pd.DataFrame) -> dict[str, Any]:
         "id": column.TextColumn("Benchmark", width=_wide(frame["id"], 110, 200), pinned=True),
         "importance": number("α", width=60, help="Importance of the benchmark, 0 or more."),
     }
+    first = Counter(str(name).split("_")[0] for name in frame.columns)
     for name in frame.columns:
         kind, _, of = str(name).partition(".")
         if kind == "w":
             text = f"ω: how much the benchmark exercises {of}, 0 to 1."
-            config[name] = number(f"ω {of.split('_')[0]}", width=104, help=text)
+            short = of.split("_")[0] if first[f"w.{of.split('_')[0]}"] == 1 else of
+            config[name] = number(f"ω {short}", width=_wide([f"ω {short}"], 104, 200), help=text)
         elif kind == "s":
             text = f"Resolution rate of {of} on the benchmark, 0 to 1."
             config[name] = number(of, width=_wide([of], 112, 240), help=text)
@@ -126,40 +129,51 @@ def _formula() -> None:
     )
 
 
-def capability_table(entry: CatalogEntry, catalog: Catalog) -> None:
-    """Steps 1 and 2: raw capability and its place on the band; the latter can be set by hand."""
-    raw = contributions(catalog).sum(axis=1)
-    values = capabilities(catalog)
-    columns: dict[str, Any] = {"model": [model.id for model in catalog.models]}
-    config: dict[str, Any] = {"model": st.column_config.TextColumn("Model", width=140)}
-    for k, name in enumerate(catalog.dimensions):
-        columns[name] = values[:, k]
-        columns[f"raw.{name}"] = raw[:, k]
-        config[f"raw.{name}"] = _NUMBER("raw", width=66)
-        band = catalog.bands[k]
-        text = f"On the band {band.lo:g} to {band.hi:g}. Type to set by hand, clear to derive."
-        config[name] = tables.number_column(titled(name), width=125, help=text)
+def capability_table(entry: CatalogEntry, working: Working) -> None:
+    """Steps 1 and 2: raw capability and its place on the band; the latter can be set by hand.
+
+    While the draft is no valid catalog, the derived cells are empty.
+    """
+    catalog = working.catalog
+    rows = grid.capability_rows(CatalogDocument.parse(working.text, entry.key))
+    held = pd.DataFrame(rows)
+    dimensions = [str(name) for name in held.columns.drop("model", errors="ignore")]
+    if held.empty:
+        st.caption("There is no model yet.")
+        return
+    columns: dict[str, Any] = {"model": held["model"]}
+    width = _wide(held["model"], 140, 240)
+    config: dict[str, Any] = {"model": st.column_config.TextColumn("Model", width=width)}
+    for k, name in enumerate(dimensions):
+        columns[name], text = held[name], "Type to set by hand, clear to derive."
+        if catalog is not None:
+            columns[name] = capabilities(catalog)[:, k]
+            columns[f"raw.{name}"] = contributions(catalog).sum(axis=1)[:, k]
+            config[f"raw.{name}"] = _NUMBER("raw", width=66)
+            text = f"On the band {catalog.bands[k].lo:g} to {catalog.bands[k].hi:g}. {text}"
+        shown = titled(name)
+        config[name] = tables.number_column(shown, width=max(8 * len(shown) + 13, 125), help=text)
     columns["hand"] = [
-        ", ".join(d.replace("_", " ") for d in catalog.dimensions if d in model.overrides)
-        for model in catalog.models
+        ", ".join(d.replace("_", " ") for d in dimensions if row[d] is not None) for row in rows
     ]
     config["hand"] = st.column_config.TextColumn("✎ set by hand", width="medium")
     frame = pd.DataFrame(columns)
     fixed = ["model", "hand", *(name for name in frame.columns if name.startswith("raw."))]
     order = ["model"] + (["hand"] if any(columns["hand"]) else [])
+    numbers = dict.fromkeys(dimensions, ".4g")
     drafts.table(
         frame, f"profiles.capabilities.{entry.key}", fixed=fixed, columns=config,
-        edited=_edits(entry, grid.edit_capabilities),
-        numbers=dict.fromkeys(catalog.dimensions, ".4g"),
+        edited=_edits(entry, grid.edit_capabilities), numbers=numbers,
         column_order=[*order, *(n for n in frame.columns if n not in ("model", "hand"))],
     )  # fmt: skip
-    tables.offer_downloads(frame, "profiles.capabilities")
+    tables.offer_downloads(tables.plain_numbers(frame, numbers), "profiles.capabilities")
 
 
-def success_table(entry: CatalogEntry, catalog: Catalog) -> None:
+def success_table(entry: CatalogEntry, working: Working) -> None:
     """Success profiles, every number in a cell; or where they come from."""
-    block = catalog.success_profiles
-    if block is None:
+    document = CatalogDocument.parse(working.text, entry.key)
+    block = mapping(mapping(document.data()).get("success_profiles"))
+    if not block:
         widgets.empty(
             "No success profiles in this catalog",
             "Success and cost of each model as a few numbers, fitted to outcomes. The value rule "
@@ -167,34 +181,38 @@ def success_table(entry: CatalogEntry, catalog: Catalog) -> None:
             [(LEARNED, "Fit them to outcomes")],
         )
         return
+    queries, source = block.get("queries"), mapping(block.get("evalset")).get("name")
+    fitted = f"{queries:,}" if isinstance(queries, int) else queries
     st.caption(
         literal(
-            f"Fitted to {block.queries:,} queries of {block.evalset}. Success of a query that "
+            f"Fitted to {fitted} queries of {source}. Success of a query that "
             "requires nothing, then what each requirement adds to it; between two columns a "
             "straight line. The first row is the log of the cost compared with the mean query."
         )
     )
-    frame = pd.DataFrame(grid.success_rows(catalog))
     number = tables.number_column
+    rows = grid.success_rows(document)
     config: dict[str, Any] = {
-        "model": st.column_config.TextColumn("Model", width=180, pinned=True),
+        "model": st.column_config.TextColumn(
+            "Model", width=_wide([str(row["model"]) for row in rows], 180, 240), pinned=True
+        ),
         "intercept": number("Requires nothing", width=150),
-        "input_tokens": number("Tokens read", width=90),
-        "output_tokens": number("Tokens written", width=100),
-        "cost_usd": number("Mean cost, $", width=95),
     }
-    for dimension, knots in zip(catalog.dimensions, block.knots, strict=False):
-        shown = titled(dimension)
-        for i, at in enumerate(knots):
-            label = f"{shown} {at:g}"
+    for dimension, knots in mapping(block.get("knots")).items():
+        for i, at in enumerate(entries(knots)):
+            label = f"{titled(dimension)} {at:g}" if isinstance(at, int | float) else f"{at}"
             config[f"{dimension}@{i}"] = number(label, width=8 * len(label) + 45)
+    config["input_tokens"] = number("Tokens read", width=90)
+    config["output_tokens"] = number("Tokens written", width=100)
+    config["cost_usd"] = number("Mean cost, $", width=95)
+    frame = pd.DataFrame(rows).reindex(columns=list(config))
     order = [name for name in frame.columns if frame[name].notna().any()]
+    numbers = dict.fromkeys(frame.columns.drop("model"), ".6g")
     drafts.table(
         frame, f"profiles.success.{entry.key}", fixed=["model"], columns=config,
-        edited=_edits(entry, grid.edit_success), column_order=order,
-        numbers=dict.fromkeys(frame.columns.drop("model"), ".6g"),
+        edited=_edits(entry, grid.edit_success), column_order=order, numbers=numbers,
     )  # fmt: skip
-    tables.offer_downloads(frame, "profiles.success")
+    tables.offer_downloads(tables.plain_numbers(frame, numbers), "profiles.success")
 
 
 def contribution_plot(catalog: Catalog) -> None:
@@ -221,19 +239,23 @@ def contribution_plot(catalog: Catalog) -> None:
     )
 
 
-def scales(entry: CatalogEntry, catalog: Catalog) -> None:
+def scales(entry: CatalogEntry, working: Working) -> None:
     """Bands, stored weights w and what they become: w~ (Eq. 4)."""
-    weights = catalog.policy.weights
-    tilde = compensated_weights(weights, catalog.bands)
-    rows = [
-        (titled(name), band.lo, band.hi, *both)
-        for name, band, *both in zip(catalog.dimensions, catalog.bands, weights, tilde, strict=True)
-    ]
-    frame = pd.DataFrame(rows, columns=["dimension", "lo", "hi", "weight", "tilde"])
+    catalog = working.catalog
+    frame = pd.DataFrame(grid.scale_rows(CatalogDocument.parse(working.text, entry.key)))
+    if frame.empty:
+        st.caption("There is no dimension yet.")
+        return
+    dimensions = list(frame["dimension"])
+    frame["dimension"] = [titled(name) for name in dimensions]
+    frame["tilde"] = np.nan
+    if catalog is not None:
+        frame["tilde"] = compensated_weights(catalog.policy.weights, catalog.bands)
+    numbers = dict.fromkeys(("lo", "hi", "weight"), ".6g")
     column = st.column_config
 
     def edited(cells: drafts.Cells) -> None:
-        edits = {catalog.dimensions[row]: changed for row, changed in cells.items()}
+        edits = {dimensions[row]: changed for row, changed in cells.items()}
         drafts.edit(entry, lambda text: grid.edit_scales(text, edits), restart=False)
 
     drafts.table(
@@ -251,12 +273,12 @@ def scales(entry: CatalogEntry, catalog: Catalog) -> None:
             ),
         },
         edited=edited,
-        numbers=dict.fromkeys(("lo", "hi", "weight"), ".6g"),
+        numbers=numbers,
     )  # fmt: skip
-    tables.offer_downloads(frame, "profiles.scales")
+    tables.offer_downloads(tables.plain_numbers(frame, numbers), "profiles.scales")
     st.caption(
-        f"Bands are those of predictor {widgets.literal(catalog.predictor)}: where its scores lie "
-        "in practice. Edit them only if you know your traffic's."
+        "Bands are where the predictor's scores lie in practice. Edit them only if you know your "
+        "traffic's."
     )
     link(POLICY, "τ, cost basis and price ratio: Policy")
 
@@ -477,21 +499,22 @@ def show(entry: CatalogEntry, working: Working, view: str) -> None:
     if view == "Evidence":
         evidence(entry, working)
     models_view.problems(working)
-    catalog = working.catalog
-    if catalog is None:
-        if view != "Evidence":
-            st.caption("Undo the last edit, or correct models under Models, rates under Evidence.")
-        return
-    if view == "Sensitivity":
-        show_sensitivity(catalog)
-        return
     tables_of = {
         "Success profiles": success_table,
         "Capabilities": capability_table,
         "Score bands, weights": scales,
     }
     if view in tables_of:
-        tables_of[view](entry, catalog)
+        tables_of[view](entry, working)
+    catalog = working.catalog
+    if catalog is None:
+        derived = {"Capabilities": "Derived capabilities", "Sensitivity": "Reach and effects"}
+        if view in derived:
+            st.caption(f"{derived[view]} are shown once the values above are corrected.")
+        return
+    if view == "Sensitivity":
+        show_sensitivity(catalog)
+        return
     what_if_view.draft_effect(working, knob=True)
     if view == "Capabilities":
         with st.container(border=True):

@@ -13,13 +13,16 @@ from hydra_core.catalog import CatalogDocument, capabilities, parse_catalog, sem
 from hydra_core.catalog.editing.evidence_grid import (
     add_benchmark,
     add_dimension,
+    capability_rows,
     edit_capabilities,
     edit_evidence,
     edit_scales,
     evidence_rows,
     remove_benchmarks,
+    scale_rows,
 )
 from hydra_core.catalog.editing.model_grid import (
+    add_variant,
     cell_problems,
     duplicate_model,
     edit_cells,
@@ -280,6 +283,36 @@ def test_a_capability_set_by_hand_goes_back_to_derived():
     back = edit_capabilities(by_hand, {0: {"debugging": None}})
     assert semantic_diff(CATALOG, parse_catalog(back)) == ()
     assert (capabilities(parse_catalog(back)) == capabilities(CATALOG)).all()
+
+
+def test_a_variant_shows_what_it_takes_from_its_base():
+    base = CATALOG.models[0].id
+    text = edit_capabilities(add_variant(TEXT, 0), {0: {"debugging": 0.2, "reasoning": 0.7}})
+    document = CatalogDocument.parse(text)
+    own, variant = capability_rows(document)[0], capability_rows(document)[-1]
+    assert (variant["debugging"], variant["reasoning"], variant["tool_use"]) == (0.2, 0.7, None)
+    rates = evidence_rows(document)[0]
+    assert rates[f"s.{variant['model']}"] == rates[f"s.{base}"] is not None
+    last = len(CATALOG.models)
+    cleared = edit_capabilities(text, {last: {"debugging": None}})
+    assert parse_catalog(cleared).models[last].overrides == {"reasoning": 0.7}
+    assert capability_rows(CatalogDocument.parse(cleared))[0] == own
+    assert edit_capabilities(text, {last: {"debugging": 0.2}}) == text
+
+
+def test_a_text_in_place_of_a_capability_can_be_cleared():
+    wrong = edit_capabilities(TEXT, {0: {"debugging": "about a half"}})
+    assert capability_rows(CatalogDocument.parse(wrong))[0]["debugging"] == "about a half"
+    back = edit_capabilities(wrong, {0: {"debugging": None}})
+    assert semantic_diff(CATALOG, parse_catalog(back)) == ()
+
+
+def test_bands_and_weights_are_shown_while_one_is_wrong():
+    rows = scale_rows(CatalogDocument.parse(edit_scales(TEXT, {"debugging": {"lo": "low"}})))
+    assert [row["dimension"] for row in rows] == list(CATALOG.dimensions)
+    k = CATALOG.dimensions.index("debugging")
+    assert (rows[k]["lo"], rows[k]["hi"]) == ("low", CATALOG.bands[k].hi)
+    assert [row["weight"] for row in rows] == list(CATALOG.policy.weights)
 
 
 def test_bands_weights_and_dimensions():

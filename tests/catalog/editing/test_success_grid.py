@@ -1,6 +1,7 @@
 """Success profiles in cells: what is shown is what is written."""
 
 from hydra_core.catalog.diff import semantic_diff
+from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.editing.evidence_grid import COST_FACTOR, edit_success, success_rows
 from hydra_core.catalog.schema import parse_catalog
 from tests.routing.test_success_profiles import valued
@@ -8,7 +9,7 @@ from tests.routing.test_success_profiles import valued
 
 def test_one_row_a_model_below_the_shared_cost_factor():
     catalog = parse_catalog(valued())
-    rows = success_rows(catalog)
+    rows = success_rows(CatalogDocument.parse(valued()))
     assert [row["model"] for row in rows] == [COST_FACTOR, *(m.id for m in catalog.models)]
     assert rows[1]["reasoning@1"] == -0.22
     assert rows[1]["output_tokens"] == 500
