@@ -315,18 +315,23 @@ class Service:
             try:
                 async for piece in answer.rest:
                     yield piece
-            except BrokeOffError:
-                self.decider.health.failed(model)
-                self.metrics.failed(model, "broke_off")
-                broken.append(f"{model}:broke_off")
+            except BrokeOffError as broke:
+                said = broke.rejected
+                if said is not None:
+                    answer.status = said.status or 400
+                else:
+                    self.decider.health.failed(model)
+                    self.metrics.failed(model, "broke_off")
+                    broken.append(f"{model}:broke_off")
                 message = f"{model} broke off in the middle of its answer"
-                yield decided.request.form.error_event(message)
+                yield decided.request.form.error_event(message, said.body if said else b"")
 
         def closed(gone: bool) -> None:
             answer.close()
-            status = "rejected" if answer.rejected else "answered"
-            left = gone and not answer.seen.done  # clients hang up once they have the last event
-            status = "cancelled" if left else "failed" if broken else status
+            # clients hang up once they have the last event, or an error
+            left = gone and not (answer.seen.done or broken or answer.rejected)
+            status = "rejected" if answer.rejected else "failed" if broken else "answered"
+            status = "cancelled" if left else status
             attempts = (*tried.failed, *broken)
             ended = Result(status, model, attempts, upstream_status=answer.status)
             ended = billed(decided, ended, answer.seen, self.metrics)
@@ -373,13 +378,14 @@ def billed(
     """The result with tokens and cost, by the catalog's prices, counted in the metrics.
 
     A whole answer without counts that can be true has no cost, only `about_usd`; of a stream that
-    broke off or was cancelled the tokens are estimated. What such a stream said of its tokens at
-    its start, as the Messages form does, counts for those that were read alone.
+    broke off, or was cancelled or rejected in its middle, the tokens are estimated. What such a
+    stream said of its tokens at its start, as the Messages form does, counts for those that were
+    read alone.
 
     Args:
         asked: The model that has not answered yet; '' for the one that did.
     """
-    if result.status == "rejected":
+    if result.status == "rejected" and not seen.written:
         return result
     model = asked or result.served
     spec = decided.serving.catalog.model(model)

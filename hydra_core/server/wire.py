@@ -56,13 +56,17 @@ class Form(StrEnum):
             return {"type": "error", "error": {"type": kind, "message": message}}
         return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
-    def error_event(self, message: str) -> bytes:
-        """An error in the middle of a stream of events, where no status can be said any more."""
+    def error_event(self, message: str, rejected: bytes = b"") -> bytes:
+        """An error in the middle of a stream of events, where no status can be said any more.
+
+        Args:
+            rejected: The upstream's own error, in place of the message; JSON.
+        """
+        found = json.loads(rejected) if rejected else self.error(502, message)
         if self is Form.RESPONSES:
-            found: dict[str, Any] = {"type": "error", "code": "server_error", "param": None}
-            found |= {"message": message, "sequence_number": 0}
-        else:
-            found = self.error(502, message)
+            said = found["error"] if rejected else {"code": "server_error", "message": message}
+            told = {name: said.get(name) for name in ("code", "message", "param")}
+            found = {"type": "error", **told, "sequence_number": 0}
         named = b"" if self is Form.CHAT else b"event: error\n"
         return named + b"data: " + json.dumps(found).encode() + b"\n\n"
 
@@ -165,7 +169,8 @@ def _responses_event(found: Mapping[str, Any]) -> Said:
     if kind in ("response.failed", "response.cancelled"):
         return Said(error=held.get("error") or {"code": "server_error"})
     if kind == "error":
-        return Said(error={name: found.get(name) for name in ("code", "message")})
+        flat = {name: found.get(name) for name in ("code", "message", "param")}
+        return Said(error=found.get("error") or flat)
     if kind == "response.output_item.added":
         item = found.get("item")
         return Said(item.get("name") if isinstance(item, Mapping) else "")

@@ -32,7 +32,7 @@ class Behaviour:
         kind: Of the failure before any content, '' where it answers.
         last: What the client gets when every model does so.
         broken: Whether it breaks off after content.
-        rejected: Whether the client's own request is at fault.
+        rejected: The status with which it says that the client's own request is at fault, else 0.
         usage: What the log says of the tokens where it answers.
         ill: Whether the model's health goes down.
         hasty: Whether it needs a service with little patience.
@@ -100,6 +100,19 @@ def mistake(status, error, kind="application/json"):
     return Behaviour(script, script, rejected=status, ill=False)
 
 
+def hidden(w, error, status=400):
+    """The client's own request is at fault, which a success line stands above."""
+    stream = chunked(w.opening, w.error_event(error))
+    return Behaviour(says(w, 200, error), stream, rejected=status, ill=False)
+
+
+def late(w, error):
+    """The client's own request is at fault, which the upstream says after content."""
+    stream = chunked(w.opening, w.said("All "), w.error_event(error))
+    whole = says(w, 200, {"code": "invalid_prompt", "message": "no"})
+    return Behaviour(whole, stream, rejected=400, broken=True, ill=False, once="stream")
+
+
 ERROR = {"message": "no", "type": "x", "code": None}
 TOO_LONG = {"message": "prompt is too long: 9 > 8", "code": "context_length_exceeded"}
 NO_MODEL = {"message": "The model `m` does not exist", "code": "model_not_found"}
@@ -117,6 +130,11 @@ def spoken(w):
         "200 with an error": fails(says(w, 200, ERROR), "bad_answer"),
         "200 with an error of 429": fails(says(w, 200, {"code": 429}), "rate_limited", 429),
         "200 with an error of 502": fails(says(w, 200, {"code": "502"}), "server_error", 502),
+        "200 with an error of 400": hidden(w, {"code": 400, "message": "no"}),
+        "200 with an error of 422": hidden(w, {"code": "422", "message": "no"}, 422),
+        "200 with a refused prompt": hidden(w, {"code": "invalid_prompt", "message": "no"}),
+        "refused after content": late(w, {"code": "invalid_prompt", "message": "no"}),
+        "too long after content": late(w, TOO_LONG),
         "200 with an error as text": fails([http(200, w.error("overloaded"))], "bad_answer"),
         "200 with HTML": fails([http(200, b"<html>Sign in</html>", kind="text/html")],
                                "bad_answer"),
@@ -269,8 +287,10 @@ BEHAVIOURS = spoken(CHAT) | {
 def others(w):
     """What the other forms do: as above, and what only they can."""
     start = {"type": "content_block_start", "content_block": {"type": "tool_use", "name": "f"}}
+    mistaken = {"type": "invalid_request_error", "message": "no"}
     item = {"type": "response.output_item.added", "item": {"type": "function_call", "name": "f"}}
     failed = {"type": "response.failed", "response": {"error": {"code": "server_error"}}}
+    refused = {"type": "response.failed", "response": {"error": {"code": "invalid_prompt"}}}
     alone = {
         Form.MESSAGES: {
             "200 without content": fails([http(200, w.whole(content=None))], "bad_answer"),
@@ -284,6 +304,7 @@ def others(w):
                 w, {**w.usage, "cache_read_input_tokens": 10**8}, "unknown"
             ),
             "cached as text": usage_is(w, {**w.usage, "cache_read_input_tokens": "1"}, "unknown"),
+            "200 with a mistake": hidden(w, mistaken),
             "a tool call": streams(w, event(start), *w.end()),
             "finish without done": streams(w, w.said(OK_TEXT), w.end()[0]),
         },
@@ -294,6 +315,13 @@ def others(w):
                 "server_error", 500, stream=chunked(w.opening, event(failed)),
             ),
             "failed after content": breaks(w, w.said("All "), event(failed)),
+            "a refused prompt": replace(
+                hidden(w, {"code": "invalid_prompt"}),
+                stream=chunked(w.opening, event(refused)), once="stream",
+            ),
+            "an error within": replace(
+                hidden(w, mistaken), stream=chunked(event({"type": "error", "error": mistaken}))
+            ),
             "more cached than read": usage_is(
                 w, {**w.usage, "input_tokens_details": {"cached_tokens": 101}}, "unknown"
             ),

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from hydra_core.server.upstream.calls import as_events
-from hydra_core.server.upstream.failures import refusal_of, wait_of
+from hydra_core.server.upstream.failures import error_in, refusal_of, wait_of
 from hydra_core.server.upstream.reading import EventReader
 from tests.server.raw_upstream import DONE, PING, ROLE, finish, said
 
@@ -79,6 +79,29 @@ def test_what_a_client_wrote_itself_is_no_sign_of_a_refused_key():
     assert refusal_of(400, raw, {"tool_choice": "Invalid_API_key"}) is None
     assert refusal_of(400, raw, {"tool_choice": "auto"}) == "refused_key"
     assert refusal_of(401, raw, {"tool_choice": "invalid_api_key"}) == "refused_key"
+
+
+def test_an_error_says_more_than_the_words_that_a_client_wrote_itself():
+    raw = body(message="Your input exceeds the context window", code="context_length_exceeded")
+    assert refusal_of(400, raw, {"prompt": "What is a context window?"}) == "too_long"
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "status"),
+    [
+        ({"type": "invalid_request_error", "code": None}, "rejected", 400),
+        ({"code": "image_parse_error"}, "rejected", 400),
+        ({"code": 422}, "rejected", 422),
+        ({"code": "odd", "status": "409"}, "rejected", 409),
+        ({"type": "invalid_request_error", "code": "model_not_found"}, "unknown_model", 400),
+        ({"type": "invalid_request_error", "code": "invalid_api_key"}, "refused_key", 400),
+        ({"type": "odd", "message": "no"}, "bad_answer", None),
+        ("overloaded", "bad_answer", None),
+    ],
+)
+def test_whose_fault_an_error_below_a_success_line_is(error, kind, status):
+    found = error_in({"error": error})
+    assert (found.kind, found.status) == (kind, status)
 
 
 @pytest.mark.parametrize("step", [1, 2, 3, 7, 10_000])

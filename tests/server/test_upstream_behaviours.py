@@ -11,9 +11,10 @@ import pytest
 import yaml
 
 from hydra_core.server import run
+from hydra_core.server.answers import ClientGoneError, StreamedAnswer
 from hydra_core.server.settings import Settings
 from hydra_core.server.upstream.failures import Health
-from tests.server.behaviours import cases, streams
+from tests.server.behaviours import TOO_LONG, breaks, cases, hidden, late, streams
 from tests.server.conftest import CATALOG, HARD, MODELS, asked, running, upstreams_text, wait_for
 from tests.server.raw_upstream import OK_TEXT, chunked, http, raw_upstream
 from tests.server.wires import CHAT, MESSAGES, RESPONSES, events_of
@@ -175,6 +176,22 @@ def check_broken(client, w, first, answer):
     return afterwards
 
 
+def check_late(client, w, first, answer):
+    """The client has the beginning, and the upstream's own words; the model is well."""
+    assert text_of(answer, w, True) == ("All ", True)
+    error = events_of(answer.text)[-1]
+    assert error.get("error", error)["message"] in ("no", TOO_LONG["message"])
+    assert levels(client)[first] == 1.0
+
+    def afterwards(row, metrics):
+        assert (row["status"], row["served"], row["usage"]) == ("rejected", first, "estimated")
+        assert (row["upstream_status"], list(row["attempts"])) == (400, [])
+        assert row["cost_usd"] == row["about_usd"] > 0
+        assert counted(metrics, "upstream_failures", model=first, kind="broke_off") == 0
+
+    return afterwards
+
+
 def check_rejected(client, what, first, answer):
     """The client is told of its own mistake, once."""
     assert answer.status_code == what.rejected
@@ -210,6 +227,8 @@ def check_answered(client, w, what, first, answer, stream):
 
 
 CASES = cases()
+FORMS = ["chat", "messages", "responses"]
+ECHO = {"code": 400, "message": "cannot read 'What is invalid_api_key?'"}
 
 
 @pytest.mark.parametrize(
@@ -230,7 +249,9 @@ def test_an_upstream_answers_so_for_the_first_model_then_for_all(
         answer = ask(client, w, stream)
         models = [one.removeprefix("up-") for one in upstream.seen]
         assert models[0] == first
-        if what.broken and stream:
+        if what.broken and what.rejected and stream:
+            checks.append(check_late(client, w, first, answer))
+        elif what.broken and stream:
             checks.append(check_broken(client, w, first, answer))
         elif what.rejected:
             checks.append(check_rejected(client, what, first, answer))
@@ -250,10 +271,24 @@ def test_an_upstream_answers_so_for_the_first_model_then_for_all(
         afterwards(row, metrics)
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("w", "what"), [(w, hidden(w, ECHO)) for w in (CHAT, MESSAGES, RESPONSES)], ids=FORMS
+)
+def test_what_a_client_wrote_itself_makes_no_model_ill(service, upstream, w, what, stream):
+    before, service.metrics = len(service.written.rows()), ""
+    upstream.scripts["*"] = what.stream if stream else what.whole
+    asks = w.asks("What is invalid_api_key?", stream)
+    answer = service.client.post(f"/v1{w.form.path}", json=asks)
+    assert (answer.status_code, len(upstream.seen)) == (400, 1)
+    assert set(levels(service.client).values()) == {1.0}
+    wait_for(lambda: len(service.written.rows()) > before)
+
+
 @pytest.mark.parametrize(
     ("w", "what"),
     [(w, streams(w, w.said(OK_TEXT), *w.end(), 5.0)) for w in (CHAT, MESSAGES, RESPONSES)],
-    ids=["chat", "messages", "responses"],
+    ids=FORMS,
 )
 def test_a_client_that_hangs_up_after_the_last_event_was_answered(service, upstream, w, what):
     client, before = service.client, len(service.written.rows())
@@ -267,3 +302,30 @@ def test_a_client_that_hangs_up_after_the_last_event_was_answered(service, upstr
     wait_for(lambda: len(service.written.rows()) > before)
     (row,) = service.written.rows()[before:]
     assert (row["status"], row["usage"]) == ("answered", "counted")
+
+
+class Leaves(StreamedAnswer):
+    """A stream whose client hangs up with the last event that comes."""
+
+    async def _deliver(self, scope, receive, send):
+        await super()._deliver(scope, receive, send)
+        raise ClientGoneError
+
+
+@pytest.mark.parametrize(
+    ("w", "what", "status"),
+    [
+        (CHAT, breaks(CHAT, CHAT.said("All "), CHAT.error_event({"message": "no"})), "failed"),
+        (CHAT, late(CHAT, TOO_LONG), "rejected"),
+    ],
+    ids=["broken", "rejected"],
+)
+def test_a_client_that_hangs_up_after_an_error_has_not_cancelled(
+    service, upstream, w, what, status, monkeypatch
+):
+    monkeypatch.setattr("hydra_core.server.service.StreamedAnswer", Leaves)
+    before, service.metrics = len(service.written.rows()), ""
+    upstream.scripts["*"] = what.stream
+    service.client.post(f"/v1{w.form.path}", json=w.asks(HARD, stream=True))
+    wait_for(lambda: len(service.written.rows()) > before)
+    assert service.written.rows()[-1]["status"] == status

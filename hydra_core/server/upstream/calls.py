@@ -18,10 +18,11 @@ import aiohttp
 
 from hydra_core.server.chat import ChatRequest
 from hydra_core.server.upstream.failures import (
+    REJECTED,
     NotAnsweredError,
-    decoded,
     error_in,
     refusal_of,
+    shown_error,
     wait_of,
 )
 from hydra_core.server.upstream.file import Upstream, Upstreams
@@ -129,45 +130,45 @@ async def _begun(
     limit: asyncio.Timeout,
     key: str,
 ) -> Answer:
+    headers = _passed_on(response.headers, key)
     try:
-        headers = _passed_on(response.headers, key)
         if not 200 <= response.status < 300:
-            return await _refused(response, headers, key, chat)
+            raise await _refusal(response, headers, chat)
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if chat.stream and kind != "application/json":
             if kind == "text/html":
                 raise NotAnsweredError("bad_answer", response.status)
-            stream = EventStream(response, idle_s, chat.form, strip=not chat.wants_usage)
+            stream = EventStream(response, idle_s, chat, key)
             first = await stream.first(limit)
             return Answer(200, headers, first, stream.rest(), response, stream.seen)
-        body, seen = await read_whole(response, chat.form)
+        body, seen = await read_whole(response, chat)
         if chat.stream:
             if chat.form is not Form.CHAT:  # its events cannot be made of it
                 raise NotAnsweredError("bad_answer", response.status)
             headers["content-type"] = "text/event-stream"
             body = as_events(body, usage=chat.wants_usage)
         return Answer(200, headers, body, None, response, seen)
-    except BaseException:
+    except BaseException as error:
         response.close()
-        raise
+        if not isinstance(error, NotAnsweredError) or error.kind != REJECTED:
+            raise
+        headers["content-type"] = "application/json"
+        said = shown_error(error.status, error.body, key, chat.form)
+        return Answer(error.status or 400, headers, said, None, response, Seen())
 
 
-async def _refused(
-    response: aiohttp.ClientResponse, headers: dict[str, str], key: str, chat: ChatRequest
-) -> Answer:
-    """The upstream's word that the request itself is wrong, else NotAnsweredError."""
+async def _refusal(
+    response: aiohttp.ClientResponse, headers: dict[str, str], chat: ChatRequest
+) -> NotAnsweredError:
+    """What an answer whose status is no success says."""
     status = response.status
     body = await _at_most(_LARGE, response) if status >= 400 else b""
     lowered = {name.lower(): value for name, value in response.headers.items()}
-    kind, wait_s = refusal_of(status, body, chat.body), wait_of(lowered, body)
+    kind, wait_s = refusal_of(status, body, chat.body) or REJECTED, wait_of(lowered, body)
     headers["content-type"] = "application/json"
     if wait_s:
         headers.setdefault("retry-after", str(math.ceil(wait_s)))
-    if kind is not None:
-        raise NotAnsweredError(kind, status, body, headers, wait_s)
-    return Answer(
-        status, headers, shown_error(status, body, key, chat.form), None, response, Seen()
-    )
+    return NotAnsweredError(kind, status, body, headers, wait_s)
 
 
 async def _at_most(most: int, response: aiohttp.ClientResponse) -> bytes:
@@ -207,8 +208,8 @@ def _json(body: Mapping[str, Any]) -> bytes:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
-async def read_whole(response: aiohttp.ClientResponse, form: Form) -> tuple[bytes, Seen]:
-    """The body of an answer of this form, and what it holds.
+async def read_whole(response: aiohttp.ClientResponse, chat: ChatRequest) -> tuple[bytes, Seen]:
+    """The body of the answer to `chat`, and what it holds.
 
     Raises:
         NotAnsweredError: It is no answer, whatever its status says.
@@ -217,8 +218,8 @@ async def read_whole(response: aiohttp.ClientResponse, form: Form) -> tuple[byte
     if len(body) > MOST_BYTES:
         raise NotAnsweredError("bad_answer", response.status)
     if len(body) > _LARGE:
-        return body, await asyncio.to_thread(_judged, body, response.status, form)
-    return body, _judged(body, response.status, form)
+        return body, await asyncio.to_thread(_judged, body, response.status, chat)
+    return body, _judged(body, response.status, chat)
 
 
 def as_events(body: bytes, *, usage: bool) -> bytes:
@@ -251,29 +252,17 @@ def _delta(message: Mapping[str, Any]) -> dict[str, Any]:
     return {**message, "tool_calls": numbered}
 
 
-def shown_error(status: int | None, body: bytes, key: str, form: Form) -> bytes:
-    """An upstream's error as a client may see it: JSON of a bounded size, without our key."""
-    found = decoded(body)
-    if not isinstance(found, dict | list):
-        message = f"the upstream answered {status or 'nothing'}, without an error to show"
-        found = form.error(500, message)
-    text = json.dumps(found, ensure_ascii=False)
-    for secret in filter(None, (key, json.dumps(key)[1:-1])):
-        text = text.replace(secret, "***")
-    return text.encode("utf-8", "replace")
-
-
-def _judged(body: bytes, status: int, form: Form) -> Seen:
+def _judged(body: bytes, status: int, chat: ChatRequest) -> Seen:
     try:
         found = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise NotAnsweredError("bad_answer", status) from error
     if not isinstance(found, dict):
         raise NotAnsweredError("bad_answer", status)
-    said = error_in(found)
+    said = error_in(found, chat.body)
     if said is not None:
         raise said
-    content, usage = whole_content(found, form), found.get("usage")
+    content, usage = whole_content(found, chat.form), found.get("usage")
     if content is None:
         raise NotAnsweredError("bad_answer", status)
     counted = usage if isinstance(usage, dict) else None

@@ -14,11 +14,15 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
+from hydra_core.server.wire import Form
+
 #: Every kind of failure, in the words of log and metrics.
 KINDS: Final = (
     "rate_limited", "server_error", "refused_key", "forbidden", "no_credit", "unknown_model",
     "too_long", "bad_answer", "timeout", "connection", "broke_off", "retry_later",
 )  # fmt: skip
+#: The kind of an upstream's word that the request itself is wrong: no failure of the model.
+REJECTED: Final = "rejected"
 #: Longest wait that an upstream can ask for.
 _LONGEST_WAIT_S: Final = 3_600.0
 #: An error is read up to this size; longer ones are not shown to a client either.
@@ -41,7 +45,13 @@ _STATUS_OF: Final = {
     "not_found_error": 404, "request_too_large": 413, "rate_limit_error": 429,
     "rate_limit_exceeded": 429, "api_error": 500, "server_error": 500, "timeout_error": 504,
     "overloaded_error": 529,
-}  # fmt: skip
+} | dict.fromkeys((
+    "invalid_request_error", "invalid_prompt", "bio_policy", "misalignment_policy_violation",
+    "invalid_image", "invalid_image_format", "invalid_base64_image", "invalid_image_url",
+    "invalid_image_mode", "image_too_large", "image_too_small", "image_parse_error",
+    "image_content_policy_violation", "image_file_too_large", "image_file_not_found",
+    "unsupported_image_media_type", "empty_image_file", "failed_to_download_image",
+), 400)  # fmt: skip
 #: What providers say in place of a status of its own -> what it is.
 _BY_WORDS: Final = (
     (
@@ -73,7 +83,7 @@ class NotAnsweredError(Exception):
     """A model did not answer.
 
     Args:
-        kind: One of `KINDS`.
+        kind: One of `KINDS`, or `REJECTED`, for which no other model is asked.
         status: What the upstream said, None where it said nothing.
         body: Its answer, for the client when no model answers.
         headers: Its headers that may go on to the client.
@@ -104,10 +114,9 @@ def refusal_of(status: int, body: bytes, asked: Mapping[str, Any] | None = None)
         return _BY_STATUS[status]
     if 400 <= status < 600:
         words = json.dumps(decoded(body), ensure_ascii=False).lower()
-        signs = ((kind, sign.search(words)) for kind, sign in _BY_WORDS)
-        said, sign = next(((kind, sign[0]) for kind, sign in signs if sign), (None, ""))
-        if sign and asked and sign in json.dumps(asked, ensure_ascii=False).lower():
-            said = None
+        signs = {(kind, one[0]): None for kind, sign in _BY_WORDS for one in sign.finditer(words)}
+        own = json.dumps(asked, ensure_ascii=False).lower() if asked and signs else ""
+        said = next((kind for kind, sign in signs if sign not in own), None)
         if status == 429:
             return said if said == "no_credit" else "rate_limited"
         if status == 413:
@@ -116,8 +125,14 @@ def refusal_of(status: int, body: bytes, asked: Mapping[str, Any] | None = None)
     return "bad_answer"
 
 
-def error_in(found: Mapping[str, Any]) -> NotAnsweredError | None:
-    """The error that a decoded answer holds although its status says success, None for none."""
+def error_in(
+    found: Mapping[str, Any], asked: Mapping[str, Any] | None = None
+) -> NotAnsweredError | None:
+    """The error that a decoded answer holds although its status says success, None for none.
+
+    What its code or type says of a status counts like that status; where both say nothing that is
+    known, it is a bad answer. `asked` as in `refusal_of`.
+    """
     choices = found.get("choices")
     parts = (found, *(choices if isinstance(choices, list) else ()))
     errors = (part.get("error") for part in parts if isinstance(part, Mapping))
@@ -128,7 +143,7 @@ def error_in(found: Mapping[str, Any]) -> NotAnsweredError | None:
     said = (inner.get(name) for name in ("code", "status", "type"))
     status = next(filter(None, map(_status, said)), None)
     body = json.dumps({"error": error}, default=str).encode("utf-8", "replace")
-    kind = refusal_of(status or 400, body) or "bad_answer"
+    kind = refusal_of(status or 400, body, asked) or (REJECTED if status else "bad_answer")
     return NotAnsweredError(kind, status, body, wait_s=wait_of({}, body))
 
 
@@ -196,6 +211,20 @@ def decoded(body: bytes) -> object:
         return json.loads(body)
     except (ValueError, RecursionError):
         return None
+
+
+def shown_error(status: int | None, body: bytes, key: str, form: Form) -> bytes:
+    """An upstream's error as a client may see it: JSON of a bounded size, without our key."""
+    found = decoded(body)
+    if not isinstance(found, dict | list):
+        message = f"the upstream answered {status or 'nothing'}, without an error to show"
+        found = form.error(500, message)
+    if form is Form.MESSAGES and isinstance(found, dict):
+        found = {"type": "error", **found}
+    text = json.dumps(found, ensure_ascii=False)
+    for secret in filter(None, (key, json.dumps(key)[1:-1])):
+        text = text.replace(secret, "***")
+    return text.encode("utf-8", "replace")
 
 
 def _status(value: object) -> int | None:

@@ -24,7 +24,12 @@ from hydra_core.base.tokens import BYTES_PER_TOKEN
 from hydra_core.base.types import Ability, ModelSpec
 from hydra_core.routing.query import is_count
 from hydra_core.server.chat import ChatRequest
-from hydra_core.server.upstream.failures import NotAnsweredError, error_in
+from hydra_core.server.upstream.failures import (
+    REJECTED,
+    NotAnsweredError,
+    error_in,
+    shown_error,
+)
 from hydra_core.server.wire import STATE, Form, counts_of, said_in
 
 #: Bytes of events without content that are kept until there is some.
@@ -41,23 +46,31 @@ _NAMES: Final = ("role", "id", "type", "index", "tool_call_id")
 
 
 class BrokeOffError(Exception):
-    """An answer ended in the middle."""
+    """An answer ended in the middle.
+
+    Args:
+        rejected: The upstream's word that the request itself is wrong, with what the client may
+            see of it; None where the answer ended for another reason.
+    """
+
+    def __init__(self, rejected: NotAnsweredError | None = None) -> None:
+        self.rejected = rejected
+        super().__init__()
 
 
 class EventStream:
-    """A stream of events from an upstream.
+    """A stream of events from an upstream, as the answer to `chat`.
 
-    Args:
-        strip: Take out the event that holds nothing but the usage, which HyDRA asked for and the
-            client did not.
+    The event that holds nothing but the usage is taken out where HyDRA asked for it and the client
+    did not.
     """
 
     def __init__(
-        self, response: aiohttp.ClientResponse, idle_s: float, form: Form, *, strip: bool
+        self, response: aiohttp.ClientResponse, idle_s: float, chat: ChatRequest, key: str
     ) -> None:
         self.seen = Seen()
-        self._response, self._idle_s, self._strip = response, idle_s, strip
-        self._reader = EventReader(form)
+        self._response, self._idle_s, self._strip = response, idle_s, not chat.wants_usage
+        self._reader, self._key = EventReader(chat.form, chat.body), key
         self._error: NotAnsweredError | None = None
         self._ended = False
 
@@ -103,7 +116,11 @@ class EventStream:
                     yield ready
         except (aiohttp.ClientError, TimeoutError) as error:
             raise BrokeOffError from error
-        if self._error is not None or not self.seen.whole:
+        said = self._error
+        if said is not None and said.kind in (REJECTED, "too_long"):
+            said.body = shown_error(said.status, said.body, self._key, self._reader.form)
+            raise BrokeOffError(said)
+        if said is not None or not self.seen.whole:
             raise BrokeOffError
         await self._drain()
 
@@ -189,9 +206,10 @@ class Seen:
 
 @dataclass(slots=True)
 class EventReader:
-    """Cuts events out of the pieces of a stream."""
+    """Cuts events out of the pieces of a stream that answers the request `asked`."""
 
     form: Form = Form.CHAT
+    asked: Mapping[str, Any] | None = None
     _pieces: list[bytes] = field(default_factory=list)
     _size: int = 0
     _tail: bytes = b""
@@ -208,7 +226,7 @@ class EventReader:
             return
         waiting, start = b"".join((*self._pieces, piece)), 0
         for blank in _BLANK_LINE.finditer(waiting):
-            yield event_of(waiting[start : blank.end()], self.form)
+            yield event_of(waiting[start : blank.end()], self.form, self.asked)
             start = blank.end()
         rest = waiting[start:]
         self._pieces, self._size = ([rest] if rest else []), len(rest)
@@ -218,11 +236,11 @@ class EventReader:
         """The event that the stream ended in, if it did."""
         rest = b"".join(self._pieces)
         if rest.strip():
-            yield event_of(rest, self.form)
+            yield event_of(rest, self.form, self.asked)
 
 
-def event_of(raw: bytes, form: Form = Form.CHAT) -> Event:
-    """What an event is."""
+def event_of(raw: bytes, form: Form, asked: Mapping[str, Any] | None) -> Event:
+    """What an event is, in the answer to the request `asked`."""
     lines = raw.splitlines()
     data = b"\n".join(line[5:].strip() for line in lines if line.startswith(b"data:"))
     named_error = any(line[6:].strip() == b"error" for line in lines if line.startswith(b"event:"))
@@ -237,7 +255,7 @@ def event_of(raw: bytes, form: Form = Form.CHAT) -> Event:
     if not isinstance(found, dict):
         return Event(raw, data=True, error=NotAnsweredError("bad_answer"))
     said = said_in(found, form)
-    error = error_in({"error": said.error} if said.error else found)
+    error = error_in({"error": said.error} if said.error else found, asked)
     if error is None and form is Form.CHAT and named_error:
         error = NotAnsweredError("bad_answer")
     if error is None and said.failed:
