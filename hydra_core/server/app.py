@@ -37,7 +37,14 @@ from hydra_core.server.callers import (
     UnknownCallerError,
     read_body,
 )
-from hydra_core.server.chat import ChatRequest, RequestError, for_actor, parse_json, read_chat
+from hydra_core.server.chat import (
+    ChatRequest,
+    RequestError,
+    for_actor,
+    parse_json,
+    read_chat,
+    require_whole,
+)
 from hydra_core.server.deciding import Decided, Result
 from hydra_core.server.decision_ids import (
     MOST_BYTES,
@@ -168,13 +175,15 @@ class _Routes:
         body = await read_body(request, self._most_bytes)
 
         def read() -> ChatRequest:
+            found, form = parse_json(body), form_of_path(request.scope["path"])
+            require_whole(found, form)
             return read_chat(
-                parse_json(body),
+                found,
                 request.headers.get(_CONVERSATION),
                 size=len(body),
                 caller=self._caller(actor),
                 headers=request.headers,
-                form=form_of_path(request.scope["path"]),
+                form=form,
             )
 
         chat = await asyncio.to_thread(read) if len(body) > _LARGE else read()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final
@@ -41,6 +41,8 @@ _OWN: Final = "hydra"
 _LONGEST_ID: Final = 1_000
 _DEEPEST: Final = 200
 _MOST_CHOICES: Final = 128
+_MOST_PLACES: Final = 20
+_Object = dict[str, Any]
 #: How what gzip and zstd wrote begins.
 _COMPRESSED: Final = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 #: Headers of a client that go on to an upstream, and the version where it names none.
@@ -152,8 +154,6 @@ def read_chat(
         raise refused("model", "must be text", f"give '{AUTO}' or a model of the catalog")
     if not isinstance(stream := found.get("stream"), bool | None):  # upstreams may take 1 for true
         raise refused("stream", f"must be true or false, got {ascii(stream)[:40]}", "")
-    if form is Form.RESPONSES and model == AUTO:
-        _require_no_state(found)
     conversation = _conversation(found, form, named=model != AUTO)
     key = own.get("conversation_id") or conversation_id
     if key is not None and not _is_plain(key):  # a key in Redis, in memory and in the log
@@ -191,13 +191,50 @@ def _passed_on(headers: Mapping[str, str], form: Form) -> dict[str, str]:
     return {**_VERSION, **given} if form is Form.MESSAGES else given
 
 
-def _require_no_state(found: Mapping[str, Any]) -> None:
-    """A routed request must hold all of its conversation: models do not share what they stored."""
-    kept = [name for name in STATE if found.get(name)]
-    if kept:
-        message = "refers to what one upstream stores, and a routed request may go to another"
-        remedy = "send the whole conversation as input, or ask for a model by name"
-        raise RequestError("request", [Problem(name, message, remedy) for name in kept])
+def require_whole(found: Mapping[str, Any], form: Form) -> None:
+    """A routed request must hold all that it asks about: upstreams do not share what they store.
+
+    Raises:
+        RequestError: It names something stored, and no model; lists the places, 20 at most.
+    """
+    if found.get("model", AUTO) != AUTO or not (stored := list(_stored(found, form))):
+        return
+    message = "refers to what one upstream stores, and a routed request may go to another"
+    remedy = "send the whole conversation with its files, or ask for a model by name"
+    problems = [Problem(place, message, remedy) for place in stored[:_MOST_PLACES]]
+    raise RequestError("request", problems)
+
+
+def _stored(found: Mapping[str, Any], form: Form) -> Iterator[str]:
+    """The places of a request that name turns, templates and files that an upstream stores."""
+    responses = form is Form.RESPONSES
+    if responses:
+        yield from (name for name in (*STATE, "prompt") if found.get(name))
+    name = "input" if responses else "messages"
+    for place, item in _within(found, name):
+        kind = item.get("type") or ("message" if "role" in item else "item_reference")
+        if responses and kind == "item_reference":
+            yield place
+        for inner, part in (*_within(item, "content", place), *_within(item, "output", place)):
+            held = [(inner, part)]
+            if part.get("type") == "tool_result":
+                held += _within(part, "content", inner)
+            yield from (where for where, one in held if _names_file(one))
+
+
+def _within(found: Mapping[str, Any], name: str, place: str = "") -> Iterator[tuple[str, _Object]]:
+    """The objects in a list, or the object, that stands under a name, with their places."""
+    held, place = found.get(name), f"{place}.{name}" if place else name
+    if isinstance(held, dict):
+        yield place, held
+    elif isinstance(held, list):
+        yield from ((f"{place}[{n}]", one) for n, one in enumerate(held) if isinstance(one, dict))
+
+
+def _names_file(part: _Object) -> bool:
+    """Whether a part names a file by the id under which an upstream stores it."""
+    held = (part, part.get("file"), part.get("source"))
+    return any(isinstance(one, dict) and one.get("file_id") for one in held)
 
 
 def query_of(
