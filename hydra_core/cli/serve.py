@@ -52,9 +52,9 @@ _SERVE = """route live traffic over HTTP
 Routes live traffic. POST /v1/decision says which model and why, and spends nothing; POST
 /v1/chat/completions with model "auto" passes the request on to the model's upstream, streams
 included, and asks the next model when one does not answer. Also /v1/messages, /v1/responses,
-/v1/decisions, /v1/systemone, /v1/models, /v1/outcomes, /v1/dry-run, /health/live, /health/ready,
-/metrics. The catalog is loaded again when it changes; one that is not valid changes nothing. Keys
-are in the variables that the upstreams file names.
+/v1/decisions, /v1/systemone, /v1/models, /v1/models/ID, /v1/outcomes, /v1/dry-run, /health/live,
+/health/ready, /metrics. The catalog is loaded again when it changes; one that is not valid changes
+nothing. Keys are in the variables that the upstreams file names.
 
 examples:
   hydra-router serve --catalog paper_five

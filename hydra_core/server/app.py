@@ -45,7 +45,7 @@ from hydra_core.server.chat import (
     read_chat,
     require_whole,
 )
-from hydra_core.server.deciding import Decided, Result
+from hydra_core.server.deciding import Decided, Result, UnknownModelError
 from hydra_core.server.decision_ids import (
     MOST_BYTES,
     UnknownDecisionError,
@@ -102,6 +102,7 @@ def application(
             Route("/v1/outcomes", routes.outcome, methods=["POST"]),
             Route("/v1/dry-run", routes.dry_run, methods=["POST"]),
             Route("/v1/models", routes.models),
+            Route("/v1/models/{name:path}", routes.model),
             Route("/health/live", routes.live),
             Route("/health", routes.ready),
             Route("/health/ready", routes.ready),
@@ -230,6 +231,19 @@ class _Routes:
 
     async def models(self, request: Request) -> Response:
         """`auto`, and every model that the caller may ask for by name."""
+        return JsonAnswer({"object": "list", "data": self._offered(request)})
+
+    async def model(self, request: Request) -> Response:
+        """One of the models; 404 for those that do not exist and those of others alike."""
+        name, offered = str(request.path_params["name"]), self._offered(request)
+        for one in offered:
+            if one["id"] == name:
+                return JsonAnswer(one)
+        known = ", ".join(str(one["id"]) for one in offered)
+        message = f"there is no model {name[:100]!r}; there are {known}"
+        raise UnknownModelError(message, http_status=404)
+
+    def _offered(self, request: Request) -> list[dict[str, object]]:
         actor = self._callers.admit(request, Action.READ)
         now = self._service.decider.live.now
         team = now.catalog.policy.teams.get(actor.team)
@@ -240,11 +254,10 @@ class _Routes:
             if (own is None or spec.id in own) and actor.require <= spec.tags
         )
         listed = [(AUTO, "hydra"), *served]
-        data = [
+        return [
             {"id": name, "object": "model", "created": self._since, "owned_by": owner}
             for name, owner in listed
         ]
-        return JsonAnswer({"object": "list", "data": data})
 
     async def live(self, request: Request) -> Response:
         """The process answers."""

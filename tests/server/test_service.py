@@ -146,8 +146,22 @@ def test_a_model_may_be_asked_for_by_name(make, upstream):
 
 
 def test_models_are_listed_with_auto_first(make):
-    listed = make().get("/v1/models").json()["data"]
+    client = make()
+    listed = client.get("/v1/models").json()["data"]
     assert [one["id"] for one in listed] == ["auto", *MODELS]
+    assert [client.get(f"/v1/models/{one['id']}").json() for one in listed] == listed
+
+
+def test_a_model_is_found_by_official_clients_also_with_a_slash(make, tmp_path):
+    import openai
+
+    text = CATALOG.read_text().replace("gpt-5.4\n", "openai/gpt-5.4\n")
+    (tmp_path / "pool.yaml").write_text(text)
+    client = make(catalog=tmp_path / "pool.yaml", upstreams=None)
+    with openai.OpenAI(base_url=f"{client.base_url}/v1", api_key="x", max_retries=0) as asking:
+        assert asking.models.retrieve("openai/gpt-5.4").id == "openai/gpt-5.4"
+        with pytest.raises(openai.NotFoundError, match="there is no model 'gpt-9'; there are auto"):
+            asking.models.retrieve("gpt-9")
 
 
 def test_a_model_that_is_not_routable_is_not_offered_and_says_why(make, tmp_path):

@@ -133,6 +133,10 @@ def test_a_team_is_shown_the_models_that_it_may_ask_for(make, tmp_path):
         return [one["id"] for one in data]
 
     assert listed("search") == ["auto", CHEAP, "gpt-5.4"]
+    names = ["gpt-5.4", "claude-sonnet-4.6", "gpt-9"]
+    found = [client.get(f"/v1/models/{name}", headers=headers["search"]) for name in names]
+    assert [one.status_code for one in found] == [200, 404, 404]
+    assert found[1].text.replace(names[1], names[2]) == found[2].text
     assert listed("eu") == ["auto"]
     assert len(listed("")) == 6
 
