@@ -321,6 +321,9 @@ def _declared_needs(found: Mapping[str, Any], form: Form) -> frozenset[str]:
         needs.add(Ability.STRUCTURED_OUTPUT)
     if found.get("parallel_tool_calls") is True and found.get("tools"):
         needs.add(Ability.PARALLEL_TOOLS)
+    modalities = found.get("modalities")
+    if isinstance(modalities, list) and "audio" in modalities:
+        needs.add(Ability.AUDIO)
     return frozenset(needs)
 
 

@@ -182,7 +182,14 @@ def as_chat(found: Mapping[str, Any], form: Form) -> Mapping[str, Any]:
     if form is Form.CHAT:
         return found
     said = _of_messages(found) if form is Form.MESSAGES else _of_responses(found)
-    return {"messages": list(said), "tools": found.get("tools")}
+    return {"messages": list(said), "tools": _tools(found)}
+
+
+def _tools(found: Mapping[str, Any]) -> list[Any]:
+    """What a request declares as tools: also in its input, and as servers of tools."""
+    added = [one.get("tools") for one in _listed(found.get("input"))
+             if one.get("type") == "additional_tools"]  # fmt: skip
+    return [one for one in (found.get("tools"), found.get("mcp_servers"), *added) if one]
 
 
 _LIMITS: Final = {
@@ -199,7 +206,7 @@ def output_limit(found: Mapping[str, Any], form: Form) -> object:
 
 def schemas(found: Mapping[str, Any], form: Form) -> list[Any]:
     """What a model reads beside the messages."""
-    declared = [found.get("tools"), found.get("functions"), answer_format(found, form)]
+    declared = [*_tools(found), found.get("functions"), answer_format(found, form)]
     return [one for one in declared if one]
 
 
@@ -232,7 +239,7 @@ def _of_messages(found: Mapping[str, Any]) -> Iterator[_Message]:
             if kind.endswith("tool_use"):
                 calls.append(_call(part.get("name"), part.get("input")))
             elif kind.endswith("tool_result"):
-                content, failed = part.get("content") or "", part.get("is_error")
+                content, failed = _parts(part.get("content")), part.get("is_error")
                 results.append({"role": "tool", "content": content, "is_error": failed})
             else:
                 rest.append(part)
@@ -253,16 +260,23 @@ def _of_responses(found: Mapping[str, Any]) -> Iterator[_Message]:
         if kind == "message":
             yield {"role": item.get("role"), "content": item.get("content")}
         elif kind.endswith("_call_output"):
-            yield {"role": "tool", "content": item.get("output") or ""}
+            yield {"role": "tool", "content": _parts(item.get("output"))}
         elif kind.endswith("_call"):
             said = item.get("arguments", item.get("input", item.get("action")))
             call = _call(item.get("name", kind), said)
             yield {"role": "assistant", "content": None, "tool_calls": [call]}
+            if item.get("output"):  # the upstream has called it
+                yield {"role": "tool", "content": _parts(item["output"])}
 
 
 def _call(name: object, said: object) -> dict[str, Any]:
     text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
     return {"function": {"name": str(name or ""), "arguments": text}}
+
+
+def _parts(content: object) -> object:
+    """A tool's result as a message holds it."""
+    return [content] if isinstance(content, Mapping) else content or ""
 
 
 def _listed(found: object) -> list[Mapping[str, Any]]:

@@ -5,6 +5,8 @@ import json
 import pytest
 
 from hydra_core.decision_log.reading import read_log
+from hydra_core.server.chat import read_chat
+from hydra_core.server.wire import Form
 from tests.server.conftest import CATALOG, HARD, asked, wait_for
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
@@ -174,3 +176,88 @@ def test_a_body_nested_beyond_reason_is_the_clients_mistake(make, depth):
     )
     answer = make().post("/v1/chat/completions", content=body)
     assert answer.status_code == (200 if depth < 200 else 400)
+
+
+LONG = "word " * 8_000  # 10,000 tokens
+ASKS = {"role": "user", "content": "hi"}
+
+
+def with_part(**part):
+    return {"messages": [{"role": "user", "content": [TEXT, part]}]}
+
+
+def replied(**part):
+    return {"messages": [ASKS, {"role": "assistant", "content": [part]}, ASKS]}
+
+
+def source(**held):
+    return {"type": "document", "source": held}
+
+
+@pytest.mark.parametrize(
+    ("form", "found"),
+    [
+        ("messages", with_part(**source(type="text", data=LONG))),
+        ("messages", with_part(**source(type="content", content=LONG))),
+        ("messages", with_part(**source(type="content", content=[{"type": "text", "text": LONG}]))),
+        (
+            "messages",
+            replied(
+                type="web_fetch_tool_result",
+                content={"type": "web_fetch_result", "content": source(type="text", data=LONG)},
+            ),
+        ),
+        (
+            "messages",
+            replied(
+                type="bash_code_execution_tool_result",
+                content={"type": "bash_code_execution_result", "stdout": LONG, "content": []},
+            ),
+        ),
+        ("messages", {"messages": [ASKS], "mcp_servers": [{"url": "u", "name": LONG}]}),
+        ("responses", {"input": [ASKS, {"type": "mcp_call", "output": LONG, "arguments": ""}]}),
+        (
+            "responses",
+            {"input": [ASKS, {"type": "shell_call_output", "output": [{"stdout": LONG}]}]},
+        ),
+        ("responses", {"input": [ASKS, {"type": "additional_tools", "tools": [{"name": LONG}]}]}),
+        (
+            "chat",
+            with_part(**named("file", file_data="data:text/plain;base64," + "QUJD" * 13_333)),
+        ),
+        (
+            "chat",
+            {"messages": [ASKS, {"role": "assistant", "function_call": {"arguments": LONG}}]},
+        ),
+        (
+            "chat",
+            {
+                "messages": [
+                    ASKS,
+                    {"role": "assistant", "tool_calls": [named("custom", input=LONG)]},
+                ]
+            },
+        ),
+    ],
+)
+def test_what_a_request_holds_in_any_place_counts_against_windows(form, found):
+    assert 10_000 <= read_chat(found, form=Form(form)).query.context_tokens <= 10_100
+
+
+def test_a_screenshot_needs_vision_and_a_spoken_answer_audio():
+    shot = {"type": "computer_call_output", "output": {"type": "computer_screenshot"}}
+    assert read_chat({"input": [ASKS, shot]}, form=Form.RESPONSES).query.has_image
+    spoken = {"messages": [ASKS], "modalities": ["text", "audio"]}
+    assert read_chat(spoken).query.needs == {"audio"}
+    assert not read_chat(spoken | {"modalities": ["text"]}).query.needs
+
+
+@pytest.mark.parametrize(
+    ("form", "found"),
+    [
+        (Form.MESSAGES, {"messages": [ASKS], "mcp_servers": [{"url": "u"}]}),
+        (Form.RESPONSES, {"input": [ASKS, {"type": "additional_tools", "tools": [{"name": "f"}]}]}),
+    ],
+)
+def test_tools_are_declared_in_other_places_too(form, found):
+    assert read_chat(found, form=form).query.needs_tools

@@ -43,7 +43,7 @@ MAX_BYTES: Final = 5_000_000
 MAX_MESSAGES: Final = 1_000
 _MAX_PROBLEMS: Final = 20
 _ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")
-_IMAGES: Final = ("image_url", "input_image", "image")
+_IMAGES: Final = ("image_url", "input_image", "image", "computer_screenshot")
 _AUDIO: Final = ("input_audio", "audio")
 _TEXTS: Final = ("text", "input_text", "output_text", "refusal")
 #: Tokens counted for a part that routing does not understand, such as a file.
@@ -348,14 +348,36 @@ def _add_part(read: _Content, part: object, depth: int = 0) -> bool:
     elif kind in _TEXTS and isinstance(_text_of(part), str) and not depth:
         read.texts.append(_text_of(part))
         return True
-    elif isinstance(text := part.get(str(kind), part.get("text")), str):
-        read.unread_tokens += int(text_tokens(text))
-    elif isinstance(nested := part.get("content"), list) and depth < _DEEPEST_PART:
-        for one in nested:
+    elif isinstance(held := _held(part), str):
+        read.unread_tokens += int(text_tokens(held))
+    elif isinstance(held, list) and depth < _DEEPEST_PART:
+        for one in held:
             _add_part(read, one, depth + 1)
     else:
-        read.unread_tokens += _UNREAD_TOKENS
+        read.unread_tokens += _file_tokens(part)
     return kind in _IMAGES
+
+
+def _held(part: Mapping[str, Any]) -> object:
+    """The text or the parts in a part of another kind, None where routing does not know them."""
+    text, source = part.get(str(part.get("type")), part.get("text")), part.get("source")
+    if isinstance(text, str):
+        return text
+    if "stdout" in part or "stderr" in part:
+        return f"{part.get('stdout') or ''}{part.get('stderr') or ''}"
+    held = part.get("content")
+    if isinstance(source, Mapping) and source.get("type") in ("text", "content"):
+        held = source.get("data", source.get("content"))
+    return [held] if isinstance(held, Mapping) else held
+
+
+def _file_tokens(part: Mapping[str, Any]) -> int:
+    """About the tokens of a file: those of a text that stands in base64, else of a short one."""
+    file = part.get("file")
+    data = (file if isinstance(file, Mapping) else part).get("file_data")
+    if isinstance(data, str) and data.startswith("data:text/"):
+        return int(0.75 * text_tokens(data))
+    return _UNREAD_TOKENS
 
 
 def _add_result(read: _Content, part: Mapping[str, Any]) -> None:
@@ -405,16 +427,16 @@ def _text_of(part: Mapping[str, Any]) -> Any:  # noqa: ANN401 (decoded JSON)
 def _calls(message: Mapping[str, Any], place: str, problems: list[Problem]) -> str:
     """The arguments of a message's tool calls as text: the model wrote them, so they are billed."""
     calls = message.get("tool_calls")
-    if calls is None:
-        return ""
-    if not isinstance(calls, list):
+    if calls is not None and not isinstance(calls, list):
         problems.append(Problem(f"{place}: tool_calls", f"must be a list, got {_kind(calls)}"))
         return ""
+    made = [
+        one.get("function") or one.get("custom") for one in calls or () if isinstance(one, Mapping)
+    ]
     written = []
-    for call in calls:
-        function = call.get("function") if isinstance(call, Mapping) else None
-        if isinstance(function, Mapping):
-            written.append(f"{function.get('name', '')} {function.get('arguments', '')}")
+    for one in (message.get("function_call"), *made):
+        if isinstance(one, Mapping):
+            written.append(f"{one.get('name', '')} {one.get('arguments', one.get('input', ''))}")
     return "\n".join(written)
 
 
