@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import compress
 from typing import Any, Final
 
 from hydra_core.base.tokens import cached_input, output_with_thinking
@@ -82,6 +83,8 @@ class Said:
 
     Attributes:
         finished: Whether it says why the model stopped.
+        begun: The numbers of the choices that it belongs to, where there may be several.
+        ended: Those of them that it ends.
         done: Whether nothing comes after it.
         usage: The tokens in it, as the upstream said them.
         error: What it says went wrong, None where nothing did.
@@ -94,6 +97,8 @@ class Said:
     usage: object = None
     error: object = None
     failed: bool = False
+    begun: frozenset[int] = frozenset()
+    ended: frozenset[int] = frozenset()
 
 
 def said_in(found: Mapping[str, Any], form: Form) -> Said:
@@ -143,7 +148,15 @@ def _chat_event(found: Mapping[str, Any]) -> Said:
     choices = _listed(found.get("choices"))
     ends = [one.get("finish_reason") for one in choices]
     content = [one.get("delta") or one.get("message") for one in choices]
-    return Said(content, finished=any(ends), usage=found.get("usage"), failed="error" in ends)
+    numbers = [one["index"] if is_count(one.get("index")) else 0 for one in choices]
+    return Said(
+        content,
+        finished=any(ends),
+        usage=found.get("usage"),
+        failed="error" in ends,
+        begun=frozenset(numbers),
+        ended=frozenset(compress(numbers, ends)),
+    )
 
 
 def _messages_event(found: Mapping[str, Any]) -> Said:
@@ -167,7 +180,7 @@ def _responses_event(found: Mapping[str, Any]) -> Said:
     if kind in ("response.completed", "response.incomplete"):
         return Said(finished=True, done=True, usage=held.get("usage"))
     if kind in ("response.failed", "response.cancelled"):
-        return Said(error=held.get("error") or {"code": "server_error"})
+        return Said(error=held.get("error") or {"code": "server_error"}, usage=held.get("usage"))
     if kind == "error":
         flat = {name: found.get(name) for name in ("code", "message", "param")}
         return Said(error=found.get("error") or flat)

@@ -116,6 +116,7 @@ def late(w, error):
 ERROR = {"message": "no", "type": "x", "code": None}
 TOO_LONG = {"message": "prompt is too long: 9 > 8", "code": "context_length_exceeded"}
 NO_MODEL = {"message": "The model `m` does not exist", "code": "model_not_found"}
+SECOND = event({"choices": [{"index": 1, "delta": {"content": ""}}]})
 SPLIT = b"".join([ROLE, said("Hällo €"), finish(), usage_event(), DONE])
 CRLF = b"\r\n\r\n"
 
@@ -263,6 +264,8 @@ BEHAVIOURS = spoken(CHAT) | {
     "no details": usage_is(CHAT, {**USAGE, "prompt_tokens_details": None}, "counted"),
     "cut anywhere": streams(CHAT, *[SPLIT[i : i + 1] for i in range(len(SPLIT))]),
     "finish without done": streams(CHAT, said(OK_TEXT), finish(), usage_event()),
+    "the second choice breaks off": breaks(CHAT, CHAT.said("All "), SECOND, finish()),
+    "usage after the end": streams(CHAT, said(OK_TEXT), finish(), said("", usage=USAGE)),
     "done without finish": streams(CHAT, said(OK_TEXT), usage_event(), DONE),
     "done without a blank line": streams(
         CHAT, said(OK_TEXT), finish(), usage_event(), b"data: [DONE]"

@@ -120,9 +120,9 @@ def test_events_are_the_same_however_a_stream_is_cut(step):
 def test_tool_calls_of_a_whole_answer_have_numbers_in_a_stream():
     calls = [{"id": name, "type": "function", "function": {"name": name}} for name in "ab"]
     message = {"role": "assistant", "content": None, "tool_calls": calls}
-    raw = as_events(
-        json.dumps({"id": "x", "choices": [{"message": message}]}).encode(), usage=False
-    )
+    choice = {"message": message, "logprobs": {"content": []}}
+    raw = as_events(json.dumps({"id": "x", "choices": [choice]}).encode(), usage=False)
     event = json.loads(raw.partition(b"\n\n")[0].removeprefix(b"data: "))
     found = event["choices"][0]["delta"]["tool_calls"]
     assert found == [{"index": n, **one} for n, one in enumerate(calls)]
+    assert event["choices"][0]["logprobs"] == choice["logprobs"]

@@ -16,7 +16,7 @@ from hydra_core.server.settings import Settings
 from hydra_core.server.upstream.failures import Health
 from tests.server.behaviours import TOO_LONG, breaks, cases, hidden, late, streams
 from tests.server.conftest import CATALOG, HARD, MODELS, asked, running, upstreams_text, wait_for
-from tests.server.raw_upstream import OK_TEXT, chunked, http, raw_upstream
+from tests.server.raw_upstream import OK_TEXT, chunked, event, http, raw_upstream
 from tests.server.wires import CHAT, MESSAGES, RESPONSES, events_of
 
 KEY = "sk-secret-of-ours"
@@ -329,3 +329,16 @@ def test_a_client_that_hangs_up_after_an_error_has_not_cancelled(
     service.client.post(f"/v1{w.form.path}", json=w.asks(HARD, stream=True))
     wait_for(lambda: len(service.written.rows()) > before)
     assert service.written.rows()[-1]["status"] == status
+
+
+@pytest.mark.parametrize(("w", "what"), [(RESPONSES, streams(RESPONSES))])
+def test_the_tokens_of_a_response_that_failed_count_as_it_says(service, upstream, w, what):
+    before, service.metrics = len(service.written.rows()), ""
+    error = {"error": {"code": "server_error"}, "usage": w.counted(1_000, 300)}
+    failed = event({"type": "response.failed", "response": error})
+    upstream.scripts["*"] = chunked(w.opening, w.said("All "), failed)
+    service.client.post(f"/v1{w.form.path}", json=w.asks(HARD, stream=True))
+    wait_for(lambda: len(service.written.rows()) > before)
+    row = service.written.rows()[-1]
+    assert (row["status"], row["usage"]) == ("failed", "estimated")
+    assert (row["input_tokens"], row["output_tokens"]) == (1_000, 300)

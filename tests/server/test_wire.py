@@ -379,6 +379,28 @@ def test_a_request_that_names_what_the_upstream_reads_may_be_longer_than_it_is(
     assert list(read_log(tmp_path / "log").decisions["usage"]) == [counts]
 
 
+@pytest.mark.parametrize(
+    ("body", "counts"),
+    [
+        ({"tools": [{"type": "web_search"}]}, "counted"),
+        ({"tools": [{"type": "function", "name": "f"}]}, "unknown"),
+        ({"previous_response_id": "r"}, "unknown"),
+    ],
+)
+def test_tools_of_the_upstream_may_read_more_than_a_window_in_all(
+    speaking, upstream, monkeypatch, tmp_path, body, counts
+):
+    usage = {"input_tokens": 3_000_000, "output_tokens": 20, "total_tokens": 3_000_020}
+    monkeypatch.setattr("tests.server.fake_upstream.RESPONSES_USAGE", usage)
+    client = speaking(log=str(tmp_path / "log"))
+    sent = {"model": "gpt-5.4", "input": HARD, **body}
+    assert client.post("/v1/responses", json=sent).status_code == 200
+    wait_for(lambda: len(read_log(tmp_path / "log").decisions) == 1)
+    (row,) = read_log(tmp_path / "log").decisions.to_dict("records")
+    assert row["usage"] == counts
+    assert (row["cost_usd"] > 4) == (counts == "counted")
+
+
 OPENAI = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
 THOUGHT = {"completion_tokens_details": {"reasoning_tokens": 15}}
 

@@ -227,6 +227,7 @@ def as_events(body: bytes, *, usage: bool) -> bytes:
     found: dict[str, Any] = json.loads(body)
     choices = [
         {
+            **{key: value for key, value in choice.items() if key != "message"},
             "index": choice.get("index", number),
             "delta": _delta(choice["message"]),
             "finish_reason": choice.get("finish_reason") or "stop",

@@ -130,10 +130,10 @@ class EventStream:
         data = content = False
         ready = []
         for event in self._reader.feed(piece) if piece else self._reader.end():
+            self.seen.note(event)
             if event.error is not None:
                 self._error = event.error
                 break
-            self.seen.note(event)
             data |= event.data
             content |= event.content
             if not (self._strip and event.bare_usage):
@@ -162,6 +162,7 @@ class Event:
         finished: Whether it ends a choice.
         done: Whether nothing comes after it, such as `[DONE]`.
         bare_usage: Whether it holds nothing but the usage.
+        begun, ended: As in `Said`.
         error: Why it is no part of an answer, None where it is one.
     """
 
@@ -172,6 +173,8 @@ class Event:
     done: bool = False
     usage: Mapping[str, Any] | None = None
     bare_usage: bool = False
+    begun: frozenset[int] = frozenset()
+    ended: frozenset[int] = frozenset()
     error: NotAnsweredError | None = None
 
     @property
@@ -188,17 +191,21 @@ class Seen:
     finished: bool = False
     done: bool = False
     usage: Mapping[str, Any] | None = None
+    begun: frozenset[int] = frozenset()
+    ended: frozenset[int] = frozenset()
 
     @property
     def whole(self) -> bool:
-        """Whether the answer came to its end."""
-        return self.done or self.finished
+        """Whether the answer came to its end, with all the choices that it has begun."""
+        return self.done or (self.finished and self.begun <= self.ended)
 
     def note(self, event: Event) -> None:
         """Take an event in."""
         self.written += event.written
         self.finished |= event.finished
         self.done |= event.done
+        self.begun |= event.begun
+        self.ended |= event.ended
         if event.usage:  # the Messages form says it in parts, what did not change as null
             said = {name: count for name, count in event.usage.items() if count is not None}
             self.usage = {**(self.usage or {}), **said}
@@ -269,6 +276,8 @@ def event_of(raw: bytes, form: Form, asked: Mapping[str, Any] | None) -> Event:
         done=said.done,
         usage=usage,
         bare_usage=usage is not None and found.get("choices") == [],
+        begun=said.begun,
+        ended=said.ended,
         error=error,
     )
 
@@ -291,7 +300,9 @@ _ADDED_TOKENS: Final = 20_000
 #: Keys of what a request names and does not hold: stored turns, templates, files, servers.
 _NAMES_MORE: Final = (*STATE, "prompt", "file_id", "file_url", "url")
 #: Keys that have an upstream search for itself, whatever they hold.
-_SEARCHES: Final = ("web_search_options", "plugins")
+_SEARCHES: Final = ("web_search_options", "plugins", "mcp_servers")
+#: So many times an upstream's own tools may have it read a request: it counts each of them.
+_MOST_ROUNDS: Final = 100
 
 
 class Counted(StrEnum):
@@ -329,20 +340,26 @@ def estimate_of(chat: ChatRequest, written: int) -> Usage:
 
 def _may_have_read(given: int, chat: ChatRequest, spec: ModelSpec) -> bool:
     """Whether so many tokens can be: one has at least a byte, unless more is behind the request."""
-    if not 0 < given <= spec.context_window:
-        return False
     believed = max(chat.size, chat.input_tokens) + _ADDED_TOKENS
-    return not chat.size or given <= believed or _reads_more(chat)
+    if 0 < given <= min(believed, spec.context_window):
+        return True
+    works = _uses_own_tools(chat.body)
+    most = spec.context_window * (_MOST_ROUNDS if works else 1)
+    return 0 < given <= most and (not chat.size or works or _reads_more(chat))
+
+
+def _uses_own_tools(body: Mapping[str, Any]) -> bool:
+    """Whether the upstream may call tools by itself, such as a search, and read their results."""
+    tools = body.get("tools")
+    listed = [one for one in tools if isinstance(one, Mapping)] if isinstance(tools, list) else []
+    hosted = any(one.get("type") not in (None, "function", "custom") for one in listed)
+    return hosted or any(body.get(name) is not None for name in _SEARCHES)
 
 
 def _reads_more(chat: ChatRequest) -> bool:
-    """Whether the upstream reads what the request only names: stored turns, media, its tools."""
-    tools = chat.body.get("tools")
-    listed = [one for one in tools if isinstance(one, Mapping)] if isinstance(tools, list) else []
-    hosted = any(one.get("type") not in (None, "function", "custom") for one in listed)
+    """Whether the upstream reads what the request only names: stored turns, media."""
     media = chat.query.has_image or chat.query.needs & {Ability.PDF, Ability.AUDIO}
-    searches = any(chat.body.get(name) is not None for name in _SEARCHES)
-    return hosted or bool(media) or searches or _names_more(chat.body)
+    return bool(media) or _names_more(chat.body)
 
 
 def _names_more(body: Mapping[str, Any]) -> bool:
