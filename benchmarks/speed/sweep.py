@@ -87,12 +87,14 @@ class Watch:
 
 
 def one(folder, engine, workers, resamples):
-    models = pool(catalog(MODELS), today=date(2026, 1, 1))
+    whole = catalog(MODELS)
+    models = pool(whole, today=date(2026, 1, 1))
+    specs = tuple(whole.model(name) for name in models.ids)
     found = parts_of(folder)
     with tempfile.TemporaryDirectory() as out, Watch() as watch:
         begun = time.perf_counter()
-        taus = grid_of(found, models, DIMENSIONS, POINTS)
-        job = SweepParts(models, DIMENSIONS, taus, resamples)
+        taus = grid_of(found, models, DIMENSIONS, POINTS, specs)
+        job = SweepParts(models, DIMENSIONS, taus, resamples, specs)
         todo = tasks(found, Path(out), f".{key_of(job, found)}.npz")
         run(job, todo, Engine(engine), workers)
         swept = merged(todo, taus)

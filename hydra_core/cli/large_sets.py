@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 _SWEEP = """every tau over a set of any size
 Replays the router for thousands of taus over a folder of Parquet parts with the columns
 requirement:<dimension> (score-parts makes them), quality:<model>, cost_usd:<model> and, where
-queries depend on each other, cluster (a cluster must lie in one part). Quality, cost and misroute
-are exact at the grid's points; intervals come from a Poisson bootstrap. A sweep that was stopped
-goes on where it was. Writes OUT/curve.parquet.
+queries depend on each other, cluster (a cluster must lie in one part). Hard gates read the same
+columns as in an eval set (has_image, needs_tools, needs, require, allow, deny, context_tokens,
+text). Quality, cost and misroute are exact at the grid's points; intervals come from a Poisson
+bootstrap. A sweep that was stopped goes on where it was. Writes OUT/curve.parquet.
 
 examples:
   hydra-router sweep parts/ --catalog mine --out sweeps/pool
@@ -80,8 +81,9 @@ def _sweep(options: argparse.Namespace) -> None:
         say("note: the catalog routes by value; this sweep is of its tau")
     parts = parts_of(existing(options.parts))
     models = pool_of(pool(catalog, today=date.today()), parts[0])
-    taus = grid_of(parts, models, catalog.dimensions, options.points)
-    job = SweepParts(models, catalog.dimensions, taus, options.resamples)
+    specs = tuple(catalog.model(name) for name in models.ids)
+    taus = grid_of(parts, models, catalog.dimensions, options.points, specs)
+    job = SweepParts(models, catalog.dimensions, taus, options.resamples, specs)
     todo = tasks(parts, options.out, f".{key_of(job, parts)}.npz")
     with progress_bar("parts") as step:
         run(job, todo, Engine(options.engine), options.workers, step)
@@ -105,7 +107,12 @@ def _print_curve(swept: Swept, tau: float, options: argparse.Namespace) -> None:
     }
     text = table(list(figures), list(zip(*figures.values(), strict=True)))
     where = f"{counted(swept.n, 'query')}, {len(frame):,} taus: {options.out / 'curve.parquet'}"
-    show(options, {"n": swept.n, "points": len(frame), "rows": found}, f"{where}\n{text}")
+    if swept.gated:
+        where += f"\na hard gate keeps a model out of {counted(swept.gated, 'query')}"
+    if swept.gone:
+        where += f"\nleft out: {counted(swept.gone, 'query')} that no model may serve"
+    said = {"n": swept.n, "gated": swept.gated, "left_out": swept.gone}
+    show(options, {**said, "points": len(frame), "rows": found}, f"{where}\n{text}")
 
 
 def _score(options: argparse.Namespace) -> None:

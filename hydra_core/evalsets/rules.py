@@ -71,7 +71,7 @@ def check_queries(queries: pd.DataFrame) -> list[Problem]:
     known = {code for code in codes.unique() if _LANGUAGE.fullmatch(code)}
     bad = ~codes.isin(known)
     problems += _rows("queries: language", "is not an ISO 639 code such as en", codes, bad)
-    return problems + _optional_columns(queries)
+    return problems + check_optional_columns(queries)
 
 
 def _places(column: pd.Series, known: pd.Index) -> IntArray:
@@ -81,7 +81,8 @@ def _places(column: pd.Series, known: pd.Index) -> IntArray:
     return places
 
 
-def _optional_columns(queries: pd.DataFrame) -> list[Problem]:
+def check_optional_columns(queries: pd.DataFrame) -> list[Problem]:
+    """Every problem with the columns of a query table that a set may have."""
     problems = []
     for name in queries.columns:
         column = queries[name]

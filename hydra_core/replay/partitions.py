@@ -26,12 +26,14 @@ from scipy import sparse
 
 from hydra_core.base.errors import EvalSetError, ExtraError, Problem
 from hydra_core.base.intervals import LEVEL, tails
-from hydra_core.base.types import FloatArray, IntArray, Pool, Progress
+from hydra_core.base.types import BoolArray, FloatArray, IntArray, ModelSpec, Pool, Progress
 from hydra_core.base.whole_file import whole_file
 from hydra_core.evalsets.evalset import CLUSTER, CONVERSATION, cluster_numbers
+from hydra_core.evalsets.rules import check_optional_columns
 from hydra_core.predictor.bundle import load_bundle
 from hydra_core.predictor.onnx_predictor import Predictor, cores, default_predictor
-from hydra_core.replay.frontier import Breakpoints, breakpoints
+from hydra_core.replay.frontier import CLOSED, Breakpoints, breakpoints
+from hydra_core.replay.gated import GATED, closed_models
 from hydra_core.routing.matcher import shortfall
 
 #: Rows that are in memory at a time, whatever a part holds.
@@ -101,8 +103,10 @@ def _alive(pid: int) -> bool:
     return True
 
 
-def batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-    """A part, piece by piece.
+def batches(
+    path: Path, columns: list[str] | None = None, also: Sequence[str] = ()
+) -> Iterator[pa.RecordBatch]:
+    """A part, piece by piece: these columns, `also` those of these that are there; or all.
 
     Raises:
         EvalSetError: It is damaged, or lacks a column.
@@ -112,7 +116,9 @@ def batches(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordB
             missing = [name for name in columns or [] if name not in file.schema_arrow.names]
             problems = [Problem(name, "the column is missing") for name in missing]
             EvalSetError.raise_any(path.name, problems)
-            yield from file.iter_batches(batch_size=BATCH_ROWS, columns=columns)
+            given = [name for name in also if name in file.schema_arrow.names]
+            read = None if columns is None else [*columns, *given]
+            yield from file.iter_batches(batch_size=BATCH_ROWS, columns=read)
     except (OSError, pa.ArrowException) as error:
         message = f"cannot be read: {str(error).splitlines()[0]}"
         raise EvalSetError.of(path.name, message) from error
@@ -292,6 +298,7 @@ class SweepParts:
         dimensions: (K,) names, catalog order.
         taus: (g,) ascending grid.
         resamples: Poisson bootstrap resamples, 0 for no intervals.
+        specs: (m,) the pool's models, whose gates the parts' columns may close.
         seed: Of the resamples; each part has its own stream.
     """
 
@@ -299,6 +306,7 @@ class SweepParts:
     dimensions: tuple[str, ...]
     taus: FloatArray
     resamples: int
+    specs: tuple[ModelSpec, ...]
     seed: int = 0
 
     def __call__(self, task: Task) -> None:
@@ -309,13 +317,17 @@ class SweepParts:
         """
         rng = np.random.default_rng((self.seed, task.number))
         size = len(self.taus)
-        sums, n = np.zeros((3, size)), 0
+        sums, n, gated, gone = np.zeros((3, size)), 0, 0, 0
         weighted = np.zeros((_WEIGHTED, size, self.resamples))
         counts = np.zeros(self.resamples)
         drawn = _Weights(rng, _clusters(task.source), self.resamples)
-        for batch in _outcomes(task.source, self.pool, self.dimensions):
+        for batch in _outcomes(task.source, self.pool, self.dimensions, self.specs):
+            weights = drawn.next(batch.served.size)
+            weights = weights if batch.served.all() else weights[batch.served]
+            n, gated, gone = n + batch.n, gated + batch.gated, gone + int((~batch.served).sum())
+            if not batch.n:
+                continue
             found = breakpoints(batch.shortfalls, self.pool.cost, batch.quality, batch.cost_usd)
-            weights = drawn.next(batch.n)
             cells = _cells(found, self.taus)
             for column in range(3):
                 step = np.bincount(cells, found.step[:, column], minlength=size + 1)[:size]
@@ -323,9 +335,9 @@ class SweepParts:
             for column in range(_WEIGHTED if self.resamples else 0):
                 weighted[column] += _resampled(found, cells, column, weights, size)
             counts += weights.sum(axis=0)
-            n += batch.n
         with whole_file(task.target) as fresh, fresh.open("wb") as stream:
-            np.savez(stream, n=n, sums=sums, weighted=weighted, counts=counts)
+            said = np.array([n, gated, gone])
+            np.savez(stream, said=said, sums=sums, weighted=weighted, counts=counts)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -335,17 +347,25 @@ class Swept:
     Attributes:
         table: tau, quality, mean_cost_usd, misroute; with resamples also the 95 % ends `_lo` and
             `_hi` of quality and cost.
+        gated: Queries of the n that a hard gate keeps a model from.
+        gone: Further queries that no model may serve.
     """
 
     n: int
     table: pd.DataFrame
+    gated: int
+    gone: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Batch:
+    """The queries that a model may serve; `served` says which of the file's rows these are."""
+
     shortfalls: FloatArray
     quality: FloatArray
     cost_usd: FloatArray
+    served: BoolArray
+    gated: int
 
     @property
     def n(self) -> int:
@@ -369,16 +389,21 @@ def pool_of(pool: Pool, part: Path) -> Pool:
 
 
 def grid_of(
-    parts: Sequence[Path], pool: Pool, dimensions: tuple[str, ...], points: int
+    parts: Sequence[Path],
+    pool: Pool,
+    dimensions: tuple[str, ...],
+    points: int,
+    specs: Sequence[ModelSpec],
 ) -> FloatArray:
     """(g,) taus, g <= points: quantiles of the breakpoints in the first rows of every part."""
     found = []
     for part in parts:
-        batch = next(_outcomes(part, pool, dimensions), None)
-        if batch is not None:
+        batch = next(_outcomes(part, pool, dimensions, specs), None)
+        if batch is not None and batch.n:
             rows = slice(0, _SAMPLE_ROWS)
             kept = batch.shortfalls[rows], batch.quality[rows], batch.cost_usd[rows]
-            found.append(breakpoints(kept[0], pool.cost, kept[1], kept[2]).tau)
+            taus = breakpoints(kept[0], pool.cost, kept[1], kept[2]).tau
+            found.append(taus[taus < CLOSED])
     taus = np.concatenate([[0.0], *found])
     return np.unique(np.quantile(taus, np.linspace(0.0, 1.0, points)))
 
@@ -387,7 +412,11 @@ def key_of(job: SweepParts, parts: Sequence[Path]) -> str:
     """What results of a job are named by, so that those of another one are never added up."""
     digest = hashlib.sha256()
     names = [[part.name, part.stat().st_size, part.stat().st_mtime_ns] for part in parts]
-    facts = [job.pool.ids, job.dimensions, job.resamples, job.seed, names]
+    gates = [
+        (one.id, one.context_window, one.vision, one.tools, sorted(one.tags), sorted(one.lacks))
+        for one in job.specs
+    ]
+    facts = [job.pool.ids, job.dimensions, job.resamples, job.seed, names, gates]
     digest.update(json.dumps(facts).encode())
     caps = () if job.pool.caps is None else (job.pool.caps,)
     for values in (job.pool.capabilities, job.pool.cost, job.pool.weights, job.taus, *caps):
@@ -401,14 +430,16 @@ def merged(all_tasks: Sequence[Task], taus: FloatArray) -> Swept:
     Raises:
         EvalSetError: There is no query at all.
     """
-    n, sums, weighted, counts = 0, 0.0, 0.0, 0.0
+    said, sums, weighted, counts = np.zeros(3, dtype=np.int64), 0.0, 0.0, 0.0
     for task in all_tasks:
         with np.load(task.target, allow_pickle=False) as found:
-            n += int(found["n"])
+            said += found["said"]
             sums, weighted = sums + found["sums"], weighted + found["weighted"]
             counts = counts + found["counts"]
+    n, gated, gone = said.tolist()
     if not n:
-        raise EvalSetError.of("sweep", "the parts hold no queries")
+        which = " that a model may serve" if gone else ""
+        raise EvalSetError.of("sweep", f"the parts hold no queries{which}")
     means = np.asarray(sums) / n
     columns = {"tau": taus, "quality": means[0], "mean_cost_usd": means[1], "misroute": means[2]}
     if np.size(counts):
@@ -417,29 +448,44 @@ def merged(all_tasks: Sequence[Task], taus: FloatArray) -> Swept:
             lo, hi = np.quantile(drawn, tails(LEVEL), axis=1)
             value = means[column]
             columns |= {f"{name}_lo": np.minimum(lo, value), f"{name}_hi": np.maximum(hi, value)}
-    return Swept(n, pd.DataFrame(columns))
+    return Swept(n, pd.DataFrame(columns), gated, gone)
 
 
-def _outcomes(path: Path, pool: Pool, dimensions: tuple[str, ...]) -> Iterator[_Batch]:
+def _outcomes(
+    path: Path, pool: Pool, dimensions: tuple[str, ...], specs: Sequence[ModelSpec]
+) -> Iterator[_Batch]:
     scored = dimensions[: len(dimensions) - pool.level]  # nothing scores the level
     needs = [f"{REQUIREMENT}{name}" for name in scored]
     quality = [f"{_QUALITY}{model}" for model in pool.ids]
     cost = [f"{_COST}{model}" for model in pool.ids]
-    for batch in batches(path, [*needs, *quality, *cost]):
+    gates = (*GATED, "text")
+    for batch in batches(path, [*needs, *quality, *cost], gates):
         if not batch.num_rows:
             continue
+        queries = batch.select([name for name in gates if name in batch.schema.names]).to_pandas()
+        EvalSetError.raise_any(path.name, check_optional_columns(queries))
+        closed = closed_models(queries, specs)
         requirements = pool.capped(_matrix(batch, needs, path))
-        yield _Batch(
-            shortfall(requirements, pool.capabilities, pool.weights),
-            _matrix(batch, quality, path),
-            _matrix(batch, cost, path),
-        )
+        outcomes = [_matrix(batch, names, path, closed) for names in (quality, cost)]
+        shortfalls = shortfall(requirements, pool.capabilities, pool.weights)
+        served: BoolArray = np.ones(batch.num_rows, dtype=bool)
+        if closed is not None:
+            served = np.asarray(~closed.all(axis=1))
+            shortfalls = np.where(closed, CLOSED, shortfalls)[served]
+            outcomes = [np.where(closed, 0.0, values)[served] for values in outcomes]
+        gated = 0 if closed is None else int(closed[served].any(axis=1).sum())
+        yield _Batch(shortfalls, outcomes[0], outcomes[1], served, gated)
 
 
-def _matrix(batch: pa.RecordBatch, names: Sequence[str], path: Path) -> FloatArray:
+def _matrix(
+    batch: pa.RecordBatch, names: Sequence[str], path: Path, closed: BoolArray | None = None
+) -> FloatArray:
+    """(rows, columns) numbers; what is missing where a model may not serve counts as 0."""
     values = np.empty((batch.num_rows, len(names)))
     for column, name in enumerate(names):
         values[:, column] = pd.to_numeric(batch[name].to_pandas(), errors="coerce")
+    if closed is not None:
+        values[closed & np.isnan(values)] = 0.0
     named = [name for k, name in enumerate(names) if not np.isfinite(values[:, k]).all()]
     if named:
         remedy = "drop the rows, or leave the model out of the catalog"

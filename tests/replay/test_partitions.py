@@ -52,6 +52,7 @@ ENGINES = [
     ),
 ]
 TODAY = date(2026, 1, 1)
+SPECS = tuple(make_catalog().model(name) for name in pool(make_catalog(), today=TODAY).ids)
 
 
 @pytest.fixture
@@ -81,8 +82,8 @@ def written(folder, models, counts, *, clusters=False):
 
 def swept(folder, out, models, engine=Engine.LOCAL, resamples=0, points=200):
     found = parts_of(folder)
-    taus = grid_of(found, models, DIMENSIONS, points)
-    job = SweepParts(models, DIMENSIONS, taus, resamples)
+    taus = grid_of(found, models, DIMENSIONS, points, SPECS)
+    job = SweepParts(models, DIMENSIONS, taus, resamples, SPECS)
     todo = tasks(found, out, f".{key_of(job, found)}.npz")
     run(job, todo, engine, 2)
     return merged(todo, taus)
@@ -109,16 +110,58 @@ def test_caps_and_a_level_count_as_in_the_router(tmp_path, models):
     levelled = Pool(models.ids, capabilities, models.cost, weights, caps, level=True)
     found = parts_of(tmp_path / "parts")
     kept = pool_of(levelled, found[0])
-    taus = grid_of(found, kept, names, 100)
-    job = SweepParts(kept, names, taus, 0)
+    taus = grid_of(found, kept, names, 100, SPECS)
+    job = SweepParts(kept, names, taus, 0, SPECS)
     todo = tasks(found, tmp_path / "out", ".npz")
     run(job, todo, Engine.LOCAL, 1)
     short = shortfall(levelled.capped(needs), capabilities, weights)
     exact = frontier(short, models.cost, quality, cost)
     rows = [exact.row(tau) for tau in taus]
     np.testing.assert_allclose(merged(todo, taus).table["quality"], exact.quality[rows], atol=1e-12)
-    bare = SweepParts(replace(kept, caps=None), names, taus, 0)
+    bare = SweepParts(replace(kept, caps=None), names, taus, 0, SPECS)
     assert key_of(job, found) != key_of(bare, found)
+
+
+def test_gates_count_as_in_a_replay(tmp_path, models, monkeypatch):
+    """A model that may not serve gets no query, needs no outcome, and makes none a misroute."""
+    needs, quality, cost = written(tmp_path / "parts", models, [300])
+    file = parts_of(tmp_path / "parts")[0]
+    image = np.arange(300) % 5 == 0
+    deny = np.array(["" if i % 7 else "strong" for i in range(300)], dtype=object)
+    deny[140] = ", ".join(models.ids)  # no model is left
+    table = pq.read_table(file).append_column("has_image", pa.array(image))
+    table = table.append_column("deny", pa.array(deny.tolist()))
+    gaps = pa.array(np.where(image, np.nan, quality[:, 0]))
+    at = table.column_names.index("quality:cheap")
+    pq.write_table(table.set_column(at, "quality:cheap", gaps), file)
+    specs = tuple(replace(one, vision=one.id != "cheap") for one in SPECS)
+    closed = np.column_stack([image, np.zeros(300, bool), deny == "strong"])
+    closed[140] = True
+    kept = ~closed.all(axis=1)
+    short = np.where(closed, 1e9, shortfall(needs, models.capabilities, models.weights))[kept]
+    exact = frontier(short, models.cost, np.where(closed, 0.0, quality)[kept], cost[kept])
+    taus = grid_of([file], models, DIMENSIONS, 100, specs)
+    assert taus[-1] == exact.knob[-1]
+    monkeypatch.setattr(parts_module, "BATCH_ROWS", 70)
+    task = tasks([file], tmp_path / "out", ".npz")[0]
+    SweepParts(models, DIMENSIONS, taus, 20, specs)(task)
+    found = merged([task], taus)
+    assert (found.n, found.gone, found.gated) == (299, 1, int(closed[kept].any(axis=1).sum()))
+    rows = [exact.row(tau) for tau in taus]
+    for name in ("quality", "mean_cost_usd", "misroute"):
+        np.testing.assert_allclose(found.table[name], getattr(exact, name)[rows], atol=1e-12)
+    assert (found.table["quality_lo"] <= found.table["quality"]).all()
+    free = SweepParts(models, DIMENSIONS, taus, 20, SPECS)
+    assert key_of(free, [file]) != key_of(replace(free, specs=specs), [file])
+
+
+def test_a_flag_that_is_a_word_is_refused_by_name(tmp_path, models):
+    written(tmp_path / "parts", models, [3])
+    file = parts_of(tmp_path / "parts")[0]
+    table = pq.read_table(file).append_column("has_image", pa.array(["no", "no", "yes"]))
+    pq.write_table(table, file)
+    with pytest.raises(EvalSetError, match="has_image: must hold true and false only"):
+        grid_of([file], models, DIMENSIONS, 10, SPECS)
 
 
 @pytest.mark.parametrize(("clusters", "resamples"), [(False, 0), (True, 50)])
@@ -127,12 +170,12 @@ def test_batches_add_up_and_a_cluster_in_two_of_them_counts_once(
 ):
     written(tmp_path / "parts", models, [1_000], clusters=clusters)
     found = parts_of(tmp_path / "parts")
-    taus = grid_of(found, models, DIMENSIONS, 100)
+    taus = grid_of(found, models, DIMENSIONS, 100, SPECS)
     tables = []
     for rows in (1_000, 130):
         monkeypatch.setattr(parts_module, "BATCH_ROWS", rows)
         task = tasks(found, tmp_path / str(rows), ".npz")[0]
-        SweepParts(models, DIMENSIONS, taus, resamples)(task)
+        SweepParts(models, DIMENSIONS, taus, resamples, SPECS)(task)
         tables.append(merged([task], taus).table)
     np.testing.assert_allclose(tables[0], tables[1], atol=1e-12)
 
@@ -153,13 +196,13 @@ def test_the_bootstrap_is_as_wide_as_the_formula(tmp_path, models, clusters):
 def test_a_stopped_sweep_goes_on_and_another_ones_results_are_not_taken(tmp_path, models):
     written(tmp_path / "parts", models, [50, 50, 50])
     found = parts_of(tmp_path / "parts")
-    taus = grid_of(found, models, DIMENSIONS, 50)
-    job = SweepParts(models, DIMENSIONS, taus, 0)
+    taus = grid_of(found, models, DIMENSIONS, 50, SPECS)
+    job = SweepParts(models, DIMENSIONS, taus, 0, SPECS)
     todo = tasks(found, tmp_path / "out", f".{key_of(job, found)}.npz")
     job(todo[1])
     assert run(job, todo, Engine.LOCAL, 1) == 2
     assert run(job, todo, Engine.LOCAL, 1) == 0
-    other = SweepParts(models, DIMENSIONS, taus, 5)
+    other = SweepParts(models, DIMENSIONS, taus, 5, SPECS)
     assert key_of(other, found) != key_of(job, found)
 
 
