@@ -27,16 +27,8 @@ from benchmarks.speed.router import catalog
 from hydra_core.base.types import DIMENSIONS
 from hydra_core.catalog import pool
 from hydra_core.replay.frontier import frontier
-from hydra_core.replay.partitions import (
-    Engine,
-    SweepParts,
-    grid_of,
-    key_of,
-    merged,
-    parts_of,
-    run,
-    tasks,
-)
+from hydra_core.replay.partitions import Engine, parts_of, run, tasks
+from hydra_core.replay.sweep_parts import SweepParts, grid_of, key_of, merged
 from hydra_core.routing.matcher import shortfall
 
 MODELS = 12

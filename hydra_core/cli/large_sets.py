@@ -14,7 +14,7 @@ from hydra_core.cli.output import print_json, progress_bar, say, show, table
 from hydra_core.cli.workspace import acting, existing, open_catalog, store_of
 
 if TYPE_CHECKING:
-    from hydra_core.replay.partitions import Swept
+    from hydra_core.replay.sweep_parts import Swept
 
 
 _SWEEP = """every tau over a set of any size
@@ -64,17 +64,8 @@ def _sweep(options: argparse.Namespace) -> None:
     _check(options, {"points": (2, 100_000), "resamples": (0, 10_000)})
     from hydra_core.base.types import Rule
     from hydra_core.catalog import pool
-    from hydra_core.replay.partitions import (
-        Engine,
-        SweepParts,
-        grid_of,
-        key_of,
-        merged,
-        parts_of,
-        pool_of,
-        run,
-        tasks,
-    )
+    from hydra_core.replay.partitions import Engine, parts_of, run, tasks
+    from hydra_core.replay.sweep_parts import SweepParts, grid_of, key_of, merged, pool_of
 
     catalog = open_catalog(options.catalog)
     if catalog.policy.rule is Rule.VALUE:

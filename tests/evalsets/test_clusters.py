@@ -23,7 +23,7 @@ NAMED_IN = {
     "evalsets/suspects.py",
     "lab/collect/outcomes.py",
     "lab/robustness/attack.py",
-    "replay/partitions.py",
+    "replay/sweep_parts.py",
 }
 
 

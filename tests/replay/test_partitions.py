@@ -23,18 +23,9 @@ from hydra_core.cli.main import main
 from hydra_core.predictor.onnx_predictor import default_predictor
 from hydra_core.replay import partitions as parts_module
 from hydra_core.replay.frontier import frontier
-from hydra_core.replay.partitions import (
-    Engine,
-    SweepParts,
-    grid_of,
-    key_of,
-    merged,
-    parts_of,
-    pool_of,
-    run,
-    tasks,
-)
+from hydra_core.replay.partitions import Engine, parts_of, run, tasks
 from hydra_core.replay.significance import mean_interval
+from hydra_core.replay.sweep_parts import SweepParts, grid_of, key_of, merged, pool_of
 from hydra_core.routing.matcher import shortfall
 from tests.routing.conftest import make_catalog
 
