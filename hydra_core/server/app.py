@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -102,7 +103,7 @@ def application(
             Route("/v1/outcomes", routes.outcome, methods=["POST"]),
             Route("/v1/dry-run", routes.dry_run, methods=["POST"]),
             Route("/v1/models", routes.models),
-            Route("/v1/models/{name:path}", routes.model),
+            Route("/v1/models/{ID:path}", routes.model),
             Route("/health/live", routes.live),
             Route("/health", routes.ready),
             Route("/health/ready", routes.ready),
@@ -231,11 +232,13 @@ class _Routes:
 
     async def models(self, request: Request) -> Response:
         """`auto`, and every model that the caller may ask for by name."""
-        return JsonAnswer({"object": "list", "data": self._offered(request)})
+        data = self._offered(request)
+        ends = {"first_id": data[0]["id"], "last_id": data[-1]["id"], "has_more": False}
+        return JsonAnswer({"object": "list", "data": data, **ends})
 
     async def model(self, request: Request) -> Response:
         """One of the models; 404 for those that do not exist and those of others alike."""
-        name, offered = str(request.path_params["name"]), self._offered(request)
+        name, offered = str(request.path_params["ID"]), self._offered(request)
         for one in offered:
             if one["id"] == name:
                 return JsonAnswer(one)
@@ -254,10 +257,12 @@ class _Routes:
             if (own is None or spec.id in own) and actor.require <= spec.tags
         )
         listed = [(AUTO, "hydra"), *served]
+        since = datetime.fromtimestamp(self._since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return [
-            {"id": name, "object": "model", "created": self._since, "owned_by": owner}
+            {"id": name, "object": "model", "created": self._since, "owned_by": owner,
+             "type": "model", "display_name": name, "created_at": since}
             for name, owner in listed
-        ]
+        ]  # fmt: skip
 
     async def live(self, request: Request) -> Response:
         """The process answers."""
@@ -372,7 +377,7 @@ async def _refused(request: Request, error: Exception) -> Response:
 async def _unserved(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     path = request.url.path[:100]
-    served = ", ".join(route.path for route in request.app.routes)
+    served = ", ".join(route.path_format for route in request.app.routes)
     message = f"{request.method} {path} is not served; served are {served}"
     if allowed := (error.headers or {}).get("Allow"):
         message = f"{path} does not take {request.method}, but {allowed}"

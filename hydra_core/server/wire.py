@@ -186,7 +186,9 @@ def _responses_event(found: Mapping[str, Any]) -> Said:
         return Said(error=found.get("error") or flat)
     if kind == "response.output_item.added":
         item = found.get("item")
-        return Said(item.get("name") if isinstance(item, Mapping) else "")
+        added: Mapping[str, Any] = item if isinstance(item, Mapping) else {}
+        called = str(added.get("type"))  # the upstream's own tools have no name
+        return Said(added.get("name") or (called if called.endswith("_call") else ""))
     return Said(found.get("delta") if kind.endswith(".delta") else "")
 
 

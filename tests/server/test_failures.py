@@ -8,7 +8,8 @@ import pytest
 from hydra_core.server.upstream.calls import as_events
 from hydra_core.server.upstream.failures import error_in, refusal_of, wait_of
 from hydra_core.server.upstream.reading import EventReader
-from tests.server.raw_upstream import DONE, PING, ROLE, finish, said
+from hydra_core.server.wire import Form
+from tests.server.raw_upstream import DONE, PING, ROLE, event, finish, said
 
 NOW = datetime(2026, 11, 25, 12, 0, 0, tzinfo=UTC)
 
@@ -117,12 +118,19 @@ def test_events_are_the_same_however_a_stream_is_cut(step):
     assert sum(one.finished for one in found) == 1
 
 
+@pytest.mark.parametrize(("kind", "content"), [("web_search_call", True), ("reasoning", False)])
+def test_a_search_of_the_upstream_is_content_as_in_the_messages_form(kind, content):
+    added = event({"type": "response.output_item.added", "item": {"type": kind, "id": "x"}})
+    (one,) = EventReader(Form.RESPONSES).feed(added)
+    assert one.content == content
+
+
 def test_tool_calls_of_a_whole_answer_have_numbers_in_a_stream():
     calls = [{"id": name, "type": "function", "function": {"name": name}} for name in "ab"]
     message = {"role": "assistant", "content": None, "tool_calls": calls}
     choice = {"message": message, "logprobs": {"content": []}}
     raw = as_events(json.dumps({"id": "x", "choices": [choice]}).encode(), usage=False)
-    event = json.loads(raw.partition(b"\n\n")[0].removeprefix(b"data: "))
-    found = event["choices"][0]["delta"]["tool_calls"]
+    sent = json.loads(raw.partition(b"\n\n")[0].removeprefix(b"data: "))
+    found = sent["choices"][0]["delta"]["tool_calls"]
     assert found == [{"index": n, **one} for n, one in enumerate(calls)]
-    assert event["choices"][0]["logprobs"] == choice["logprobs"]
+    assert sent["choices"][0]["logprobs"] == choice["logprobs"]

@@ -4,6 +4,7 @@ import gzip
 import json
 import threading
 import time
+from datetime import UTC
 from types import SimpleNamespace
 from urllib.parse import unquote
 
@@ -153,6 +154,7 @@ def test_models_are_listed_with_auto_first(make):
 
 
 def test_a_model_is_found_by_official_clients_also_with_a_slash(make, tmp_path):
+    import anthropic
     import openai
 
     text = CATALOG.read_text().replace("gpt-5.4\n", "openai/gpt-5.4\n")
@@ -162,6 +164,11 @@ def test_a_model_is_found_by_official_clients_also_with_a_slash(make, tmp_path):
         assert asking.models.retrieve("openai/gpt-5.4").id == "openai/gpt-5.4"
         with pytest.raises(openai.NotFoundError, match="there is no model 'gpt-9'; there are auto"):
             asking.models.retrieve("gpt-9")
+    with anthropic.Anthropic(base_url=str(client.base_url), api_key="x", max_retries=0) as asking:
+        listed = list(asking.models.list())
+        assert [one.display_name for one in listed] == ["auto", *MODELS[:-1], "openai/gpt-5.4"]
+        assert asking.models.retrieve("openai/gpt-5.4") == listed[-1]
+        assert (listed[0].type, listed[0].created_at.tzinfo) == ("model", UTC)
 
 
 def test_a_model_that_is_not_routable_is_not_offered_and_says_why(make, tmp_path):
