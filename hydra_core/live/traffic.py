@@ -206,7 +206,7 @@ class Uncounted:
     Attributes:
         unknown: Answers without a cost.
         unknown_usd: About what they cost; in no sum. NaN where the log does not say.
-        estimated: Streams that broke off or were cancelled.
+        estimated: Streams that broke off, or were rejected or cancelled in their middle.
         estimated_usd: Their estimated cost, which sums include.
     """
 

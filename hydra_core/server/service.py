@@ -45,7 +45,7 @@ from hydra_core.server.live import Serving
 from hydra_core.server.settings import AUTO
 from hydra_core.server.telemetry import Metrics, OnFinish
 from hydra_core.server.upstream.calls import Answer, Caller
-from hydra_core.server.upstream.failures import NotAnsweredError
+from hydra_core.server.upstream.failures import OF_REQUESTS, NotAnsweredError
 from hydra_core.server.upstream.file import Upstreams
 from hydra_core.server.upstream.reading import (
     BrokeOffError,
@@ -60,12 +60,12 @@ _LONGEST_WHY = 1_000
 #: A client closed its connection (as nginx logs it).
 _GONE = 499
 #: Failures whose answer says something that the client can act on.
-_SHOWN = ("rate_limited", "server_error", "timeout", "too_long")
+_SHOWN = ("rate_limited", "server_error", "timeout", "too_long", "flagged")
 #: A client may send any number of tags, of any length.
 _MOST_TAGS: Final = 20
 _LONGEST_TAG: Final = 100
 #: Failures that say nothing about the model's health.
-_NOT_HEALTH: Final = ("too_long", "retry_later")
+_NOT_HEALTH: Final = (*OF_REQUESTS, "retry_later")
 
 
 @dataclass(slots=True)
@@ -176,7 +176,7 @@ class Service:
             asked = self._first_answer(decided, tried)
             model, answer = await until_gone(request.receive, asked)
         except NotAnsweredError as error:
-            status = "rejected" if error.kind == "too_long" else "failed"
+            status = "rejected" if error.kind in OF_REQUESTS else "failed"
             self._ended(decided, tried, status)
             return _nobody(decided, error, tried, self._soonest_s(decided))
         except ClientGoneError:

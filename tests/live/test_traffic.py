@@ -43,7 +43,7 @@ def test_what_no_upstream_counted_is_told_apart(tmp_path):
     assert (len(some), some.refused) == (4, 1)
     told = " ".join(notes(some))
     assert "2 requests of unknown cost, about $0.0400 in all and not in the sum" in told
-    assert "1 request ended early (broken off or cancelled): $0.0100 of the sum" in told
+    assert "1 request ended early (broken off, rejected or cancelled): $0.0100 of the sum" in told
     assert "1 request refused" in told
     assert "about $0.0400 more not counted" in day(some)[0]
 

@@ -115,6 +115,7 @@ def late(w, error):
 
 ERROR = {"message": "no", "type": "x", "code": None}
 TOO_LONG = {"message": "prompt is too long: 9 > 8", "code": "context_length_exceeded"}
+FLAGGED = {"code": 403, "message": "The model requires moderation and your input was flagged"}
 NO_MODEL = {"message": "The model `m` does not exist", "code": "model_not_found"}
 SECOND = event({"choices": [{"index": 1, "delta": {"content": ""}}]})
 SPLIT = b"".join([ROLE, said("Hällo €"), finish(), usage_event(), DONE])
@@ -149,6 +150,7 @@ def spoken(w):
         "401": fails(says(w, 401, ERROR), "refused_key"),
         "402": fails(says(w, 402, ERROR), "no_credit"),
         "403": fails(says(w, 403, ERROR), "forbidden"),
+        "403 for what the client wrote": fails(says(w, 403, FLAGGED), "flagged", 403, ill=False),
         "404": fails(says(w, 404, NO_MODEL), "unknown_model"),
         "404 of a wrong address": fails([http(404, b"nginx", kind="text/html")], "unknown_model"),
         "400 model_not_found": fails(says(w, 400, NO_MODEL), "unknown_model"),

@@ -82,6 +82,20 @@ def test_what_a_client_wrote_itself_is_no_sign_of_a_refused_key():
     assert refusal_of(401, raw, {"tool_choice": "invalid_api_key"}) == "refused_key"
 
 
+def test_what_a_client_wrote_is_flagged_by_other_words_than_its_own():
+    raw = body(message="Your input was flagged", metadata={"flagged_input": "x was flagged"})
+    assert refusal_of(403, raw) == refusal_of(403, raw, {"q": "x was flagged"}) == "flagged"
+    assert refusal_of(403, body(message="'was flagged'?"), {"q": "was flagged"}) == "forbidden"
+    assert refusal_of(403, body(message="no"), {"q": "x"}) == "forbidden"
+
+
+def test_a_404_of_what_the_client_named_by_its_id_is_the_clients_mistake():
+    raw = body(message="No such File object: file-AbC123xyz")
+    assert refusal_of(404, raw, {"file": {"file_id": "file-AbC123xyz"}}) is None
+    assert refusal_of(404, raw, {"file": {"file_id": "file-other12"}}) == "unknown_model"
+    assert refusal_of(404, body(message="no model gpt-9"), {"q": "file-AbC"}) == "unknown_model"
+
+
 def test_an_error_says_more_than_the_words_that_a_client_wrote_itself():
     raw = body(message="Your input exceeds the context window", code="context_length_exceeded")
     assert refusal_of(400, raw, {"prompt": "What is a context window?"}) == "too_long"

@@ -149,7 +149,7 @@ def check_nobody(client, what, first, answer, asked_models):
     assert (min(levels(client).values()) < 1.0) == what.ill
 
     def afterwards(row, metrics):
-        assert row["status"] == ("rejected" if what.kind == "too_long" else "failed")
+        assert row["status"] == ("rejected" if what.kind in ("too_long", "flagged") else "failed")
         kinds = [one.partition(":")[2] for one in row["attempts"]]
         assert kinds == [what.kind] * len(asked_models)
         assert len(kinds) == (what.asked or len(MODELS))

@@ -90,8 +90,10 @@ def notes(traffic: Traffic) -> list[str]:
         lines.append(f"{_requests(found.unknown)} of unknown cost{about} not in the sum: the "
                      "upstream counted no tokens, or impossible ones.")  # fmt: skip
     if found.estimated:
-        lines.append(f"{_requests(found.estimated)} ended early (broken off or cancelled): "
-                    f"{usd(found.estimated_usd)} of the sum is estimated.")  # fmt: skip
+        lines.append(
+            f"{_requests(found.estimated)} ended early (broken off, rejected or cancelled): "
+            f"{usd(found.estimated_usd)} of the sum is estimated."
+        )
     rejected = traffic.rows.loc[traffic.rows["status"] == "rejected", "upstream_status"]
     if len(rejected):
         codes = rejected.dropna().astype(int).value_counts()

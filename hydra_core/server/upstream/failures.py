@@ -19,10 +19,12 @@ from hydra_core.server.wire import Form
 #: Every kind of failure, in the words of log and metrics.
 KINDS: Final = (
     "rate_limited", "server_error", "refused_key", "forbidden", "no_credit", "unknown_model",
-    "too_long", "bad_answer", "timeout", "connection", "broke_off", "retry_later",
+    "too_long", "flagged", "bad_answer", "timeout", "connection", "broke_off", "retry_later",
 )  # fmt: skip
 #: The kind of an upstream's word that the request itself is wrong: no failure of the model.
 REJECTED: Final = "rejected"
+#: Kinds that say something about the request, and nothing about the model's health.
+OF_REQUESTS: Final = (REJECTED, "too_long", "flagged")
 #: Longest wait that an upstream can ask for.
 _LONGEST_WAIT_S: Final = 3_600.0
 #: An error is read up to this size; longer ones are not shown to a client either.
@@ -72,6 +74,10 @@ _BY_WORDS: Final = (
         ),
     ),
 )
+#: Words of a 403 that is about what the client wrote.
+_FLAGGED: Final = re.compile(r"flagged_input|was flagged|requires moderation|content.policy")
+#: What a 404 may miss in place of the model: something stored that the client named by its id.
+_STORED_ID: Final = re.compile(r"\b(?:file|conv|resp|vs|msg|pmpt|cntr|container)[-_]\w{6,}")
 _WAIT_IN_WORDS: Final = re.compile(r"(?:try|retry)(?: again)? (?:in|after) (.{0,60})")
 #: One part of a wait such as 1h2m3.5s or "2 minutes".
 _PART_OF_WAIT: Final = re.compile(r"(\d+(?:\.\d+)?) ?(ms|mil|[dhm])?[a-z]*,? ?(?:and )?")
@@ -110,12 +116,16 @@ def refusal_of(status: int, body: bytes, asked: Mapping[str, Any] | None = None)
         asked: The request. An error repeats parts of it: words that stand in it prove nothing, or
             one client could have every model taken for ill.
     """
-    if status in _BY_STATUS and status not in (403, 429):
+    if status in _BY_STATUS and status not in (403, 404, 429):
         return _BY_STATUS[status]
     if 400 <= status < 600:
         words = json.dumps(decoded(body), ensure_ascii=False).lower()
-        signs = {(kind, one[0]): None for kind, sign in _BY_WORDS for one in sign.finditer(words)}
+        known = {404: (("", _STORED_ID),), 403: (*_BY_WORDS, ("flagged", _FLAGGED))}
+        signs = {(kind, one[0]): None for kind, sign in known.get(status, _BY_WORDS)
+                 for one in sign.finditer(words)}  # fmt: skip
         own = json.dumps(asked, ensure_ascii=False).lower() if asked and signs else ""
+        if status == 404:
+            return None if any(sign in own for _, sign in signs) else "unknown_model"
         said = next((kind for kind, sign in signs if sign not in own), None)
         if status == 429:
             return said if said == "no_credit" else "rate_limited"

@@ -25,7 +25,7 @@ from hydra_core.base.types import Ability, ModelSpec
 from hydra_core.routing.query import is_count
 from hydra_core.server.chat import ChatRequest
 from hydra_core.server.upstream.failures import (
-    REJECTED,
+    OF_REQUESTS,
     NotAnsweredError,
     error_in,
     shown_error,
@@ -117,7 +117,7 @@ class EventStream:
         except (aiohttp.ClientError, TimeoutError) as error:
             raise BrokeOffError from error
         said = self._error
-        if said is not None and said.kind in (REJECTED, "too_long"):
+        if said is not None and said.kind in OF_REQUESTS:
             said.body = shown_error(said.status, said.body, self._key, self._reader.form)
             raise BrokeOffError(said)
         if said is not None or not self.seen.whole:
