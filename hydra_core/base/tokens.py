@@ -9,6 +9,8 @@ from typing import Any, Final
 BYTES_PER_TOKEN: Final = 4.0
 #: Tokens counted for one image; providers bill some hundreds to about 1,500.
 IMAGE_TOKENS: Final = 1_000
+#: The most that a provider bills one image as; gpt-4o-mini bills up to 48,169 tokens.
+MOST_IMAGE_TOKENS: Final = 50_000
 #: Fewer bytes to a token than any ordinary text has: for an upper bound.
 _FEWEST_BYTES_PER_TOKEN: Final = 3
 

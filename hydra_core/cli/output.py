@@ -179,7 +179,9 @@ def say_batches(folder: Path, written: Mapping[str, int]) -> None:
     """Print which files of requests were written."""
     for name, count in written.items():
         say(f"{folder / name}: {counted(count, 'request')}; give its output file to --read-batch")
-    if not written:
+    if written:
+        say("the budget and the set count batches at the list price; a provider may bill less")
+    else:
         say("every call is answered; there is nothing to write")
 
 

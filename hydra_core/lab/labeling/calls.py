@@ -71,9 +71,11 @@ def read_answer(text: str) -> str:
     """An arm's answer as it came.
 
     Raises:
-        MalformedError: It is empty.
+        MalformedError: It is empty, or ends before its thinking does.
     """
-    if not text.strip():
+    plain = text.strip()
+    thinking = plain.startswith("<think>") and not plain.partition("</think>")[2].strip()
+    if not plain or thinking:
         raise MalformedError("the answer is empty")
     return text
 

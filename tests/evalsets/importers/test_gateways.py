@@ -67,6 +67,28 @@ def test_what_helicone_does_not_know_is_no_measurement(tmp_path):
     assert np.isnan(priced.cost_usd[2, 0])
 
 
+@pytest.mark.parametrize(
+    ("usage", "read"),
+    [
+        ({"prompt_tokens": 500, "prompt_tokens_details": {"cached_tokens": 100}}, 500),
+        ({"input_tokens": 500, "input_tokens_details": {"cached_tokens": 100}}, 500),
+        ({"input_tokens": 500, "cache_read_input_tokens": 100,
+          "cache_creation_input_tokens": 30}, 630),
+        ({"prompt_tokens": 500}, np.nan),
+        ({"prompt_tokens": 50, "prompt_tokens_details": {"cached_tokens": 100}}, np.nan),
+    ],
+)  # fmt: skip
+def test_the_provider_says_what_of_the_input_was_cached(tmp_path, usage, read):
+    """Helicone's own counts do not say whether cached tokens are a part of the input."""
+    changes = {"prompt_cache_read_tokens": 100, "response_body": {"usage": usage}, "cost": 0.0}
+    rows = [helicone(1), helicone(2, **changes)]
+    given = Given(prices=parse_prices(["gpt-5=1.25,10,cached=0.125"]))
+    draft = read_helicone([jsonl(tmp_path / "rows.jsonl", rows)], given)
+    assert np.array_equal(draft.extras["input_tokens"][:, 0], [120, read], equal_nan=True)
+    cost = ((read - 100) * 1.25 + 100 * 0.125 + 40 * 10) / 1e6
+    assert draft.cost_usd[1, 0] == pytest.approx(cost, nan_ok=True)
+
+
 def test_reasoning_that_helicone_counts_beside_the_answer_is_output(tmp_path):
     rows = [helicone(1, reasoning_tokens=600, total_tokens=760), helicone(2, reasoning_tokens=0)]
     draft = read_helicone([jsonl(tmp_path / "rows.jsonl", rows)])

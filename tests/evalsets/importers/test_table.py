@@ -259,6 +259,12 @@ BROKEN = {
         "id,question,gpt-5,,haiku,\n,,score,cost,score,cost\nq,What?,1,0.1,0,0.01\n",
         "line 1: are two rows of headings",
     ),
+    "unmarked utf-16": (
+        GOOD.encode("utf-16-le"),
+        "is UTF-16LE text without a byte order mark (save it as UTF-8, such as by iconv -f "
+        "UTF-16LE -t UTF-8 x.csv > NEW",
+    ),
+    "unmarked utf-16, the other way": (GOOD.encode("utf-16-be"), "is UTF-16BE text without"),
     "cut utf-16": (GOOD.encode("utf-16")[:-1], "not UTF-16"),
     "twice": (GOOD.replace("language,", "text,"), "column 'text': occurs twice"),
 }

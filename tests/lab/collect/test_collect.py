@@ -10,13 +10,22 @@ import numpy as np
 import pytest
 
 from hydra_core.base.errors import LabelError
+from hydra_core.base.list_price import ListPrice
 from hydra_core.base.shipped import CATALOGS
 from hydra_core.catalog import load_catalog
 from hydra_core.cli.main import main
 from hydra_core.decision_log.writer import LogWriter
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.lab.collect.graders import load_settings
-from hydra_core.lab.collect.plan import read_asked, sample_log, status_of
+from hydra_core.lab.collect.plan import (
+    Cell,
+    CollectPlan,
+    answer_call,
+    read_asked,
+    sample_log,
+    status_of,
+)
+from hydra_core.lab.labeling.config import JsonMode, Server
 from tests.decision_log.test_log import record
 from tests.lab.labeling import fake_server
 from tests.lab.labeling.fake_server import FakeServer
@@ -341,6 +350,37 @@ def test_an_answer_in_parts_is_read_and_one_without_text_says_how_it_ended(files
     assert said[SMALL]["missing"] == {reason: 1}
 
 
+def test_thinking_that_used_up_max_tokens_is_no_answer(files, server, capsys):
+    def write(body, rubbish):
+        said = "<think>1 and 1 is 2, or 3" if body["model"] == "small-1" else "<think>3?</think> 2"
+        choice = {"message": {"content": said}, "finish_reason": "length"}
+        return json.dumps({"choices": [choice], "usage": server.usage}).encode()
+
+    server.write = write
+    (files / "messages.jsonl").write_text('{"id": "a", "text": "1+1", "reference": 2}\n')
+    assert main(command(files, files / "set", "--json")) == 0
+    said = json.loads(capsys.readouterr().out)["models"]
+    assert said[LARGE]["quality"] == 1.0
+    assert said[SMALL]["quality"] is None
+    assert [*said[SMALL]["missing"]][0].startswith("answer: the answer is empty: it used up max_")
+
+
+@pytest.mark.parametrize("url", ["https://x.example/a.png", "data:image/png;base64," + "A" * 300])
+def test_an_image_counts_as_the_most_that_one_is_billed_as(files, capsys, url):
+    def most(*images):
+        content = [{"type": "text", "text": "Double 1"}, *images]
+        row = {"id": "a", "messages": [{"role": "user", "content": content}], "reference": "2"}
+        (files / "messages.jsonl").write_text(json.dumps(row) + "\n")
+        settings = load_settings(files / "grade.yaml")
+        (message,) = read_asked(files / "messages.jsonl", settings)
+        server = Server("m", "m", "", "", ListPrice(1.0, 1.0), 16, 1, False, JsonMode.NONE)
+        cell = Cell(message, "m")
+        return CollectPlan(settings, {"m": server}).most_usd(cell, answer_call(cell))
+
+    image = {"type": "image_url", "image_url": {"url": url}}
+    assert most(image, image) - most() == pytest.approx(2 * 50_000 / 1e6)
+
+
 def test_messages_without_what_their_grader_needs_are_refused(files, capsys):
     (files / "messages.jsonl").write_text('{"id": "a", "text": "Double the number 1"}\n')
     assert main(command(files, files / "set")) == 2
@@ -429,6 +469,7 @@ def test_batch_files_are_another_way_to_ask(files, server, capsys):
     assert [path.name for path in asked] == [f"batch-{SMALL}-1.jsonl", f"batch-{LARGE}-1.jsonl"][
         ::-1
     ]
+    assert "count batches at the list price" in capsys.readouterr().err
     results = []
     for path in asked:
         for line in path.read_text().splitlines():

@@ -6,6 +6,7 @@ import codecs
 import gzip
 import io
 import lzma
+import shlex
 import struct
 import zipfile
 import zlib
@@ -25,6 +26,9 @@ MAX_BYTES = 400 << 20
 TABLES: Final = {"csv": "", "tsv": "\t", "md": MARKDOWN}
 #: Rows one import may read, over all its files.
 MAX_ROWS = 2_000_000
+
+#: Bytes by which a file is known as UTF-16.
+_HEAD: Final = 256
 
 #: What gzip and zipfile raise on bytes that are not what they should be (RuntimeError: password).
 _DAMAGED = (
@@ -178,6 +182,8 @@ def open_plain(
             metered = io.BufferedReader(_Metered(stream, budget, source), 1 << 16)
             marked = metered.peek(2).startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
             encoding = "utf-16" if marked else "utf-8-sig"
+            if not marked:
+                _require_no_utf16(metered.peek(_HEAD)[:_HEAD], source)
             with io.TextIOWrapper(metered, encoding=encoding, newline="") as text:
                 yield kind, text
     except UnicodeDecodeError as error:
@@ -188,6 +194,19 @@ def open_plain(
         raise EvalSetError.of(source, f"is no text: {error}", "save it as UTF-8") from error
     except OSError as error:
         raise EvalSetError.of(source, f"cannot be read: {error}", "check the file") from error
+
+
+def _require_no_utf16(head: bytes, source: str) -> None:
+    """Refuse UTF-16 that has no byte order mark: every other byte of plain letters is 0."""
+    zeros = [head[start::2].count(0) for start in (0, 1)]
+    if max(zeros) < max(1, len(head) // 4):
+        return
+    order = "UTF-16BE" if zeros[0] > zeros[1] else "UTF-16LE"
+    remedy = (
+        f"save it as UTF-8, such as by iconv -f {order} -t UTF-8 {shlex.quote(source)} > NEW, "
+        "or with a byte order mark"
+    )
+    raise EvalSetError.of(source, f"is {order} text without a byte order mark", remedy)
 
 
 def _first_other(file: TableFile) -> int:

@@ -9,9 +9,10 @@ calls that are no chat are skipped.
 
 Helicone's export is JSON or JSONL of its tool, with the bodies (`--include-body`). A row is a
 request as Helicone's API answers it. Feedback and scores stand in the row: one of them is the
-quality. A cost of 0 means that Helicone had no price. Reasoning is counted beside the answer. Input
-tokens are taken where nothing came from the provider's prompt cache or went into it; elsewhere the
-export does not say whether those tokens are a part of the input.
+quality. A cost of 0 means that Helicone had no price. Reasoning is counted beside the answer. Where
+something came from the provider's prompt cache or went into it, the export does not say whether
+those tokens are a part of the input: input tokens are taken where the provider's own usage, in the
+answer's body, says it.
 """
 
 from __future__ import annotations
@@ -317,6 +318,9 @@ def _column(row: Mapping[str, Any], name: str) -> str:
 _THUMB: Final = "helicone-score-feedback"
 #: `cache_reference_id` of an answer that came from no cache.
 _NO_REFERENCE: Final = "00000000-0000-0000-0000-000000000000"
+_ANTHROPIC_INPUT: Final = (
+    "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"
+)  # fmt: skip
 _MODEL_NAMES: Final = ("model_override", "request_model", "response_model", "model")
 
 
@@ -358,6 +362,9 @@ def _helicone_served(place: tuple[str, int], query_id: str, row: Mapping[str, An
     cache = (number(row.get(f"prompt_cache_{way}_tokens")) for way in ("read", "write"))
     alone = all(math.isnan(count) or count == 0.0 for count in cache)
     read, written = (number(row.get(f"{way}_tokens")) for way in ("prompt", "completion"))
+    cached = math.nan
+    if not alone:
+        read, cached = _stated_input(mapping(decoded(row.get("response_body"))))
     thought = number(row.get("reasoning_tokens"))
     return Served(
         place,
@@ -365,11 +372,27 @@ def _helicone_served(place: tuple[str, int], query_id: str, row: Mapping[str, An
         asked_in(row.get("request_body")),
         next(filter(None, (text(row.get(name)) for name in _MODEL_NAMES)), ""),
         cost_usd=number(row.get("cost")),
-        input_tokens=read if alone and read > 0 else math.nan,
+        input_tokens=read if read > 0 else math.nan,
         output_tokens=written if math.isnan(thought) else written + thought,
         latency_s=number(row.get("delay_ms")) / 1000.0,
         conversation_id=text(facts.get("Helicone-Session-Id")),
+        cached_input_tokens=cached,
     )
+
+
+def _stated_input(answer: Mapping[str, Any]) -> tuple[float, float]:
+    """(input tokens with cached ones among them, cached ones) of a provider's answer, NaN where
+    it does not say both.
+    """
+    usage = mapping(decoded(answer.get("usage")))
+    openai = [f"{name}_tokens" for name in ("prompt", "input") if f"{name}_tokens_details" in usage]
+    if openai:  # cached tokens are a part of the input
+        read, details = number(usage.get(openai[0])), mapping(usage[f"{openai[0]}_details"])
+        cached = number(details.get("cached_tokens"))
+    else:  # Anthropic: what was read from the cache, and put there, stands beside the input
+        parts = [number(usage.get(name)) for name in _ANTHROPIC_INPUT]
+        read, cached = sum(parts), parts[1]
+    return (read, cached) if cached <= read else (math.nan, math.nan)
 
 
 def _helicone_scores(row: Mapping[str, Any], labels: Labels) -> Iterator[tuple[str, Feedback]]:
