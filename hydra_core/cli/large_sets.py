@@ -76,7 +76,7 @@ def _sweep(options: argparse.Namespace) -> None:
     taus = grid_of(parts, models, catalog.dimensions, options.points, specs)
     job = SweepParts(models, catalog.dimensions, taus, options.resamples, specs)
     todo = tasks(parts, options.out, f".{key_of(job, parts)}.npz")
-    with progress_bar("parts") as step:
+    with progress_bar("swept", unit=" parts") as step:
         run(job, todo, Engine(options.engine), options.workers, step)
     swept = merged(todo, taus)
     swept.table.to_parquet(options.out / "curve.parquet")
@@ -117,7 +117,7 @@ def _score(options: argparse.Namespace) -> None:
         )
     bundle = str(existing(options.bundle)) if options.bundle else ""
     todo = tasks(parts, options.out, ".parquet")
-    with progress_bar("parts") as step:
+    with progress_bar("scored", unit=" parts") as step:
         count = run(ScoreParts(bundle), todo, Engine(options.engine), options.workers, step)
     if count:
         _record(options, bundle, count)
