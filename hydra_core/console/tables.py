@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
+from os.path import commonprefix
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -128,11 +130,21 @@ def spelled(frame: pd.DataFrame, spelling: Mapping[str, Callable[[Any], str]]) -
 def named(width: int, models: Iterable[str]) -> Callable[[str], str]:
     """How these models are written in a column of this width in pixels.
 
-    A cell shows the beginning alone; names that begin alike are written with begin and end.
+    A cell shows the beginning alone; names that begin alike are written from where they part.
     """
     most = max(2 * (width - 16) // 13, 5)
-    begins = Counter(model[:most] for model in set(models))
-    return lambda name: cut(name, most) if begins[name[:most]] > 1 else name
+    names = set(models)
+    begins = Counter(model[:most] for model in names)
+    alike = [model for model in names if begins[model[:most]] > 1]
+    shared = re.match(r".*[-/_. :]|", commonprefix(alike))
+    skip = 0 if shared is None or shared.end() < 4 else shared.end()
+    return lambda name: cut("…" * (skip > 0) + name[skip:], most) if name in alike else name
+
+
+def wide(names: Iterable[str], least: int, most: int) -> int:
+    """Pixels that hold the longest name beside the sign of an editable column."""
+    longest = max((len(str(name)) for name in names), default=0)
+    return min(max(7 * longest + 44, least), most)
 
 
 def change(form: str = "+.1f", unit: str = "") -> Callable[[float], str]:

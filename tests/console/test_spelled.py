@@ -54,7 +54,7 @@ def test_typed_numbers_are_read_and_others_named_with_their_row():
 def test_models_that_begin_alike_are_told_apart_in_a_narrow_column():
     ids = ["anthropic-claude-opus-4.5-vertex", "anthropic-claude-sonnet-4.5-bedrock", "gpt-5"]
     shown = [tables.named(106, ids)(one) for one in ids]
-    assert shown == ["anthro…vertex", "anthro…edrock", "gpt-5"]
+    assert shown == ["…opus-…vertex", "…sonne…edrock", "gpt-5"]
     frame = pd.DataFrame({"model": ids})
     assert tables.spelled(frame, {"model": tables.named(106, ids)}).data["model"].tolist() == ids
 

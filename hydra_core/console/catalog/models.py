@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date
 from functools import reduce
 from typing import Any, Literal
@@ -84,7 +84,8 @@ def table(entry: CatalogEntry, working: Working) -> list[int]:
         drafts.edit(entry, lambda text: grid.edit_cells(text, edits), restart=False)
 
     ticked = drafts.table(
-        frame, f"catalog.table.{entry.key}", fixed=["check"], columns=_columns(faulty),
+        frame, f"catalog.table.{entry.key}", fixed=["check"],
+        columns=_columns(faulty, frame["id"].astype(str)),
         edited=edited, numbers=_NUMBERS, column_order=_order(faulty, rows), row_height=36,
     )  # fmt: skip
     taken = frame[[*grid.FIELDS, "check"]]
@@ -141,13 +142,13 @@ def price_age(days: int) -> str:
     return f"Price is {days} days old" if days >= 0 else "Price date lies in the future"
 
 
-def _columns(faulty: bool) -> dict[str, Any]:
+def _columns(faulty: bool, ids: Iterable[str]) -> dict[str, Any]:
     column = st.column_config
     number = tables.number_column
     return {
         "tick": column.CheckboxColumn("", width=36, help="Tick rows, then choose what to do."),
         "check": column.TextColumn("Check", width=260 if faulty else 150),
-        "id": column.TextColumn("Model", width=242, required=True),
+        "id": column.TextColumn("Model", width=tables.wide(ids, 242, 330), required=True),
         "provider": column.TextColumn("Provider", width=92),
         "status": column.SelectboxColumn(
             "Status", options=[status.value for status in ModelStatus], width=90, required=True

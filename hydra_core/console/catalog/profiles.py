@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -65,7 +65,7 @@ def _evidence_columns(frame: pd.DataFrame) -> dict[str, Any]:
     column, number = st.column_config, tables.number_column
     config: dict[str, Any] = {
         "tick": column.CheckboxColumn("", width=36, pinned=True),
-        "id": column.TextColumn("Benchmark", width=_wide(frame["id"], 110, 200), pinned=True),
+        "id": column.TextColumn("Benchmark", width=tables.wide(frame["id"], 110, 200), pinned=True),
         "importance": number("α", width=60, help="Importance of the benchmark, 0 or more."),
     }
     first = Counter(str(name).split("_")[0] for name in frame.columns)
@@ -74,10 +74,12 @@ def _evidence_columns(frame: pd.DataFrame) -> dict[str, Any]:
         if kind == "w":
             text = f"ω: how much the benchmark exercises {of}, 0 to 1."
             short = of.split("_")[0] if first[f"w.{of.split('_')[0]}"] == 1 else of
-            config[name] = number(f"ω {short}", width=_wide([f"ω {short}"], 104, 200), help=text)
+            config[name] = number(
+                f"ω {short}", width=tables.wide([f"ω {short}"], 104, 200), help=text
+            )
         elif kind == "s":
             text = f"Resolution rate of {of} on the benchmark, 0 to 1."
-            config[name] = number(of, width=_wide([of], 112, 240), help=text)
+            config[name] = number(of, width=tables.wide([of], 112, 330), help=text)
     return config
 
 
@@ -87,12 +89,6 @@ def _evidence_order(names: list[str], columns: dict[str, Any]) -> list[str] | No
         return None
     part = widgets.switch("Evidence", _PARTS, "profiles.evidence.part")
     return [name for name in names if not name.startswith(_PARTS[part])]
-
-
-def _wide(names: Iterable[str], least: int, most: int) -> int:
-    """Pixels that hold the longest name beside the sign of an editable column."""
-    longest = max((len(str(name)) for name in names), default=0)
-    return min(max(7 * longest + 44, least), most)
 
 
 def _evidence_tools(entry: CatalogEntry, working: Working, ticked: list[int]) -> None:
@@ -142,7 +138,7 @@ def capability_table(entry: CatalogEntry, working: Working) -> None:
         st.caption("There is no model yet.")
         return
     columns: dict[str, Any] = {"model": held["model"]}
-    width = _wide(held["model"], 140, 240)
+    width = tables.wide(held["model"], 140, 330)
     config: dict[str, Any] = {"model": st.column_config.TextColumn("Model", width=width)}
     for k, name in enumerate(dimensions):
         columns[name], text = held[name], "Type to set by hand, clear to derive."
@@ -194,7 +190,7 @@ def success_table(entry: CatalogEntry, working: Working) -> None:
     rows = grid.success_rows(document)
     config: dict[str, Any] = {
         "model": st.column_config.TextColumn(
-            "Model", width=_wide([str(row["model"]) for row in rows], 180, 240), pinned=True
+            "Model", width=tables.wide([str(row["model"]) for row in rows], 180, 330), pinned=True
         ),
         "intercept": number("Requires nothing", width=150),
     }

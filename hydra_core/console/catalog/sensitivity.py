@@ -51,7 +51,7 @@ def _reach(found: tuple[Reach, ...], tau: float, chosen: SetEntry) -> None:
     rows = [(one.model, 100 * one.share, 100 * one.at_some_tau) for one in found]
     frame = pd.DataFrame(rows, columns=["model", "share", "some"])
     tables.kept(
-        frame, "profiles.reach",
+        frame, "profiles.reach", {"model": tables.named(125, frame["model"])},
         column_config={
             "model": column.TextColumn("Cheapest first", width=125),
             "share": column.ProgressColumn(
@@ -78,8 +78,6 @@ def _reach(found: tuple[Reach, ...], tau: float, chosen: SetEntry) -> None:
             )
         elif one.at_some_tau == 0:
             st.markdown(f":material/block: {name} is chosen at no τ on this eval set.")
-        elif one.share == 0:
-            st.markdown(f":material/remove_circle: {name} carries no traffic at this τ.")
     widgets.synthetic_badge(chosen.info.synthetic)
 
 
@@ -92,24 +90,25 @@ def _effects(effects: tuple[Effect, ...], n: int, catalog: Catalog) -> None:
         return
     column = st.column_config
     rows = [
-        (_name(one), f"{one.before:.3f} → {one.after:.3f}", 100 * one.flips / n,
+        (_of(one), one.benchmark, f"{one.before:.3f} → {one.after:.3f}", 100 * one.flips / n,
          100 * one.delta_quality, one.delta_cost_usd)
         for one in moving
     ]  # fmt: skip
-    frame = pd.DataFrame(rows, columns=["number", "nudge", "flips", "quality", "cost"])
+    frame = pd.DataFrame(rows, columns=["of", "benchmark", "nudge", "flips", "quality", "cost"])
     tables.kept(
         frame, "profiles.sensitivity",
-        {"quality": tables.change("+.2f"), "cost": signed_usd},
+        {**{name: tables.named(118, frame[name]) for name in ("of", "benchmark")},
+         "quality": tables.change("+.2f"), "cost": signed_usd},
         height=420,
         column_config={
-            "number": column.TextColumn("Number", width=195),
-            "nudge": column.TextColumn("Nudged", width=105),
-            "flips": column.ProgressColumn(
-                "Queries moved", format="%.1f %%", min_value=0, width=105,
-                max_value=max(float(frame["flips"].max()), 1.0),
+            "of": column.TextColumn("Number", width=118, help="A model's rate, α, or ω."),
+            "benchmark": column.TextColumn("Benchmark", width=118),
+            "nudge": column.TextColumn("Nudged", width=100),
+            "flips": column.NumberColumn(
+                "Moved", format="%.1f %%", width=64, help="Queries that change their model."
             ),
-            "quality": column.NumberColumn("Δ quality", width=80),
-            "cost": column.NumberColumn("Δ cost", width=76),
+            "quality": column.NumberColumn("Δ quality", width=72),
+            "cost": column.NumberColumn("Δ cost", width=92),
         },
     )  # fmt: skip
     quiet = len(effects) - len(moving)
@@ -120,9 +119,7 @@ def _effects(effects: tuple[Effect, ...], n: int, catalog: Catalog) -> None:
     )
 
 
-def _name(effect: Effect) -> str:
+def _of(effect: Effect) -> str:
     if effect.cell is Cell.IMPORTANCE:
-        return f"α of {effect.benchmark}"
-    if effect.cell is Cell.WEIGHT:
-        return f"ω of {effect.benchmark} on {effect.of.replace('_', ' ')}"
-    return f"{effect.of} on {effect.benchmark}"
+        return "α"
+    return f"ω on {effect.of.replace('_', ' ')}" if effect.cell is Cell.WEIGHT else effect.of
