@@ -122,6 +122,19 @@ def test_an_answer_that_an_upstream_packs_comes_through(make, upstream):
     assert answer.json()["choices"][0]["message"]["content"] == "All is well."
 
 
+def test_an_upstream_that_may_not_be_asked_for_tokens_is_asked_without(make, upstream):
+    upstream.behaviour["*"] = "strict"
+    client = make()
+    for _ in range(2):
+        answer = client.post("/v1/chat/completions", json=asked(stream=True))
+        assert (answer.status_code, "data: [DONE]" in answer.text) == (200, True)
+    wanted = ["stream_options" in one["body"] for one in upstream.seen]
+    assert wanted == [True, False, False]
+    options = {"include_usage": True}  # of the client: not ours to take out
+    own = client.post("/v1/chat/completions", json=asked(stream=True, stream_options=options))
+    assert own.status_code == 422
+
+
 def test_odd_stream_options_are_the_upstreams_to_refuse(make, upstream):
     answer = make().post("/v1/chat/completions", json=asked(stream=True, stream_options="x"))
     assert answer.status_code == 200

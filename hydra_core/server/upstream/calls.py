@@ -10,6 +10,7 @@ import asyncio
 import json
 import math
 import os
+import re
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -25,7 +26,7 @@ from hydra_core.server.upstream.failures import (
     shown_error,
     wait_of,
 )
-from hydra_core.server.upstream.file import Upstream, Upstreams
+from hydra_core.server.upstream.file import Timeouts, Upstream, Upstreams
 from hydra_core.server.upstream.reading import MOST_BYTES, EventStream, Seen, written_in
 from hydra_core.server.wire import Form, whole_content
 
@@ -41,6 +42,8 @@ _SENT: Final = {
     "accept-encoding": "identity",
     "user-agent": "hydra-router",
 }
+#: An upstream such as Mistral takes no request for the tokens of a stream, and says them anyway.
+_USAGE_REFUSED: Final = re.compile(rb"stream_options|include_usage")
 #: Bodies beyond this are written and read as JSON beside the event loop, not in it.
 _LARGE: Final = 200_000
 
@@ -78,6 +81,7 @@ class Caller:
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
         self._environ = environ
         self._session: aiohttp.ClientSession | None = None
+        self._not_asked_usage: set[str] = set()  # upstreams that refuse to be asked for it
 
     async def close(self) -> None:
         """Close all connections."""
@@ -90,8 +94,25 @@ class Caller:
         Raises:
             NotAnsweredError: Another model may be asked: nothing was given to the client yet.
         """
-        upstream, times = upstreams.by_model[model], upstreams.timeouts
-        body, form = _body(upstream, model, chat), chat.form
+        upstream = upstreams.by_model[model]
+        asks = chat.stream and not chat.wants_usage and upstream.name not in self._not_asked_usage
+        asks &= isinstance(chat.body.get("stream_options") or {}, Mapping)  # else it is to blame
+        answer = await self._asked(upstream, upstreams.timeouts, model, chat, usage=asks)
+        if not (asks and answer.rejected and _USAGE_REFUSED.search(answer.first)):
+            return answer
+        again = await self._asked(upstream, upstreams.timeouts, model, chat, usage=False)
+        if not again.rejected:
+            self._not_asked_usage.add(upstream.name)
+        return again
+
+    async def _asked(
+        self, upstream: Upstream, times: Timeouts, model: str, chat: ChatRequest, *, usage: bool
+    ) -> Answer:
+        """An answer; `usage`: HyDRA asks for the tokens of a stream, which the client did not."""
+        body, form = upstream.models[model].asked(chat.body, chat.form), chat.form
+        if usage:
+            options = chat.body.get("stream_options") or {}
+            body["stream_options"] = {**options, "include_usage": True}
         large = chat.size > _LARGE
         content = await asyncio.to_thread(_json, body) if large else _json(body)
         key = upstream.key(self._environ)
@@ -193,15 +214,6 @@ def _passed_on(found: Mapping[str, str], key: str) -> dict[str, str]:
             masked = plain.replace(key, "***") if key else plain
             headers[lowered] = masked[:_LONGEST_HEADER]
     return headers
-
-
-def _body(upstream: Upstream, model: str, chat: ChatRequest) -> dict[str, Any]:
-    body = upstream.models[model].asked(chat.body, chat.form)
-    if chat.stream and not chat.wants_usage:
-        options = chat.body.get("stream_options") or {}
-        if isinstance(options, Mapping):  # else the upstream says what is wrong with it
-            body["stream_options"] = {**options, "include_usage": True}
-    return body
 
 
 def _json(body: Mapping[str, Any]) -> bytes:
