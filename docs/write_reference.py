@@ -222,7 +222,8 @@ _MANIFEST = {
     "price_notes": "what is known about the costs",
     "synthetic": "true where outcomes were simulated; every page says so then",
     "cost_estimated": "true where costs were computed from prices",
-    "prices": "USD per million tokens at recording, by model: `{input, output, cached}`",
+    "prices": "USD per million tokens at recording, by model: `{input, output, cached}`, "
+    "and `long_prompts`: a list of `{above_tokens, input, output, cached}`",
     "models": "the models' ids; the outcome table names no others",
     "parts": "file name to SHA-256; a part that was changed is refused",
     "dependence": "the answer about queries that belong together (`dependence`)",

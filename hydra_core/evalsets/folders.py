@@ -17,7 +17,7 @@ import tempfile
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 from ruamel.yaml import YAML
 
 from hydra_core.base.errors import EvalSetError, Problem
-from hydra_core.base.list_price import ListPrice
+from hydra_core.base.list_price import ListPrice, LongPromptPrice
 from hydra_core.base.reading.plain_yaml import read_plain_yaml
 from hydra_core.base.whole_file import synced
 from hydra_core.evalsets.rules import model_id_problem
@@ -50,6 +50,8 @@ _FACTS: Mapping[str, type[str] | type[bool]] = {
     "price_notes": str,
 }
 _PRICES = ("input", "output", "cached")
+#: Of a price: those of long requests, and above how many input tokens they begin.
+_LONG, _ABOVE = "long_prompts", "above_tokens"
 _KEYS = ("schema", *_FACTS, "prices", "models", "parts", "dependence")
 
 
@@ -132,10 +134,29 @@ def dump_manifest(manifest: Manifest) -> str:
     return out.getvalue()
 
 
-def _price_rows(prices: Mapping[str, ListPrice]) -> dict[str, dict[str, float]]:
-    """As `parse_manifest` reads them: USD per million tokens, without those of long requests."""
-    rows = {model: zip(_PRICES, astuple(price), strict=False) for model, price in prices.items()}
-    return {model: {k: v for k, v in row if v is not None} for model, row in rows.items()}
+def _price_rows(prices: Mapping[str, ListPrice]) -> dict[str, dict[str, Any]]:
+    """As `parse_manifest` reads them: USD per million tokens."""
+    rows = {}
+    for model, price in prices.items():
+        rows[model] = _price_row(price)
+        if price.long_prompts:
+            tiers = price.long_prompts
+            rows[model][_LONG] = [{_ABOVE: one.above_tokens, **_price_row(one)} for one in tiers]
+    return rows
+
+
+def _price_row(price: ListPrice | LongPromptPrice) -> dict[str, Any]:
+    values = (
+        price.input_usd_per_mtok, price.output_usd_per_mtok, price.cached_input_usd_per_mtok
+    )  # fmt: skip
+    return {k: v for k, v in zip(_PRICES, values, strict=True) if v is not None}
+
+
+def _price(row: Mapping[str, Any]) -> ListPrice:
+    """The price of a checked row."""
+    tiers = sorted(row.get(_LONG, []), key=lambda one: int(one[_ABOVE]))
+    long = (LongPromptPrice(t[_ABOVE], t["input"], t["output"], t.get("cached")) for t in tiers)
+    return ListPrice(row["input"], row["output"], row.get("cached"), tuple(long))
 
 
 def read_manifest(folder: Path) -> tuple[Manifest, str]:
@@ -170,10 +191,7 @@ def parse_manifest(raw: bytes, source: str) -> Manifest:
         models=tuple(content["models"]),
         parts={part: content["parts"][part] for part in PARTS},
         dependence=given and DependenceAnswer(**given),
-        prices={
-            model: ListPrice(*(price.get(name) for name in _PRICES))
-            for model, price in content.get("prices", {}).items()
-        },
+        prices={model: _price(price) for model, price in content.get("prices", {}).items()},
     )
 
 
@@ -236,13 +254,27 @@ def _price_problems(prices: object, models: object) -> list[Problem]:
     strange = [model for model in prices if model not in known]
     problems = [Problem(f"prices: {model}", "is not among the models") for model in strange]
     for model, price in prices.items():
-        row = price if isinstance(price, dict) else {}
-        needed = {"input", "output"} <= row.keys() <= set(_PRICES)
-        if not (needed and all(_above_zero(value) for value in row.values())):
+        row = dict(price) if isinstance(price, dict) else {}
+        tiers = row.pop(_LONG, [])
+        rows = [row, *(tiers if isinstance(tiers, list) else [None])]
+        if not all(map(_is_price_row, rows)) or not all(_above_tokens(one) for one in rows[1:]):
             remedy = "{input: 2.5, output: 10, cached: 1.25}, cached may be left out"
+            if tiers:
+                remedy += f"; {_LONG}: [{{{_ABOVE}: 200000, input: 5, output: 15}}]"
             message = f"must be USD per million tokens above 0, got {price!r}"
             problems.append(Problem(f"prices: {model}", message, remedy))
     return problems
+
+
+def _is_price_row(row: object) -> bool:
+    known = {k: v for k, v in row.items() if k != _ABOVE} if isinstance(row, dict) else {}
+    needed = {"input", "output"} <= known.keys() <= set(_PRICES)
+    return needed and all(map(_above_zero, known.values()))
+
+
+def _above_tokens(row: Mapping[str, Any]) -> bool:
+    above = row.get(_ABOVE)
+    return isinstance(above, int) and not isinstance(above, bool) and above > 0
 
 
 def _above_zero(value: object) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from hydra_core.base.digests import file_sha256
 from hydra_core.base.errors import EvalSetError
 from hydra_core.evalsets.evalset import load_evalset
-from hydra_core.evalsets.folders import list_evalsets, read_arrow, replace_folder
+from hydra_core.evalsets.folders import list_evalsets, parse_manifest, read_arrow, replace_folder
 from tests.evalsets.sets import COST_USD, QUALITY, queries, saved
 
 
@@ -219,3 +219,16 @@ def test_a_link_to_a_set_stays_a_link(tmp_path):
     saved(tmp_path / "link", name="second", force=True)
     assert (tmp_path / "link").is_symlink()
     assert load_evalset(tmp_path / "set").name == "second"
+
+
+@pytest.mark.parametrize(
+    "tiers",
+    ["5", "[5]", "[{input: 1, output: 2}]", "[{above_tokens: 0, input: 1, output: 2}]",
+     "[{above_tokens: 9, input: 1}]", "[{above_tokens: 9, input: 0, output: 2}]"],
+)  # fmt: skip
+def test_wrong_prices_of_long_requests_are_named(tiers):
+    price = f"{{input: 1, output: 2, long_prompts: {tiers}}}"
+    with pytest.raises(EvalSetError) as caught:
+        parse_manifest(f"prices: {{a: {price}}}\nmodels: [a]\n".encode(), "evalset.yaml")
+    named = [one for one in caught.value.problems if one.place == "prices: a"]
+    assert "above_tokens: 200000" in named[0].remedy

@@ -21,12 +21,11 @@ from hydra_core.base.reading.fields import Section, read_mapping
 from hydra_core.base.reading.yaml_reader import MapNode, ScalarNode, shown
 from hydra_core.catalog.identifiers import id_problem, plain_name
 from hydra_core.catalog.prices.lists import LIST_ENDINGS, read_prices
-from hydra_core.catalog.prices.quotes import PriceQuote
+from hydra_core.catalog.prices.quotes import ABOVE_ZERO, PriceQuote
 from hydra_core.catalog.schema import read_catalog_text
 
 _SHOWN: Final = 4
 _UNITS: Final = ("usd_per_1m_tokens", "usd_per_mtok")
-_REMEDY: Final = "give the price in USD per million tokens, above 0"
 _DATED: Final = re.compile(r"[-@](?:20\d{2}-?\d{2}-?\d{2}|latest)$")
 #: What Bedrock puts around a name: us.anthropic.claude-haiku-4-5-20251001-v1:0.
 _BEDROCK: Final = re.compile(r"^(?:[a-z]+[0-9]*\.)+(?=[a-z])|-v[0-9]+:[0-9]+(?::\w+)?$")
@@ -220,9 +219,9 @@ def _prices(root: Section) -> dict[str, GivenPrice]:
 
 def _given(section: Section) -> GivenPrice | None:
     section.known(("input", "output", "cached", "date", "note"))
-    price_in = section.price("input", _REMEDY)
-    price_out = section.price("output", _REMEDY)
-    cached = section.price("cached", _REMEDY, required=False)
+    price_in = section.price("input", ABOVE_ZERO)
+    price_out = section.price("output", ABOVE_ZERO)
+    cached = section.price("cached", ABOVE_ZERO, required=False)
     day = _day(section)
     note = section.text("note", "write text", required=False, limit=500)
     if price_in is None or price_out is None:

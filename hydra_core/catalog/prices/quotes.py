@@ -127,6 +127,11 @@ class SkipEntry(Exception):  # noqa: N818
     """This entry gives no usable price; the message says why."""
 
 
+#: What to write instead of a price of 0, by which models cannot be compared.
+ABOVE_ZERO: Final = (
+    "give USD per million tokens, above 0; of a free or self-hosted model what it costs you, "
+    "such as 0.01"
+)
 NO_PRICE: Final = "a price of 0 or less, which is no list price"
 
 

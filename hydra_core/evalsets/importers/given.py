@@ -18,7 +18,7 @@ from typing import Final
 from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.base.list_price import ListPrice
 from hydra_core.catalog.identifiers import proposed_ids
-from hydra_core.catalog.prices.quotes import price_number
+from hydra_core.catalog.prices.quotes import ABOVE_ZERO, price_number
 from hydra_core.evalsets.importers.reading.bounded import TableFile
 from hydra_core.evalsets.rules import model_id_problem
 
@@ -92,8 +92,10 @@ def parse_prices(texts: Sequence[str]) -> PriceCard:
         if not model or len(values) not in (2, 3):
             form = "ID=INPUT,OUTPUT[,ANSWER_TOKENS][,cached=PRICE]"
             problems.append(Problem(repr(text), f"is not {form}"))
-        elif any(value < 0 for value in (*values, cached_price or 0.0)):
-            problems.append(Problem(repr(text), "holds a number that is not >= 0"))
+        elif min(*values[:2], 1.0 if cached_price is None else cached_price) <= 0:
+            problems.append(Problem(repr(text), "holds a price that is not above 0", ABOVE_ZERO))
+        elif min(values) < 0:
+            problems.append(Problem(repr(text), "holds a number of tokens below 0"))
         elif model in prices:
             problems.append(Problem(repr(text), f"names {model} twice"))
         else:

@@ -58,6 +58,12 @@ def test_prices_are_read_and_every_bad_one_is_named():
     assert len(caught.value.problems) == 4
 
 
+@pytest.mark.parametrize("price", ["0,0", "0,2", "1,0", "1,2,cached=0"])
+def test_a_price_of_nothing_is_refused_before_a_set_is_made_of_it(price):
+    with pytest.raises(EvalSetError, match="not above 0 .* self-hosted model what it costs you"):
+        parse_prices([f"local={price}"])
+
+
 def test_tokens_of_a_text_count_its_bytes():
     assert text_tokens("four") == 1
     assert text_tokens("четы") == 2

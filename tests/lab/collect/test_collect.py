@@ -111,8 +111,9 @@ def test_a_long_request_costs_the_price_of_its_length(files, server):
     catalog.write_text(CATALOG.read_text().replace(name, name + long))
     asked = command(files, files / "set", "--models", LARGE)
     assert main([str(catalog) if one == str(CATALOG) else one for one in asked]) == 0
-    costs = load_evalset(files / "set").cost_usd  # each reads 120 tokens and writes 40
-    np.testing.assert_allclose(costs, (120 * 3 + 40 * 20) / 1e6)
+    made = load_evalset(files / "set")  # each reads 120 tokens and writes 40
+    np.testing.assert_allclose(made.cost_usd, (120 * 3 + 40 * 20) / 1e6)
+    assert made.prices == {LARGE: load_catalog(catalog).model(LARGE).price}
 
 
 def test_a_second_run_pays_nothing(files, server):
