@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from hydra_core.base.errors import MismatchError
+from hydra_core.base.spelling import counted_that
 from hydra_core.base.types import (
     BoolArray,
     Catalog,
@@ -455,9 +456,11 @@ def _notes(
     elif absent:
         notes.append(f"No outcomes for {', '.join(absent)}: left out of this replay.")
     if incomplete:
-        notes.append(f"{incomplete} queries lack an outcome or cost of some model: left out.")
+        some = counted_that(incomplete, "query", "lacks", "lack")
+        notes.append(f"{some} an outcome or cost of some model: left out.")
     if unscored:
-        notes.append(f"{unscored} queries are not scored yet: left out.")
+        some = counted_that(unscored, "query", "is", "are")
+        notes.append(f"{some} not scored yet: left out.")
     return tuple(notes)
 
 

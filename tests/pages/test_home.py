@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 from datetime import UTC, datetime, timedelta
 
+import pandas as pd
 import pytest
 
 from hydra_core.catalog import load_catalog
 from hydra_core.store import Actor, Role
 from tests.console.valued import valued
+from tests.evalsets.test_evalset import rewrite_part
 from tests.live.logs import decision, traffic
 from tests.made_once import made_once
 from tests.pages.store_steps import opened, shown
@@ -89,6 +91,25 @@ def test_the_result_is_one_sentence_with_its_interval(open_page):
     assert "against 75.7 % with the router (+2.3 points, 95 % interval" in box
     assert "with the router (+3.7 points, 95 % interval" in heads
     assert box.count(". ") <= 1  # two sentences at most
+
+
+def test_queries_that_the_figures_leave_out_are_counted(own, open_page):
+    folder = own / "evalsets" / "traffic"
+    rows = pd.read_parquet(folder / "outcomes.parquet")
+    rewrite_part(folder, "outcomes.parquet", rows.drop(index=rows.index[-1]))
+    text = shown(open_page(HOME, set="my/traffic", catalog="paper_five")).replace("\\", "")
+    assert "1 query lacks an outcome or cost of some model: left out." in text
+
+
+def test_a_set_without_texts_is_not_offered_to_be_scored(own, open_page):
+    folder = own / "evalsets" / "traffic"
+    queries = pd.read_parquet(folder / "queries.parquet")
+    rewrite_part(folder, "queries.parquet", queries.drop(columns="text"))
+    shutil.rmtree(folder / "scores")
+    assert "Score an eval set" not in shown(open_page(HOME))
+    app = open_page("pages/configure/eval_sets.py", set="my/traffic")
+    assert "no predictor can score it" in " ".join(box.value for box in app.info)
+    assert "eval_sets.score" not in [button.key for button in app.button]
 
 
 def test_every_term_is_explained_in_one_sentence(open_page):

@@ -107,6 +107,13 @@ def _begin(loaded: EvalSet) -> Task:
 def _offer(loaded: EvalSet, name: str, job: Task | None, elsewhere: bool) -> None:
     if job is not None and job.error:
         st.error(literal(job.error), icon=":material/error:")
+    if loaded.texts is None:
+        st.info(
+            "This set has no texts, so no predictor can score it. Import it again with the "
+            "messages to route by what they require.",
+            icon=":material/info:",
+        )
+        return
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         other = " Only another predictor has scored it." if elsewhere else ""
         st.markdown(

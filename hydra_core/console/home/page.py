@@ -361,7 +361,8 @@ def _steps(used: InUse | None) -> Iterator[Step]:
             title = "Choose quality and cost"
             text = "Turn the knob on Tune until quality and cost suit you."
         yield Step("tune", title, text, frame.BY_HAND, "Tune")
-    unscored = [entry.info.name for entry in cache.evalsets() if not entry.info.scored]
+    infos = [entry.info for entry in cache.evalsets()]
+    unscored = [info.name for info in infos if not info.scored and info.texts]
     if unscored:
         names = ", ".join(unscored[:3]) + (" and more" if len(unscored) > 3 else "")
         yield Step(
@@ -400,6 +401,7 @@ def _figures(used: InUse) -> None:
     """The figures at this setting, and quality against cost for every setting."""
     st.subheader("Figures at this setting", anchor=False)
     widgets.kpis(_current(used))
+    widgets.notes(used.sweep)
     with st.container(border=True):
         widgets.figure(
             _drawn(used, widgets.colors()),
