@@ -289,15 +289,17 @@ def models(frame: pd.DataFrame) -> None:
     column = st.column_config
     missing = {"missing_quality": "No outcome", "missing_cost": "No cost"}
     missing = {name: label for name, label in missing.items() if frame[name].any()}
+    width = 215 - 32 * len(missing)
     columns: dict[str, Any] = {
-        "model": column.TextColumn("Model", width=215 - 32 * len(missing)),
+        "model": column.TextColumn("Model", width=width),
         "resolved": column.NumberColumn("Resolved", format="localized"),
         "quality": column.NumberColumn("Quality", format=_PERCENT),
         "bounds": "95 % interval",
         "cost": column.NumberColumn("Cost per query", format=dollars(frame["cost"])),
         **{x: column.NumberColumn(label) for x, label in missing.items()},
     }
-    shown = frame.assign(bounds=ranges(frame, ""))
+    names = frame["model"].map(named(width, frame["model"]))
+    shown = frame.assign(model=names, bounds=ranges(frame, ""))
     st.dataframe(
         shown, hide_index=True, height="content", column_order=tuple(columns),
         column_config=columns, placeholder="–",

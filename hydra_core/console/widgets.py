@@ -57,7 +57,7 @@ body textarea {{unicode-bidi: plaintext}}
 .stApp {_NAMED} {{color: light-dark({LIGHT.accent}, {DARK.accent})}}
 .stApp [data-testid=stButton] .stMarkdownEllipsis * {{white-space: normal}}
 @media (min-width: 641px) {{
-  {_WHOLE} {{min-width: max-content}}
+  {_WHOLE} {{min-width: fit-content}}
   [data-testid=stColumn]:has([data-testid=stPlotlyChart]) {{min-width: min(21rem, 100%)}}
 }}
 </style>"""

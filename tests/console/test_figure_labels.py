@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hydra_core.console.figures.labels import Label, label_notes, place
+from hydra_core.console.figures.labels import Label, label_notes, longest, place
+from hydra_core.console.figures.theme import fitting
 
 SIZE = (600.0, 380.0)
 
@@ -25,6 +26,15 @@ def overlap(a, b):
 def test_labels_of_a_tight_cluster_do_not_cover_each_other():
     labels = [Label(f"claude-sonnet-{i}", 300 + 6 * i, 190 + 5 * (-1) ** i) for i in range(5)]
     found = list(boxes(labels, place(labels, np.empty((0, 2)), *SIZE)))
+    assert not any(overlap(a, b) for i, a in enumerate(found) for b in found[:i])
+
+
+def test_fifteen_labels_on_a_curve_do_not_cover_each_other():
+    steps = np.arange(15)
+    x, y = np.geomspace(3, 580, 15), 60 + 14.0 * steps
+    labels = [Label(fitting(f"provider/long-model-{i}", longest(15)), *at)
+              for i, at in enumerate(zip(x, y, strict=True))]  # fmt: skip
+    found = list(boxes(labels, place(labels, np.stack([x, y], axis=1), *SIZE)))
     assert not any(overlap(a, b) for i, a in enumerate(found) for b in found[:i])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hydra_core.base.spelling import signed_usd, usd
-from hydra_core.console.widgets import literal
+from hydra_core.console.widgets import _LEGIBLE, literal
 from hydra_core.evalsets.folders import folder_name
 
 
@@ -43,3 +43,9 @@ def test_a_change_of_cost_has_its_sign_and_no_exponent(value, shown):
 )
 def test_folder_names_are_plain(name, folder):
     assert folder_name(name) == folder
+
+
+def test_a_row_of_parts_is_whole_but_never_wider_than_the_page():
+    # `max-content` would keep the pills of fifteen models in one row, most of them out of reach
+    assert "min-width: fit-content" in _LEGIBLE
+    assert "max-content" not in _LEGIBLE

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from hydra_core.base.spelling import short_number
 from hydra_core.base.types import FloatArray
-from hydra_core.console.figures.labels import Label, label_notes, place
+from hydra_core.console.figures.labels import Label, label_notes, longest, place
 from hydra_core.console.figures.theme import (
     Palette,
     base_layout,
@@ -77,7 +77,8 @@ def _labels(
         np.stack([np.full(25, at), np.linspace(lo, hi, 25)], axis=1)
         for at, lo, hi in zip(x, low, high, strict=True)
     ]
-    labels = [Label(fitting(m, 220), a, b) for m, a, b in zip(frame["model"], x, y, strict=True)]
+    wide = longest(len(frame))
+    labels = [Label(fitting(m, wide), a, b) for m, a, b in zip(frame["model"], x, y, strict=True)]
     placed = place(labels, np.concatenate(bars), _WIDTH, height)
     at = list(zip(frame["cost"], frame["quality"], strict=True))
     font = {"color": colors.ink, "size": 13}

@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from hydra_core.base.types import FloatArray
-from hydra_core.console.figures.labels import Label, label_notes, place
+from hydra_core.console.figures.labels import Label, label_notes, longest, place
 from hydra_core.console.figures.theme import (
     Palette,
     base_layout,
@@ -254,7 +254,7 @@ def _labels(
     at = pixels(np.asarray([s.x for s in spots]), np.asarray([s.y for s in spots]))
     sizes = [1.0] * (len(spots) - 1) + [1.3]
     labels = [
-        Label(fitting(s.label, 220), float(x), float(y), size)
+        Label(fitting(s.label, longest(len(spots))), float(x), float(y), size)
         for s, (x, y), size in zip(spots, at, sizes, strict=True)
     ]
     every = max(view.curve.x.size // 150, 1)

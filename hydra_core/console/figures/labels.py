@@ -13,9 +13,16 @@ import numpy.typing as npt
 _SIDES = ((1, 0), (0, 1), (0, -1), (-1, 0), (1, 1), (1, -1), (-1, 1), (-1, -1))
 #: Gaps between point and label in pixels; all but the nearest get a leader line.
 _GAPS = (11.0, 28.0, 46.0)
+#: Further ones for labels that would cover another one at all of these.
+_FAR_GAPS = (70.0, 100.0, 140.0, 190.0)
 _NEAR = _GAPS[0]
+#: The price of a label that covers another one.
+_COVERS = 100.0
 _CHAR_PX = 6.7
 _LINE_PX = 17.0
+
+#: So many points have room for long names.
+_FEW = 8
 
 #: Where a leader line is looked at, as shares of its length.
 _ALONG = np.linspace(0.2, 0.9, 8)[:, None]
@@ -42,6 +49,11 @@ class Placement:
     far: bool
 
 
+def longest(count: int) -> float:
+    """How wide one of so many names may be, in pixels: more of them leave less room for each."""
+    return 220.0 if count <= _FEW else 150.0
+
+
 def place(
     labels: Sequence[Label],
     obstacles: npt.NDArray[np.float64],
@@ -63,13 +75,17 @@ def place(
         own = points[i]
         others = np.concatenate([np.delete(points, i, axis=0), obstacles.reshape(-1, 2)])
         near_own = np.hypot(*(others - own).T) < _NEAR - 2
-        options = _options(labels[i])
-        costs = [
-            _cost(_box(labels[i], option), others[~near_own], taken, width, height)
-            + _crossings(labels[i], option, taken)
-            + rank * 0.02
-            for rank, option in enumerate(options)
-        ]
+        options, costs = [], []
+        for gaps in (_GAPS, _FAR_GAPS):
+            options += _options(labels[i], gaps)
+            costs += [
+                _cost(_box(labels[i], option), others[~near_own], taken, width, height)
+                + _crossings(labels[i], option, taken)
+                + rank * 0.02
+                for rank, option in enumerate(options[len(costs) :], len(costs))
+            ]
+            if min(costs) < _COVERS:
+                break
         best = options[int(np.argmin(costs))]
         chosen[int(i)] = best
         taken.append(_box(labels[i], best))
@@ -104,7 +120,7 @@ def label_notes(
     return result
 
 
-def _options(label: Label) -> list[Placement]:
+def _options(label: Label, gaps: Sequence[float]) -> list[Placement]:
     wide, tall = _size(label)
     return [
         Placement(
@@ -112,7 +128,7 @@ def _options(label: Label) -> list[Placement]:
             sy * (tall / 2 + (gap - 2 if not sx else gap * 0.55)),
             gap > _NEAR,
         )
-        for gap in _GAPS
+        for gap in gaps
         for sx, sy in _SIDES
     ]
 
@@ -153,6 +169,6 @@ def _cost(
     cost = float(min(inside.sum(), 20))
     for other in taken:
         if left < other[1] and other[0] < right and bottom < other[3] and other[2] < top:
-            cost += 100.0
+            cost += _COVERS
     outside = max(0.0, -left, right - width, -bottom, top - height)
     return cost + 10.0 * outside

@@ -266,4 +266,5 @@ def row_a_model(layout: dict[str, Any], models: Sequence[str], *, right: int, be
     layout["yaxis"] |= {
         "autorange": "reversed", "tickvals": list(range(len(models))), "showgrid": False,
         "ticktext": [fitting(model, wide) for model in models],
+        "ticklabelstandoff": 7,  # a dot at 0 would lie on the end of a name
     }  # fmt: skip
