@@ -271,7 +271,7 @@ class LoggedValue:
             f"In {100 * self.value.unsupported:.1f} % of the decisions this catalog would serve "
             f"{', '.join(self.closed)}, which the log could not have served there: exploration "
             "tries only models that the rule holds capable (--explore-floor). That part may be "
-            "worth anything from 0 to 1. serve --explore-all 0.02 keeps every model possible"
+            "worth anything from 0 to 1. With serve --explore-all 0.02 every model stays possible."
         )
 
 
