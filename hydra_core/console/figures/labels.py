@@ -75,7 +75,8 @@ def place(
         own = points[i]
         others = np.concatenate([np.delete(points, i, axis=0), obstacles.reshape(-1, 2)])
         near_own = np.hypot(*(others - own).T) < _NEAR - 2
-        options, costs = [], []
+        options: list[Placement] = []
+        costs: list[float] = []
         for gaps in (_GAPS, _FAR_GAPS):
             options += _options(labels[i], gaps)
             costs += [
