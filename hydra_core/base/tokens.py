@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -51,3 +52,17 @@ def output_with_thinking(read: int, written: int, total: object, cached: object 
     """
     beside = total - read - written if isinstance(total, int) else 0
     return written + beside if beside > 0 and beside != cached else written
+
+
+def most_turn_tokens(turn: Mapping[str, Any], *, seen: bool) -> int:
+    """The most tokens that a message counts as; an image's bytes or address say nothing of it.
+
+    Args:
+        seen: Whether its images are sent, too: a judge gets the text alone.
+    """
+    content = turn.get("content")
+    parts = content if isinstance(content, list) else []
+    images = [one for one in parts if isinstance(one, Mapping) and one.get("type") == "image_url"]
+    if images:
+        turn = {**turn, "content": [one for one in parts if one not in images]}
+    return most_text_tokens(json.dumps(turn)) + seen * MOST_IMAGE_TOKENS * len(images)

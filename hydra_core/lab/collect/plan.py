@@ -22,7 +22,7 @@ import pandas as pd
 
 from hydra_core.base.digests import text_sha256
 from hydra_core.base.errors import LabelError, ProblemsError
-from hydra_core.base.tokens import MOST_IMAGE_TOKENS, most_text_tokens
+from hydra_core.base.tokens import most_text_tokens, most_turn_tokens
 from hydra_core.base.whole_file import whole_file
 from hydra_core.decision_log.reading import read_log
 from hydra_core.evalsets.importers.reading.bounded import TABLES, Budget, suffix_of
@@ -318,27 +318,13 @@ class CollectPlan:
     def most_usd(self, item: Cell, call: Call) -> float:
         """The most that a call can cost: every answer as long as it may be."""
         server = self.servers[self.role_of(call)]
-        inward = sum(_most_tokens(one, seen=call.stage != JUDGE) for one in item.message.turns)
+        inward = sum(most_turn_tokens(one, seen=call.stage != JUDGE) for one in item.message.turns)
         if call.stage == JUDGE:
             inward += most_text_tokens(_RUBRIC + _FORM) + self.models[item.model].max_tokens
             inward += most_text_tokens(str(item.message.own.get("reference", "")))
             inward += most_text_tokens(item.message.text)  # it stands in the conversation too
             inward += most_text_tokens(self.settings.graders[item.message.grader].rubric)
         return server.cost_usd(inward, server.max_tokens)
-
-
-def _most_tokens(turn: Mapping[str, Any], *, seen: bool) -> int:
-    """The most tokens that a message counts as; an image's bytes or address say nothing of it.
-
-    Args:
-        seen: Whether its images are sent, too: a judge gets the text alone.
-    """
-    content = turn.get("content")
-    parts = content if isinstance(content, list) else []
-    images = [one for one in parts if isinstance(one, Mapping) and one.get("type") == "image_url"]
-    if images:
-        turn = {**turn, "content": [one for one in parts if one not in images]}
-    return most_text_tokens(json.dumps(turn)) + seen * MOST_IMAGE_TOKENS * len(images)
 
 
 def _asked_as(server: Server) -> list[Any]:
