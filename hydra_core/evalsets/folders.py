@@ -135,7 +135,6 @@ def dump_manifest(manifest: Manifest) -> str:
 
 
 def _price_rows(prices: Mapping[str, ListPrice]) -> dict[str, dict[str, Any]]:
-    """As `parse_manifest` reads them: USD per million tokens."""
     rows = {}
     for model, price in prices.items():
         rows[model] = _price_row(price)
@@ -153,7 +152,6 @@ def _price_row(price: ListPrice | LongPromptPrice) -> dict[str, Any]:
 
 
 def _price(row: Mapping[str, Any]) -> ListPrice:
-    """The price of a checked row."""
     tiers = sorted(row.get(_LONG, []), key=lambda one: int(one[_ABOVE]))
     long = (LongPromptPrice(t[_ABOVE], t["input"], t["output"], t.get("cached")) for t in tiers)
     return ListPrice(row["input"], row["output"], row.get("cached"), tuple(long))
@@ -233,7 +231,6 @@ def _manifest_problems(content: Mapping[str, Any]) -> list[Problem]:
 
 
 def _dependence_problems(given: object) -> list[Problem]:
-    """Every problem with the `dependence` of a manifest."""
     if given is None:
         return []
     remedy = "look for dependent queries again"
@@ -468,14 +465,12 @@ def sweep(parent: Path) -> None:
 
 
 def _umask() -> int:
-    """The process's umask (mkdtemp makes folders that only their owner can read)."""
     mask = os.umask(0o022)
     os.umask(mask)
     return mask
 
 
 def _swap_in(fresh: Path, target: Path, replace: bool) -> None:
-    """Put `fresh` at `target`; what was there before ends up at `fresh`."""
     if not replace or not target.exists():
         fresh.rename(target)  # fails on a folder with something in it
         return
@@ -493,7 +488,6 @@ def _swap_in(fresh: Path, target: Path, replace: bool) -> None:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Linux renameat2(RENAME_EXCHANGE); False where kernel or file system has none."""
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if rename is None:
         return False
