@@ -50,7 +50,6 @@ _FACTS: Mapping[str, type[str] | type[bool]] = {
     "price_notes": str,
 }
 _PRICES = ("input", "output", "cached")
-#: Of a price: those of long requests, and above how many input tokens they begin.
 _LONG, _ABOVE = "long_prompts", "above_tokens"
 _KEYS = ("schema", *_FACTS, "prices", "models", "parts", "dependence")
 
