@@ -135,10 +135,16 @@ def named(width: int, models: Iterable[str]) -> Callable[[str], str]:
     most = max(2 * (width - 16) // 13, 5)
     names = set(models)
     begins = Counter(model[:most] for model in names)
-    alike = [model for model in names if begins[model[:most]] > 1]
-    shared = re.match(r".*[-/_. :]|", commonprefix(alike))
-    skip = 0 if shared is None or shared.end() < 4 else shared.end()
-    return lambda name: cut("…" * (skip > 0) + name[skip:], most) if name in alike else name
+    alike = {model for model in names if begins[model[:most]] > 1}
+    shared = len(re.sub(r"[^-/_. :]*$", "", commonprefix(list(alike))))  # whole words
+
+    def written(name: str) -> str:
+        if name not in alike:
+            return name
+        skip = min(shared, len(name) - most + 1)
+        return cut(name if skip <= 3 else f"…{name[skip:]}", most)
+
+    return written
 
 
 def wide(names: Iterable[str], least: int, most: int) -> int:
