@@ -9,7 +9,6 @@ import ctypes
 import fcntl
 import hashlib
 import io
-import math
 import os
 import re
 import shutil
@@ -19,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 import pandas as pd
 import pyarrow as pa
@@ -27,9 +26,10 @@ import pyarrow.parquet as pq
 from ruamel.yaml import YAML
 
 from hydra_core.base.errors import EvalSetError, Problem
-from hydra_core.base.list_price import ListPrice, LongPromptPrice
+from hydra_core.base.list_price import ListPrice
 from hydra_core.base.reading.plain_yaml import read_plain_yaml
 from hydra_core.base.whole_file import synced
+from hydra_core.evalsets.manifest_prices import price_problems, price_rows, prices_of
 from hydra_core.evalsets.rules import model_id_problem
 
 SCHEMA = "hydra.evalset/v1"
@@ -49,8 +49,6 @@ _FACTS: Mapping[str, type[str] | type[bool]] = {
     "cost_estimated": bool,
     "price_notes": str,
 }
-_PRICES = ("input", "output", "cached")
-_LONG, _ABOVE = "long_prompts", "above_tokens"
 _KEYS = ("schema", *_FACTS, "prices", "models", "parts", "dependence")
 
 
@@ -121,7 +119,7 @@ def dump_manifest(manifest: Manifest) -> str:
     content = {
         "schema": SCHEMA,
         **{key: getattr(manifest, key) for key in _FACTS},
-        **({"prices": _price_rows(manifest.prices)} if manifest.prices else {}),
+        **({"prices": price_rows(manifest.prices)} if manifest.prices else {}),
         "models": list(manifest.models),
         "parts": dict(manifest.parts),
         **({"dependence": asdict(manifest.dependence)} if manifest.dependence else {}),
@@ -131,29 +129,6 @@ def dump_manifest(manifest: Manifest) -> str:
     out = io.StringIO()
     yaml.dump(content, out)
     return out.getvalue()
-
-
-def _price_rows(prices: Mapping[str, ListPrice]) -> dict[str, dict[str, Any]]:
-    rows = {}
-    for model, price in prices.items():
-        rows[model] = _price_row(price)
-        if price.long_prompts:
-            tiers = price.long_prompts
-            rows[model][_LONG] = [{_ABOVE: one.above_tokens, **_price_row(one)} for one in tiers]
-    return rows
-
-
-def _price_row(price: ListPrice | LongPromptPrice) -> dict[str, Any]:
-    values = (
-        price.input_usd_per_mtok, price.output_usd_per_mtok, price.cached_input_usd_per_mtok
-    )  # fmt: skip
-    return {k: v for k, v in zip(_PRICES, values, strict=True) if v is not None}
-
-
-def _price(row: Mapping[str, Any]) -> ListPrice:
-    tiers = sorted(row.get(_LONG, []), key=lambda one: int(one[_ABOVE]))
-    long = (LongPromptPrice(t[_ABOVE], t["input"], t["output"], t.get("cached")) for t in tiers)
-    return ListPrice(row["input"], row["output"], row.get("cached"), tuple(long))
 
 
 def read_manifest(folder: Path) -> tuple[Manifest, str]:
@@ -188,7 +163,7 @@ def parse_manifest(raw: bytes, source: str) -> Manifest:
         models=tuple(content["models"]),
         parts={part: content["parts"][part] for part in PARTS},
         dependence=given and DependenceAnswer(**given),
-        prices={model: _price(price) for model, price in content.get("prices", {}).items()},
+        prices=prices_of(content.get("prices", {})),
     )
 
 
@@ -224,12 +199,13 @@ def _manifest_problems(content: Mapping[str, Any]) -> list[Problem]:
         problems.append(Problem("name", "is missing"))
     if "synthetic" not in content:
         problems.append(Problem("synthetic", "is missing", "say true for simulated outcomes"))
-    problems += _price_problems(content.get("prices", {}), content.get("models"))
+    problems += price_problems(content.get("prices", {}), content.get("models"))
     problems += _model_problems(content.get("models")) + _part_problems(content.get("parts"))
     return problems + _dependence_problems(content.get("dependence"))
 
 
 def _dependence_problems(given: object) -> list[Problem]:
+    """Every problem with the `dependence` of a manifest."""
     if given is None:
         return []
     remedy = "look for dependent queries again"
@@ -241,41 +217,6 @@ def _dependence_problems(given: object) -> list[Problem]:
         for key, value in given.items()
         if type(value) is not kinds.get(key) or (isinstance(value, int) and value < 0)
     ]
-
-
-def _price_problems(prices: object, models: object) -> list[Problem]:
-    if not isinstance(prices, dict):
-        return [Problem("prices", "must map each model to its price", "or leave it out")]
-    known = models if isinstance(models, list) else []
-    strange = [model for model in prices if model not in known]
-    problems = [Problem(f"prices: {model}", "is not among the models") for model in strange]
-    for model, price in prices.items():
-        row = dict(price) if isinstance(price, dict) else {}
-        tiers = row.pop(_LONG, [])
-        rows = [row, *(tiers if isinstance(tiers, list) else [None])]
-        if not all(map(_is_price_row, rows)) or not all(_above_tokens(one) for one in rows[1:]):
-            remedy = "{input: 2.5, output: 10, cached: 1.25}, cached may be left out"
-            if tiers:
-                remedy += f"; {_LONG}: [{{{_ABOVE}: 200000, input: 5, output: 15}}]"
-            message = f"must be USD per million tokens above 0, got {price!r}"
-            problems.append(Problem(f"prices: {model}", message, remedy))
-    return problems
-
-
-def _is_price_row(row: object) -> bool:
-    known = {k: v for k, v in row.items() if k != _ABOVE} if isinstance(row, dict) else {}
-    needed = {"input", "output"} <= known.keys() <= set(_PRICES)
-    return needed and all(map(_above_zero, known.values()))
-
-
-def _above_tokens(row: Mapping[str, Any]) -> bool:
-    above = row.get(_ABOVE)
-    return isinstance(above, int) and not isinstance(above, bool) and above > 0
-
-
-def _above_zero(value: object) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and 0 < float(cast(float, value)) < math.inf
 
 
 def _model_problems(models: object) -> list[Problem]:
@@ -464,12 +405,14 @@ def sweep(parent: Path) -> None:
 
 
 def _umask() -> int:
+    """The process's umask (mkdtemp makes folders that only their owner can read)."""
     mask = os.umask(0o022)
     os.umask(mask)
     return mask
 
 
 def _swap_in(fresh: Path, target: Path, replace: bool) -> None:
+    """Put `fresh` at `target`; what was there before ends up at `fresh`."""
     if not replace or not target.exists():
         fresh.rename(target)  # fails on a folder with something in it
         return
@@ -487,6 +430,7 @@ def _swap_in(fresh: Path, target: Path, replace: bool) -> None:
 
 
 def _exchange(one: Path, other: Path) -> bool:
+    """Linux renameat2(RENAME_EXCHANGE); False where kernel or file system has none."""
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if rename is None:
         return False
