@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Final
+from typing import Final, TypeVar
 
 from hydra_core.base.errors import CatalogError
 from hydra_core.catalog.editing.document import CatalogDocument, Data, Value, entries, mapping
@@ -14,6 +14,7 @@ _BENCHMARKS = ("evidence", "benchmarks")
 #: The first row: what a query costs compared with the mean query, as a logarithm.
 COST_FACTOR: Final = "cost factor, log"
 _BLOCK: Final = "success_profiles"
+_Row = TypeVar("_Row")
 _COSTS: Final = ("intercept", "input_tokens", "output_tokens", "cost_usd")
 
 
@@ -42,7 +43,7 @@ def _of_models(data: Mapping[str, Data], key: str) -> list[tuple[str, dict[str, 
     own = {str(model.get("id")): mapping(model.get(key)) for model in models}
     found = []
     for model in models:
-        base = own.get(str(model.get("variant_of")), {}) if "variant_of" in model else {}
+        base = own.get(str(model.get("variant_of")), {})
         stands = key not in model or isinstance(model[key], dict)
         found.append((str(model.get("id")), (base if stands else {}) | mapping(model.get(key))))
     return found
@@ -134,10 +135,11 @@ def edit_capabilities(text: str, edits: Mapping[int, Mapping[str, object]]) -> s
         CatalogError: A value cannot be written.
     """
     document = CatalogDocument.parse(text)
-    held = _of_models(mapping(document.data()), "capabilities")
+    models = _of_models(mapping(document.data()), "capabilities")
     for row, cells in edits.items():
+        _, held = _at(models, row)
         for dimension, cell in cells.items():
-            value, before = _read(cell), held[row][1].get(dimension)
+            value, before = _read(cell), held.get(dimension)
             if value is None and before not in (None, "derived"):
                 _put(document, ("models", row, "capabilities"), dimension, "derived")
             elif value is not None and not _same(value, before):
@@ -147,6 +149,13 @@ def edit_capabilities(text: str, edits: Mapping[int, Mapping[str, object]]) -> s
         if "variant_of" not in model and set(map(str, now)) == {"derived"}:
             document.set("models", row, "capabilities", "derived")
     return document.text()
+
+
+def _at(rows: Sequence[_Row], row: int) -> _Row:
+    """The row that an edit is of; refused where others have taken it away."""
+    if row >= len(rows):
+        raise CatalogError.of("catalog", f"there is no row {row + 1}", "reload the page")
+    return rows[row]
 
 
 def edit_scales(text: str, edits: Mapping[str, Mapping[str, object]]) -> str:
@@ -234,8 +243,9 @@ def edit_success(text: str, edits: Mapping[int, Mapping[str, object]]) -> str:
     """
     document = CatalogDocument.parse(text)
     names = list(mapping(document.get(_BLOCK, "models")))
+    places = [(_BLOCK, "cost_factor"), *((_BLOCK, "models", name) for name in names)]
     for row, cells in edits.items():
-        place = (_BLOCK, "cost_factor") if row == 0 else (_BLOCK, "models", names[row - 1])
+        place = _at(places, row)
         for column, value in cells.items():
             number = _read(value)
             dimension, _, knot = column.partition("@")

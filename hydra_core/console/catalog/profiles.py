@@ -137,14 +137,16 @@ def capability_table(entry: CatalogEntry, working: Working) -> None:
     if held.empty:
         st.caption("There is no model yet.")
         return
+    values, raw = held[dimensions].to_numpy(), None
+    if catalog is not None:
+        values, raw = capabilities(catalog), contributions(catalog).sum(axis=1)
     columns: dict[str, Any] = {"model": held["model"]}
     width = tables.wide(held["model"], 140, 330)
     config: dict[str, Any] = {"model": st.column_config.TextColumn("Model", width=width)}
     for k, name in enumerate(dimensions):
-        columns[name], text = held[name], "Type to set by hand, clear to derive."
-        if catalog is not None:
-            columns[name] = capabilities(catalog)[:, k]
-            columns[f"raw.{name}"] = contributions(catalog).sum(axis=1)[:, k]
+        columns[name], text = values[:, k], "Type to set by hand, clear to derive."
+        if catalog is not None and raw is not None:
+            columns[f"raw.{name}"] = raw[:, k]
             config[f"raw.{name}"] = _NUMBER("raw", width=66)
             text = f"On the band {catalog.bands[k].lo:g} to {catalog.bands[k].hi:g}. {text}"
         shown = titled(name)

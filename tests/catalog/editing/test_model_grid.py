@@ -300,6 +300,11 @@ def test_a_variant_shows_what_it_takes_from_its_base():
     assert edit_capabilities(text, {last: {"debugging": 0.2}}) == text
 
 
+def test_an_edit_of_a_model_that_is_gone_is_refused():
+    with pytest.raises(CatalogError, match="there is no row 6"):
+        edit_capabilities(TEXT, {len(CATALOG.models): {"debugging": 0.2}})
+
+
 def test_a_text_in_place_of_a_capability_can_be_cleared():
     wrong = edit_capabilities(TEXT, {0: {"debugging": "about a half"}})
     assert capability_rows(CatalogDocument.parse(wrong))[0]["debugging"] == "about a half"

@@ -1,5 +1,8 @@
 """Success profiles in cells: what is shown is what is written."""
 
+import pytest
+
+from hydra_core.base.errors import CatalogError
 from hydra_core.catalog.diff import semantic_diff
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.editing.evidence_grid import COST_FACTOR, edit_success, success_rows
@@ -23,3 +26,9 @@ def test_an_edited_cell_changes_that_number_alone():
     assert after.success_profiles.cost_intercept == -0.5
     assert after.success_profiles.models[name].adds[2][0] == 0.01
     assert len(semantic_diff(before, after)) == 2
+
+
+def test_an_edit_of_a_profile_that_is_gone_is_refused():
+    rows = success_rows(CatalogDocument.parse(valued()))
+    with pytest.raises(CatalogError, match=f"there is no row {len(rows) + 1}"):
+        edit_success(valued(), {len(rows): {"intercept": 0.1}})
