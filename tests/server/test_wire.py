@@ -354,6 +354,18 @@ def items(*parts):
 ITEMS = items({"type": "input_text", "text": HARD})
 
 
+def logged_reading(tokens, body, speaking, monkeypatch, log):
+    """The log's row of a request whose upstream says that it read so many tokens."""
+    usage = {"input_tokens": tokens, "output_tokens": 20, "total_tokens": tokens + 20}
+    monkeypatch.setattr("tests.server.fake_upstream.RESPONSES_USAGE", usage)
+    client = speaking(log=str(log))
+    sent = {"model": "gpt-5.4", "input": HARD, **body}
+    assert client.post("/v1/responses", json=sent).status_code == 200
+    wait_for(lambda: len(read_log(log).decisions) == 1)
+    (row,) = read_log(log).decisions.to_dict("records")
+    return row
+
+
 @pytest.mark.parametrize(
     ("body", "counts"),
     [
@@ -370,13 +382,8 @@ ITEMS = items({"type": "input_text", "text": HARD})
 def test_a_request_that_names_what_the_upstream_reads_may_be_longer_than_it_is(
     speaking, upstream, monkeypatch, tmp_path, body, counts
 ):
-    usage = {"input_tokens": 90_000, "output_tokens": 20, "total_tokens": 90_020}
-    monkeypatch.setattr("tests.server.fake_upstream.RESPONSES_USAGE", usage)
-    client = speaking(log=str(tmp_path / "log"))
-    sent = {"model": "gpt-5.4", "input": HARD, **body}
-    assert client.post("/v1/responses", json=sent).status_code == 200
-    wait_for(lambda: len(read_log(tmp_path / "log").decisions) == 1)
-    assert list(read_log(tmp_path / "log").decisions["usage"]) == [counts]
+    row = logged_reading(90_000, body, speaking, monkeypatch, tmp_path / "log")
+    assert row["usage"] == counts
 
 
 @pytest.mark.parametrize(
@@ -390,13 +397,7 @@ def test_a_request_that_names_what_the_upstream_reads_may_be_longer_than_it_is(
 def test_tools_of_the_upstream_may_read_more_than_a_window_in_all(
     speaking, upstream, monkeypatch, tmp_path, body, counts
 ):
-    usage = {"input_tokens": 3_000_000, "output_tokens": 20, "total_tokens": 3_000_020}
-    monkeypatch.setattr("tests.server.fake_upstream.RESPONSES_USAGE", usage)
-    client = speaking(log=str(tmp_path / "log"))
-    sent = {"model": "gpt-5.4", "input": HARD, **body}
-    assert client.post("/v1/responses", json=sent).status_code == 200
-    wait_for(lambda: len(read_log(tmp_path / "log").decisions) == 1)
-    (row,) = read_log(tmp_path / "log").decisions.to_dict("records")
+    row = logged_reading(3_000_000, body, speaking, monkeypatch, tmp_path / "log")
     assert row["usage"] == counts
     assert (row["cost_usd"] > 4) == (counts == "counted")
 

@@ -333,34 +333,36 @@ def test_a_server_that_asks_for_max_completion_tokens_gets_them(files, server):
     assert np.isfinite(load_evalset(files / "set").quality).all()
 
 
-def test_an_answer_in_parts_is_read_and_one_without_text_says_how_it_ended(files, server, capsys):
-    parts = [{"type": "thinking", "thinking": []}, {"type": "text", "text": "It is 2"}]
+def collected(files, server, capsys, choices):
+    """What collect says of each model, where each answers 1+1 by its own choice."""
 
     def write(body, rubbish):
-        choice = {"message": {"content": parts}}
-        if body["model"] == "small-1":
-            choice = {"message": {"content": ""}, "finish_reason": "length"}
-        return json.dumps({"choices": [choice], "usage": server.usage}).encode()
+        answer = {"choices": [choices[body["model"]]], "usage": server.usage}
+        return json.dumps(answer).encode()
 
     server.write = write
     (files / "messages.jsonl").write_text('{"id": "a", "text": "1+1", "reference": 2}\n')
     assert main(command(files, files / "set", "--json")) == 0
-    said = json.loads(capsys.readouterr().out)["models"]
+    return json.loads(capsys.readouterr().out)["models"]
+
+
+def test_an_answer_in_parts_is_read_and_one_without_text_says_how_it_ended(files, server, capsys):
+    parts = [{"type": "thinking", "thinking": []}, {"type": "text", "text": "It is 2"}]
+    empty = {"message": {"content": ""}, "finish_reason": "length"}
+    choices = {"large-1": {"message": {"content": parts}}, "small-1": empty}
+    said = collected(files, server, capsys, choices)
     assert said[LARGE]["quality"] == 1.0
     reason = "answer: the answer is empty: it used up max_tokens, asked 3 times"
     assert said[SMALL]["missing"] == {reason: 1}
 
 
 def test_thinking_that_used_up_max_tokens_is_no_answer(files, server, capsys):
-    def write(body, rubbish):
-        said = "<think>1 and 1 is 2, or 3" if body["model"] == "small-1" else "<think>3?</think> 2"
-        choice = {"message": {"content": said}, "finish_reason": "length"}
-        return json.dumps({"choices": [choice], "usage": server.usage}).encode()
-
-    server.write = write
-    (files / "messages.jsonl").write_text('{"id": "a", "text": "1+1", "reference": 2}\n')
-    assert main(command(files, files / "set", "--json")) == 0
-    said = json.loads(capsys.readouterr().out)["models"]
+    said = {"large-1": "<think>3?</think> 2", "small-1": "<think>1 and 1 is 2, or 3"}
+    choices = {
+        model: {"message": {"content": text}, "finish_reason": "length"}
+        for model, text in said.items()
+    }
+    said = collected(files, server, capsys, choices)
     assert said[LARGE]["quality"] == 1.0
     assert said[SMALL]["quality"] is None
     assert [*said[SMALL]["missing"]][0].startswith("answer: the answer is empty: it used up max_")
