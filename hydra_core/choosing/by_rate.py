@@ -62,7 +62,6 @@ class Rehearsal:
     kept_wrong: Mapping[int, float]
 
     def numbers(self) -> dict[str, Any]:
-        """Return it JSON-ready."""
         kept = {str(count): share for count, share in self.kept.items()}
         wrong = {str(count): share for count, share in self.kept_wrong.items()}
         return {"kept": kept, "kept_wrong": wrong, "sentence": self.sentence}

@@ -66,7 +66,6 @@ class EnteredPrices:
 
     @property
     def complete(self) -> bool:
-        """Whether a catalog can be made of it."""
         return bool(self.models) and not self.missing and not self.problems
 
 
@@ -235,7 +234,6 @@ class CatalogText:
     def text(
         self, name: str, predictor: str, fingerprint: str, bands: Sequence[Band], *, tau: float
     ) -> str:
-        """The YAML."""
         queries = f"{len(self._half.query_ids):,} of {self._set.n:,} queries"
         head: dict[str, Value] = {
             "schema": SCHEMA,

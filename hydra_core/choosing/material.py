@@ -306,7 +306,6 @@ class Outcomes:
     closed: BoolArray | None = None
 
     def __post_init__(self) -> None:
-        """Check shapes and values once."""
         n, m = len(self.requirements), len(self.models)
         if self.quality.shape != (n, m) or self.cost_usd.shape != (n, m) or not n:
             raise ValueError(
@@ -325,7 +324,6 @@ class Outcomes:
         return len(self.requirements)
 
     def take(self, rows: IntArray) -> Outcomes:
-        """Return some of the queries."""
         tokens = (self.input_tokens, self.output_tokens)
         read, written = (None if values is None else values[rows] for values in tokens)
         return Outcomes(

@@ -331,7 +331,6 @@ def unfitted(text: str, catalog: Catalog) -> str:
 
 
 def scored_dimensions(catalog: Catalog) -> tuple[str, ...]:
-    """Return the dimensions that a predictor scores."""
     return tuple(name for name in catalog.dimensions if name != LEVEL_DIMENSION)
 
 

@@ -55,7 +55,6 @@ prices.yaml:
 
 
 def add_init(verbs: Verbs) -> None:
-    """Add init."""
     parser = verb(verbs, "init", _init, _INIT, "MAKE_CATALOG")
     parser.shared("evalset")
     parser.option("--models", "A,B,C", "default: all of the set", default="")
@@ -249,7 +248,6 @@ _KINDS = {
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add validate and rebind."""
     parser = verb(verbs, "validate", _validate, _VALIDATE)
     parser.option("file", "FILE", "name in the workspace, or a file or folder")
     parser = verb(verbs, "rebind", _rebind, _REBIND, "REBIND")

@@ -75,7 +75,6 @@ examples:
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add collect."""
     parser = verb(verbs, "collect", _collect, _COLLECT, "IMPORT")
     parser.option("messages", "MESSAGES", type=Path, nargs="?")
     parser.option("--catalog", "CATALOG", "models and prices")

@@ -67,7 +67,6 @@ _KNOBS = {"shortfall": "tau", "value": "value of one more resolved query (V) in 
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add evaluate."""
     parser = verb(verbs, "evaluate", _evaluate, _EVALUATE)
     parser.shared("evalset", "--catalog", "--tau")
     parser.option("--weights", "r,c,d,t", "one stored weight per dimension, catalog order")

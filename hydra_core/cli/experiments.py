@@ -100,7 +100,6 @@ examples:
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add canary, shadow and flight."""
     parser = verb(verbs, "canary", _canary, _CANARY)
     parser.add_argument("action", choices=["begin", "stop", "resume", "end", "show"])
     parser.option(

@@ -123,7 +123,6 @@ example:
 
 
 def add_verbs(sources: Verbs) -> None:
-    """Add the imports."""
     parser = verb(sources, "livecodebench", _livecodebench, _LIVECODEBENCH, "IMPORT")
     parser.option("performances", "PERFORMANCES.json", type=Path)
     parser.option("--problems", "PROBLEMS.json", "without: no texts, no costs", type=Path)
@@ -180,7 +179,6 @@ def _given(options: argparse.Namespace, beside: Sequence[Path] = ()) -> Given:
 
 
 def _problems(options: argparse.Namespace) -> list[Path]:
-    """The file of problems, where one is given."""
     return [] if options.problems is None else [options.problems]
 
 

@@ -78,7 +78,6 @@ def _sets(options: argparse.Namespace) -> None:
 
 
 def add_verbs(sources: Verbs) -> None:
-    """Add import table, swebench and policy."""
     _add_table(sources)
     _add_swebench(sources)
     joined = verb(sources, "sets", _sets, _SETS, "IMPORT")

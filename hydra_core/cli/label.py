@@ -53,7 +53,6 @@ examples:
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add lab label."""
     parser = verb(verbs, "label", _label, _LABEL)
     parser.option("messages", "MESSAGES.jsonl", type=Path, nargs="?")
     parser.option("--config", "LABEL.yaml", type=Path)

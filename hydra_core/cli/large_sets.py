@@ -41,7 +41,6 @@ examples:
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add sweep and score-parts."""
     parser = verb(verbs, "sweep", _sweep, _SWEEP, "WRITE")
     parser.option("parts", "DIR", type=Path)
     parser.shared("--catalog")

@@ -68,7 +68,6 @@ def _add_fit(verbs: Verbs) -> None:
 
 
 def _fit(options: argparse.Namespace) -> None:
-    """Fit, write, and say what it is worth."""
     _check_fit(options)
     catalog, text = _unfitted(options)
     evalset = open_evalset(options.evalset)
@@ -234,7 +233,6 @@ examples:
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add fit and learn."""
     _add_fit(verbs)
     parser = verb(verbs, "learn", _learn, _LEARN, "LEARN")
     parser.shared("evalset")

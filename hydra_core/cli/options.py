@@ -14,8 +14,6 @@ EXIT_CODES = "exit codes: 0 done; 2 the input is not valid; 1 it could not be ru
 
 
 class Grammar(argparse.ArgumentParser):
-    """The arguments of one verb."""
-
     def option(self, name: str, metavar: str, said: str = "", **more: Any) -> None:  # noqa: ANN401
         """Add an option with a value, or an argument known by its place."""
         self.add_argument(name, metavar=metavar, help=said or None, **more)
@@ -25,11 +23,9 @@ class Grammar(argparse.ArgumentParser):
         self.option(name, metavar, said, action="append", default=[])
 
     def flag(self, name: str, said: str) -> None:
-        """Add an option without a value."""
         self.add_argument(name, action="store_true", help=said)
 
     def shared(self, *names: str) -> None:
-        """Add arguments of `SHARED`."""
         for name in names:
             self.add_argument(name, **SHARED[name])
 

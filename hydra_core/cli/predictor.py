@@ -311,7 +311,6 @@ def _knob(options: argparse.Namespace, catalog: Catalog) -> float:
 
 
 def as_json(found: Findings, *, by_value: bool) -> dict[str, Any]:
-    """The figures as plain values."""
     return {
         "value_usd" if by_value else "tau": found.knob,
         "messages": found.n,
@@ -377,7 +376,6 @@ def _ablate(options: argparse.Namespace) -> None:
 
 
 def _reading_json(one: AblatedReading) -> dict[str, Any]:
-    """The figures as plain values."""
     difference = one.against_first.qr
     return {
         "name": one.name,

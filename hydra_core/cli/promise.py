@@ -45,7 +45,6 @@ _TAKE = "take it into a catalog on Tune, or leave --out away"
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add the verb."""
     parser = verb(verbs, "promise", promise, _PROMISE)
     parser.shared("evalset", "--catalog")
     parser.option("--outcome-model", "MODEL", "route by value", type=OUTCOME_MODEL.place)
@@ -93,7 +92,6 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _sweep(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) -> Sweep:
-    """The set under the rule asked for."""
     from hydra_core.cli.evaluate import noted, value_sweep
     from hydra_core.replay.sweep import sweep_catalog
 

@@ -397,7 +397,6 @@ examples:
 
 
 def add_audit(verbs: Verbs) -> None:
-    """Add audit verify."""
     parser = verb(verbs, "verify", _verify, _VERIFY)
     parser.option("--kept", "DIGEST", "a digest you noted earlier")
 

@@ -50,7 +50,6 @@ example:
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add the three kinds of report."""
     parser = _report(verbs, "evaluation", _evaluation, _EVALUATION, "WRITE")
     parser.option("--out", "REPORT.html", type=Path, required=True)
     parser.add_argument("--tuned-on", default="", help="what tau was chosen on")

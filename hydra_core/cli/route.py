@@ -59,7 +59,6 @@ _CONVERSATIONS: Final = 100_000
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add route."""
     parser = verb(verbs, "route", _route, _ROUTE)
     parser.option("text", "TEXT", "the message (default: stdin)", nargs="?")
     parser.shared("--catalog", "--tau")

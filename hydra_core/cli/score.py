@@ -53,7 +53,6 @@ examples:
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add score, score-texts and dependence."""
     parser = verb(verbs, "score", _score, _SCORE, "SCORE")
     parser.shared("evalset", "--bundle")
     verb(verbs, "score-texts", _score_texts, _SCORE_TEXTS).shared("--bundle")
@@ -167,7 +166,6 @@ def _score_texts(options: argparse.Namespace) -> None:
 
 
 def _messages() -> Iterator[dict[str, Any]]:
-    """The objects on standard input."""
     for number, raw in stdin_lines():
         if len(raw) > LINE_BYTES:
             raise _bad(number, "is longer than 16 MiB")

@@ -95,7 +95,6 @@ _SETTINGS: Final[tuple[tuple[str, str, float | str, str, str], ...]] = (
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add serve and token."""
     parser = verb(verbs, "serve", _serve, _SERVE)
     parser.shared("--catalog")
     parser.option("--upstreams", "U.yaml", "who serves each model", default="")

@@ -52,11 +52,9 @@ class Kind:
 
     @property
     def home(self) -> Path:
-        """The folder in the workspace."""
         return workspace_folder() / self.folder
 
     def is_name(self, text: str) -> bool:
-        """Whether it is a bare name, not a path."""
         return _is_name(text) and not (self.suffix and text.endswith((".yaml", ".yml")))
 
     def place(self, text: str) -> Path:

@@ -117,7 +117,6 @@ def _counter(path: Path) -> mmap.mmap:
 
 
 def is_same_file(file: int, path: Path) -> bool:
-    """Whether an open file is still the one at this path."""
     try:
         there = path.stat()
     except FileNotFoundError:

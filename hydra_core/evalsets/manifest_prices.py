@@ -48,7 +48,6 @@ def _values(row: Mapping[str, Any]) -> tuple[float, float, float | None]:
 
 
 def price_problems(prices: object, models: object) -> list[Problem]:
-    """Every problem with the `prices` of a manifest, whose models are `models`."""
     if not isinstance(prices, dict):
         return [Problem("prices", "must map each model to its price", "or leave it out")]
     known = models if isinstance(models, list) else []

@@ -233,7 +233,6 @@ def save_scores(
 
 
 def unwritable(path: Path, error: OSError) -> EvalSetError:
-    """The error for a score file that cannot be written."""
     reason = error.strerror or str(error)
     return EvalSetError.of(str(path), f"cannot be written: {reason}", "check space and permissions")
 

@@ -174,7 +174,6 @@ class Suspects:
 
     @property
     def queries(self) -> int:
-        """Queries in all groups."""
         return sum(len(rows) for rows in self.groups)
 
     def __str__(self) -> str:

@@ -204,7 +204,6 @@ class CanaryChanges:
         order_canary(self.folder, order)
 
     def end(self) -> None:
-        """Leave the services without a canary."""
         self._record("end")
         order_canary(self.folder, CanaryOrder(""))
 

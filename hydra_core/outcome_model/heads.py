@@ -33,7 +33,6 @@ class Messages:
     counts: CountArray
 
     def take(self, rows: npt.NDArray[np.intp]) -> Messages:
-        """Some of the messages."""
         return Messages(self.requirements[rows], self.vectors[rows], self.counts[rows])
 
 
@@ -204,7 +203,6 @@ class Raw:
     output_tokens: Float32Array
 
     def take(self, rows: IntArray) -> Raw:
-        """Some of the messages."""
         return Raw(*(getattr(self, name)[rows] for name in Raw.__slots__))
 
 
@@ -221,5 +219,4 @@ class Predicted:
     cost_usd: FloatArray
 
     def take(self, rows: IntArray) -> Predicted:
-        """Some of the messages."""
         return Predicted(self.success[rows], self.cost_usd[rows])

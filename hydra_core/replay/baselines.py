@@ -87,7 +87,6 @@ class TextFeatures:
             self._svd = TruncatedSVD(rank, n_iter=3, random_state=seed).fit(weighted)
 
     def __call__(self, hashed: Any, rows: IntArray, requirements: FloatArray) -> Inputs:  # noqa: ANN401
-        """The inputs of some rows."""
         values = self._svd.transform(self._tfidf.transform(hashed[rows][:, self._met]))
         length = np.linalg.norm(values, axis=1, keepdims=True)
         return Inputs(np.asarray(values / np.maximum(length, 1e-12)), requirements[rows])

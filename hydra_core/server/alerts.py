@@ -74,12 +74,10 @@ class Alerts(Watch):
         self._events.clean(self._drift_due)
 
     def close(self) -> None:
-        """Stop watching."""
         super().close()
         self._webhook.close()
 
     def look(self) -> None:
-        """Send what is new."""
         now = datetime.now(UTC)
         for key, text in self._new(now):
             if self._events.first(key, text, now):

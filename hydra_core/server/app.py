@@ -166,7 +166,6 @@ class _Routes:
         return JsonAnswer(answer(asked, decided))
 
     async def chat(self, request: Request) -> Response:
-        """Decide, and pass the request on."""
         actor = self._callers.admit(request, Action.DRAFT)
         if self._service.caller is None:
             raise AccessError("this service was started without --upstreams: it only decides")
@@ -192,7 +191,6 @@ class _Routes:
         return for_actor(chat, actor)
 
     async def outcome(self, request: Request) -> Response:
-        """Bind feedback to a decision."""
         actor = self._callers.admit(request, Action.NOTE)
         if self._service.log is None:
             raise HydraError("this service was started without --log: there is nowhere to keep it")
@@ -265,7 +263,6 @@ class _Routes:
         ]  # fmt: skip
 
     async def live(self, request: Request) -> Response:
-        """The process answers."""
         return JsonAnswer({"status": "live", "version": VERSION, "commit": commit()})
 
     async def ready(self, request: Request) -> Response:
@@ -283,7 +280,6 @@ class _Routes:
         return JsonAnswer({**said, **build, "notes": notes}, 200 if status == "ready" else 503)
 
     async def metrics(self, request: Request) -> Response:
-        """Counters, for Prometheus."""
         service, metrics = self._service, self._service.metrics
         decider, now = service.decider, service.decider.live.now
         metrics.seed(model.id for model in now.catalog.models)

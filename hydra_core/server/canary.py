@@ -68,7 +68,6 @@ class Canary(Watch):
         super().start()
 
     def close(self) -> None:
-        """Stop watching."""
         super().close()
         self.live.close()
 
@@ -172,7 +171,6 @@ class Canaries(Watch):
         super().start()
 
     def close(self) -> None:
-        """Stop watching."""
         super().close()
         if self.current is not None:
             self.current.close()

@@ -152,13 +152,11 @@ class Decider:
         self._exploration, self._sessions = exploration, sessions
 
     def start(self) -> None:
-        """Begin to watch the catalogs."""
         self.live.start()
         if self._canaries is not None:
             self._canaries.start()
 
     def close(self) -> None:
-        """Stop watching."""
         self.live.close()
         if self._canaries is not None:
             self._canaries.close()

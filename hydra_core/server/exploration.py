@@ -81,7 +81,6 @@ class Exploration:
         return Draw(model, tuple(chances))
 
     def spent(self, cost_usd: float) -> None:
-        """Count what a tried request cost."""
         self._budget.spend(self._today(), cost_usd)
 
     def _may_explore(self, decision: Decision) -> bool:
@@ -118,7 +117,6 @@ class Budget:
                 return False
 
     def spend(self, day: date, usd: float) -> None:
-        """Count an amount."""
         with self._lock:
             if self._path is None:
                 self._own = _added(self._own, day, usd)

@@ -51,7 +51,6 @@ class Choosing:
         return self
 
     def models(self) -> list[str]:
-        """Ids of the catalog's models."""
         return [model.id for model in self._live.now.catalog.models]
 
     async def decision(self, context: _Context, allow: Iterable[str]) -> Decision:

@@ -49,11 +49,9 @@ class Watch(ABC):
         self._thread = threading.Thread(target=self._watch, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin to watch."""
         self._thread.start()
 
     def close(self) -> None:
-        """Stop watching."""
         self._stop.set()
 
     @abstractmethod
@@ -120,8 +118,6 @@ class Source(Protocol):
 
 
 class FileSource:
-    """A catalog file."""
-
     def __init__(self, path: Path) -> None:
         self._path = path
 

@@ -349,7 +349,6 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_body(body)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting."""
         self._end()
         super().connection_lost(exc)
 

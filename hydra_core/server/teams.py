@@ -119,7 +119,6 @@ class TeamBudgets:
                 self._base.execute("insert into host values (?)", (self._host,))
 
     def close(self) -> None:
-        """Close the file."""
         self._base.close()
 
     def used(self, team: str, budget: TeamBudget) -> float:

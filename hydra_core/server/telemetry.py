@@ -221,7 +221,6 @@ class Metrics:
         self._requests.labels(self._label(model or _OTHER), status).inc()
 
     def billed(self, model: str, fresh: int, cached: int, output: int, cost_usd: float) -> None:
-        """Count tokens and cost of an answer."""
         name = self._label(model)
         for kind, count in (("input", fresh), ("cached", cached), ("output", output)):
             self._tokens.labels(name, kind).inc(count)

@@ -133,7 +133,6 @@ def fields_of(row: sa.Row[Any]) -> dict[str, Any]:
 
 
 def utc_now() -> datetime:
-    """The current moment in UTC."""
     return datetime.now(UTC)
 
 

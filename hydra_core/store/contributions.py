@@ -118,7 +118,6 @@ class Drafts:
         return self._write(replace(draft, base_revision=base_revision, texts=(text,), position=0))
 
     def discard(self, draft: Draft, *, actor: Actor) -> None:
-        """Throw the draft away."""
         _require_own(draft, actor)
         with self._journal.database.writing() as connection:
             gone = connection.execute(tables.drafts.delete().where(_same(draft)))
@@ -350,7 +349,6 @@ class Ratings:
         self._journal = journal
 
     def samples(self) -> tuple[Sample, ...]:
-        """Every sample, newest first."""
         table = tables.samples
         rows = self._journal.rows(sa.select(table).order_by(table.c.created_at.desc()))
         return tuple(Sample(**fields_of(row)) for row in rows)

@@ -81,7 +81,6 @@ class Database:
         return self._engine.dialect.name
 
     def close(self) -> None:
-        """Give all connections back."""
         self._engine.dispose()
 
     @contextmanager

@@ -75,7 +75,6 @@ class Problems(list[Problem]):
     """What is wrong with a file, collected to be said together."""
 
     def say(self, place: str, message: str, remedy: str = "") -> None:
-        """Add one."""
         self.append(Problem(place, message, remedy))
 
 

@@ -162,7 +162,6 @@ def listed_price(value: Any, factor: Decimal) -> Decimal:  # noqa: ANN401
 
 
 def optional_price(value: Any, factor: Decimal) -> Decimal | None:  # noqa: ANN401
-    """`listed_price`, None where there is none."""
     try:
         return listed_price(value, factor)
     except SkipEntry:
@@ -194,7 +193,6 @@ def day(value: Any) -> date | None:  # noqa: ANN401
 
 
 def is_map(value: Any) -> TypeGuard[dict[str, Any]]:  # noqa: ANN401
-    """Whether it is a JSON object."""
     return isinstance(value, dict)
 
 

@@ -46,8 +46,6 @@ _DISTINCT: Final = 10
 
 
 class FindingKind(StrEnum):
-    """What looks wrong."""
-
     NOBODY = "nobody solves any query of a group"
     EVERYBODY = "everybody solves every query of a group"
     GROUP = "a model never solves a group that others solve"
@@ -76,7 +74,6 @@ class Finding:
     text: str
 
     def numbers(self) -> dict[str, Any]:
-        """Return it JSON-ready."""
         return {**asdict(self), "kind": self.kind.value}
 
 
@@ -314,7 +311,6 @@ class GraderCheck:
         return (True, f"{reason} {self.sentence}") if self.may_recommend else (False, self.sentence)
 
     def numbers(self) -> dict[str, Any]:
-        """Return it JSON-ready."""
         return {
             "gain_from": self.gain_from.value,
             "sentence": self.sentence,

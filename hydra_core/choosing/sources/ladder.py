@@ -236,7 +236,6 @@ class Ladder:
         return next((one for one in self.rungs if one.kind is kind), None)
 
     def numbers(self) -> dict[str, Any]:
-        """Return it JSON-ready."""
         return {
             "sources": [one.numbers() for one in self.rungs],
             "best_yaml": None if self.best_yaml is None else self.best_yaml.value,

@@ -51,7 +51,6 @@ class Newcomer:
     success: tuple[float, float, float]
 
     def numbers(self) -> dict[str, Any]:
-        """Return it JSON-ready."""
         mean, low, high = self.success
         return {
             "name": self.name,
@@ -297,6 +296,5 @@ def _posterior(
 
 
 def success_of(odds: FloatArray) -> FloatArray:
-    """Log odds -> success in (0, 1)."""
     result: FloatArray = 1.0 / (1.0 + np.exp(-odds))
     return result

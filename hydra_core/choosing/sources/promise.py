@@ -89,7 +89,6 @@ class Promise:
 
     @property
     def claim(self) -> str:
-        """What is promised, in words."""
         return self.promised.claim
 
     @property

@@ -150,12 +150,10 @@ class TableMapping:
 
     @property
     def query_fields(self) -> dict[str, str]:
-        """The fields that describe a query."""
         return {f: c for f, c in self.fields.items() if f not in LONG_FIELDS}
 
     @property
     def outcome_fields(self) -> dict[str, str]:
-        """The fields that describe an outcome (long form)."""
         return {f: c for f, c in self.fields.items() if f in LONG_FIELDS}
 
     def over(self, suggested: TableMapping) -> TableMapping:

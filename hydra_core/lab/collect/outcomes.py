@@ -51,7 +51,6 @@ class Collected:
     people: People | None
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON values, by model."""
         return {
             "messages": len(self.messages),
             "models": {

@@ -193,7 +193,6 @@ class People:
     alpha: Interval | None
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON values."""
         alpha = None if self.alpha is None else [self.alpha.value, self.alpha.lo, self.alpha.hi]
         return {"answers": self.answers, "graded": self.graded, "raters": self.raters,
                 "twice_agreement": self.twice, "alpha": alpha}  # fmt: skip

@@ -333,7 +333,6 @@ def _asked_as(server: Server) -> list[Any]:
 
 
 def answer_call(cell: Cell) -> Call:
-    """The call that asks a cell's model."""
     return Call(cell.id, _ANSWER, cell.model)
 
 

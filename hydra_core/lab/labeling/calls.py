@@ -220,17 +220,14 @@ class LabelPlan:
 
     @property
     def servers(self) -> Mapping[str, Server]:
-        """See `LabelConfig`."""
         return self.config.servers
 
     @property
     def recipe(self) -> str:
-        """See `LabelConfig.recipe`."""
         return self.config.recipe
 
     @property
     def budget_usd(self) -> float:
-        """The most the calls may cost."""
         return self.config.budget_usd
 
     def role_of(self, call: Call) -> str:

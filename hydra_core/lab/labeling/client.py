@@ -84,7 +84,6 @@ class Client:
         self._sleep, self._rng = sleep, rng or random.Random(server.model)
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._openai.close()
 
     async def ask(

@@ -123,7 +123,6 @@ class Findings:
     flips: tuple[FlipRow, ...]
 
     def overall(self, *, localised: bool) -> AttackRow:
-        """All families and languages together."""
         return next(
             row
             for row in self.attacks
@@ -209,7 +208,6 @@ class RoutedAttacks:
         self._units: IntArray = alone if attacked.clusters is None else attacked.clusters
 
     def at(self, knob: float) -> Findings:
-        """Everything at one tau, or one V."""
         clean = self._routes(self._clean, knob)
         cheap = ~self._frontier[clean]
         rows: list[AttackRow] = []

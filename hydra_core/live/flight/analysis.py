@@ -154,7 +154,6 @@ def analyse(
 
 
 def all_metrics(flight: Flight) -> tuple[Metric, ...]:
-    """The flight's metrics and those of its retention."""
     back = (
         Metric(f"Back after {days} days", f"back after {days} days", "", Better.HIGHER)
         for days in flight.retention

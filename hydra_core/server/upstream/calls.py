@@ -84,7 +84,6 @@ class Caller:
         self._not_asked_usage: set[str] = set()  # upstreams that refuse to be asked for it
 
     async def close(self) -> None:
-        """Close all connections."""
         if self._session is not None:
             await self._session.close()
 

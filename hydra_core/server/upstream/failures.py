@@ -294,7 +294,6 @@ class Health:
             return frozenset(m for m, count in self._failures.items() if count >= DOWN_AFTER)
 
     def answered(self, model: str) -> None:
-        """The model answered."""
         if self._failures:
             self._failures.pop(model, None)
         if model not in self._seen:

@@ -200,7 +200,6 @@ class Seen:
         return self.done or (self.finished and self.begun <= self.ended)
 
     def note(self, event: Event) -> None:
-        """Take an event in."""
         self.written += event.written
         self.finished |= event.finished
         self.done |= event.done

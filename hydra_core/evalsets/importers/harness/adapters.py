@@ -125,5 +125,4 @@ def _statements(file: TableFile) -> dict[str, str]:
 
 
 def kinds_of(files: Iterable[TableFile]) -> list[str]:
-    """What the files are, for a report."""
     return list(dict.fromkeys(_required(file).name for file in files))

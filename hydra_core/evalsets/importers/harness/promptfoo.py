@@ -143,7 +143,6 @@ def is_promptfoo_csv(names: Sequence[str]) -> bool:
 
 
 def read_promptfoo_csv(file: TableFile, reading: Reading) -> Iterator[Scored]:
-    """The answers of a CSV file."""
     records = csv_records(file, reading.budget)
     header = next(records, (0, []))[1]
     answers = _answers(header)

@@ -75,7 +75,6 @@ class Budget:
         self.bytes_left, self.rows_left = max_bytes, max_rows
 
     def take_bytes(self, count: int, source: str) -> None:
-        """Count bytes that were read."""
         self.bytes_left -= count
         watching = _WATCHING.get()
         if watching is not None:
@@ -86,7 +85,6 @@ class Budget:
             raise self.too_large(source)
 
     def take_rows(self, count: int, source: str) -> None:
-        """Count rows that were read."""
         self.rows_left -= count
         if self.rows_left < 0:
             message = f"the import has more than {self.max_rows:,} rows, the limit"
@@ -113,7 +111,6 @@ def suffix_of(file: TableFile) -> str:
 
 
 def size_of(files: Sequence[TableFile]) -> int:
-    """Bytes of files as they lie there."""
     return sum(map(_size, files))
 
 
@@ -228,7 +225,6 @@ def _cut_off(source: str, error: Exception) -> EvalSetError:
 
 @contextmanager
 def bytes_of(file: TableFile) -> Iterator[BinaryIO]:
-    """A file's bytes from its beginning."""
     if isinstance(file, Path):
         with file.open("rb") as stream:
             yield stream

@@ -63,7 +63,6 @@ class Issues:
             yield message, kind.count, tuple(f"line {line}" for line in kind.lines)
 
     def problem(self, problem: Problem) -> None:
-        """A problem that is not about rows."""
         self._problems.append(problem)
 
     def raise_any(self, source: str) -> None:
@@ -75,7 +74,6 @@ class Issues:
         EvalSetError.raise_any(source, self.problems())
 
     def problems(self) -> list[Problem]:
-        """All that was found."""
         found = list(self._problems)
         for (file, message), kind in self._kinds.items():
             lines = ", ".join(map(str, kind.lines)) + (", ..." if kind.count > _SHOWN else "")

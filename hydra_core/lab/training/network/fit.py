@@ -168,8 +168,6 @@ class FitConfig:
 
 @dataclass(frozen=True, slots=True)
 class FitResult:
-    """What a run leaves behind."""
-
     best_score: float
     best_epoch: int
     steps: int

@@ -59,7 +59,6 @@ def honest_endings() -> dict[str, list[str]]:
 
 
 def languages() -> tuple[str, ...]:
-    """The languages in which claims are written."""
     return tuple(_tables())
 
 
@@ -213,7 +212,6 @@ class Drawer:
         self._keep = {lang: min(1.0, sqrt(config.balance / n)) for lang, n in counts.items()}
 
     def __call__(self, epoch: int) -> list[Family]:
-        """The families of one epoch."""
         rng = np.random.default_rng((self._seed, epoch))
         chosen = [
             m
