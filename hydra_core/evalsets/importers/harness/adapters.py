@@ -11,6 +11,7 @@ from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.given import NOTHING, Given
 from hydra_core.evalsets.importers.harness.promptfoo import (
     PROMPTFOO,
+    PROMPTFOO_OLD,
     is_promptfoo_csv,
     read_promptfoo_csv,
 )
@@ -39,7 +40,9 @@ from hydra_core.evalsets.importers.traffic.served import Traffic
 
 PROMPTFOO_CSV: Final = Adapter("promptfoo", frozenset(), read_promptfoo_csv)
 #: The first whose signs all stand at a file's beginning reads it.
-ADAPTERS: Final = (LM_EVAL, PROMPTFOO, EVALPLUS, EVALPLUS_OLD, HELM, LLMROUTER, INSPECT)
+ADAPTERS: Final = (
+    *(LM_EVAL, PROMPTFOO, PROMPTFOO_OLD, EVALPLUS, EVALPLUS_OLD, HELM, LLMROUTER, INSPECT),
+)
 
 
 def adapter_of(file: TableFile) -> Adapter | None:
@@ -92,7 +95,7 @@ def read_harness(files: Sequence[TableFile], given: Given = NOTHING) -> Draft:
     adapters = [_required(file) for file in files]
     traffic, names = Traffic(given), models_of_files(files)
     statements = _statements(given.more[0]) if given.more else {}
-    reading = Reading(traffic, Budget(), names, statements, beside)
+    reading = Reading(traffic, Budget(), names, statements, beside, len(files) > 1)
     answers: list[Scored] = []
     for file, adapter in zip(files, adapters, strict=True):
         answers += adapter.read(file, reading)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
 from typing import Any, Final
 
+from hydra_core.base.spelling import counted
 from hydra_core.evalsets.importers.harness.scored import Adapter, Reading, Scored, as_feedback
 from hydra_core.evalsets.importers.reading.bounded import TableFile, suffix_of
 from hydra_core.evalsets.importers.reading.json_document import (
@@ -20,6 +23,8 @@ from hydra_core.evalsets.importers.traffic.rows import identifier, number, text
 from hydra_core.evalsets.importers.traffic.served import Feedback, Served, whole_tokens
 
 _ERROR: Final = 2
+#: Why an answer passed that nothing judged.
+_UNJUDGED: Final = "No assertions"
 _ANSWER: Final = re.compile(r"\[(?P<model>[^\]]+)\] (?P<prompt>(?s:.*))")
 _STATUS: Final = re.compile(r"\s*\[(PASS|FAIL|ERROR)\]")
 _VARIABLE: Final = re.compile(r"\{\{-?\s*(\w+)\s*-?\}\}")
@@ -34,25 +39,44 @@ _WORTH: Final = {"PASS": 1.0, "FAIL": 0.0}
 
 def _read(file: TableFile, reading: Reading) -> Iterator[Scored]:
     rows = list(_rows(file, reading))
-    prompts = _prompts(row for _, row in rows)
-    twins = _twins(row for _, row in rows)
+    tests = _tests([row for _, row in rows], several_files=reading.several_files)
+    prompts = _prompts(rows, tests)
+    own_words = {test for test, by_model in prompts.items() if _in_own_words(by_model)}
+    twins = _twins(rows, tests)
     names = sorted({name for name in twins.values()})
     if names:
         reading.traffic.warnings.append(
             f"one provider was run with several settings and no labels of their own: "
             f"{', '.join(names)}, in the file's order; name them with --model ID=NAME"
         )
-    for line, row in rows:
-        query_id = _query_id(row, prompts)
+    if own_words and not reading.traffic.given.text_path:
+        reading.traffic.warnings.append(
+            f"each provider has a prompt of its own in {counted(len(own_words), 'test')}: the "
+            "variables of the test count as its message"
+        )
+    for (line, row), test in zip(rows, tests, strict=True):
+        model = _model(row)
+        query_id = _query_id(test, text(value_at(row, "prompt.raw")), prompts[test])
         answer = mapping(row.get("response"))
-        if row.get("failureReason") == _ERROR or (row.get("error") and not answer.get("output")):
+        if _failed(row, answer):
             reading.traffic.skip("the provider gave an error", query_id)
+        elif value_at(row, "gradingResult.reason") == _UNJUDGED:
+            reading.traffic.skip("no assertion judged the answer", query_id)
         else:
-            model = _model(row)
             model = twins.get((model, identifier(row.get("promptIdx"))), model)
             asked = reading.asked(row, "prompt.raw")
+            if test in own_words and not reading.traffic.given.text_path:
+                asked = asked_in(_asked("", _variables(row)))
             served = Served((file.name, line), query_id, asked, model, **_figures(row, answer))
             yield Scored(served, _scores(row), "score")
+
+
+def _failed(row: Mapping[str, Any], answer: Mapping[str, Any]) -> bool:
+    """Whether the provider gave an error; an assertion that failed is written as one, too."""
+    if row.get("failureReason") is not None:
+        return bool(row["failureReason"] == _ERROR)
+    graded = answer.get("output") or row.get("gradingResult")
+    return bool(row.get("error")) and not graded
 
 
 def _rows(file: TableFile, reading: Reading) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -66,26 +90,64 @@ def _rows(file: TableFile, reading: Reading) -> Iterator[tuple[int, Mapping[str,
     yield from enumerate(listed, 1)
 
 
-def _prompts(rows: Iterator[Mapping[str, Any]]) -> dict[tuple[str, str], list[str]]:
-    """(test, provider) -> the prompts that it was tried with, in order."""
-    tried: dict[tuple[str, str], list[str]] = {}
+def _variables(row: Mapping[str, Any]) -> dict[str, str]:
+    """The variables of a row's test as text."""
+    found = mapping(value_at(row, "testCase.vars")) or mapping(row.get("vars"))
+    return {
+        str(name): value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        for name, value in found.items()
+    }
+
+
+def _tests(rows: Sequence[Mapping[str, Any]], *, several_files: bool) -> list[str]:
+    """The test of each row, by its number; older files have none, and tests of several files may
+    share theirs, so there the variables count, and the prompt where a test has none.
+    """
+    numbers: dict[str, str] = {}
+    tests = []
     for row in rows:
+        number = identifier(row.get("testIdx"))
+        if several_files or not number:
+            facts = repr(sorted(_variables(row).items()) or value_at(row, "prompt.raw"))
+            mark = sha256(facts.encode("utf-8", "replace")).hexdigest()[:8]
+            known = (
+                [number, mark] if several_files else [numbers.setdefault(mark, str(len(numbers)))]
+            )
+            number = "-".join(filter(None, known))
+        tests.append(f"test-{number}")
+    return tests
+
+
+def _prompts(
+    rows: Sequence[tuple[int, Mapping[str, Any]]], tests: Sequence[str]
+) -> dict[str, dict[str, list[str]]]:
+    """Test -> provider -> the prompts that it was tried with, in order."""
+    tried: dict[str, dict[str, list[str]]] = {}
+    for (_, row), test in zip(rows, tests, strict=True):
         raw = text(value_at(row, "prompt.raw"))
-        listed = tried.setdefault((identifier(row.get("testIdx")), _model(row)), [])
+        listed = tried.setdefault(test, {}).setdefault(_model(row), [])
         if raw not in listed:
             listed.append(raw)
     return tried
 
 
-def _twins(rows: Iterator[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+def _in_own_words(by_model: Mapping[str, Sequence[str]]) -> bool:
+    """Whether each provider was tried with one prompt, and not all with the same."""
+    several = len({raw for listed in by_model.values() for raw in listed}) > 1
+    return several and all(len(listed) == 1 for listed in by_model.values())
+
+
+def _twins(
+    rows: Sequence[tuple[int, Mapping[str, Any]]], tests: Sequence[str]
+) -> dict[tuple[str, str], str]:
     """(provider, promptIdx) -> its own name, where providers of one name share test and prompt.
 
     promptfoo counts pairs of a provider and a prompt, so they are the same provider set otherwise,
     such as at another effort; a repeat has the same number.
     """
     shared: dict[tuple[str, str, str], list[str]] = {}
-    for row in rows:
-        key = (identifier(row.get("testIdx")), _model(row), text(value_at(row, "prompt.raw")))
+    for (_, row), test in zip(rows, tests, strict=True):
+        key = (test, _model(row), text(value_at(row, "prompt.raw")))
         listed, number = shared.setdefault(key, []), identifier(row.get("promptIdx"))
         if number not in listed:
             listed.append(number)
@@ -97,13 +159,12 @@ def _twins(rows: Iterator[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
     }
 
 
-def _query_id(row: Mapping[str, Any], prompts: Mapping[tuple[str, str], list[str]]) -> str:
+def _query_id(test: str, raw: str, by_model: Mapping[str, Sequence[str]]) -> str:
     """The test, and which of several prompts where one provider was tried with several."""
-    test = identifier(row.get("testIdx"))
-    tried = prompts[(test, _model(row))]
-    if len(tried) < 2:
-        return f"test-{test}"
-    return f"test-{test}-prompt-{tried.index(text(value_at(row, 'prompt.raw')))}"
+    if all(len(listed) < 2 for listed in by_model.values()):
+        return test
+    prompts = list(dict.fromkeys(one for listed in by_model.values() for one in listed))
+    return f"{test}-prompt-{prompts.index(raw)}"
 
 
 def _model(row: Mapping[str, Any]) -> str:
@@ -135,6 +196,8 @@ def _scores(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 PROMPTFOO: Final = Adapter("promptfoo", frozenset({"provider", "testCase"}), _read)
+#: Before version 3, without the tests themselves.
+PROMPTFOO_OLD: Final = Adapter("promptfoo", frozenset({"provider", "namedScores"}), _read)
 
 
 def is_promptfoo_csv(names: Sequence[str]) -> bool:
@@ -159,6 +222,9 @@ def read_promptfoo_csv(file: TableFile, reading: Reading) -> Iterator[Scored]:
             query_id = f"test-{index}"
             if status == "ERROR":
                 reading.traffic.skip("the provider gave an error", query_id)
+                continue
+            if has_scores and _UNJUDGED in row[column + 3 : column + 5]:
+                reading.traffic.skip("no assertion judged the answer", query_id)
                 continue
             stated = row[column + 2] if has_scores else ""
             worth = as_feedback(stated) if stated else Feedback(_WORTH.get(status, float("nan")))

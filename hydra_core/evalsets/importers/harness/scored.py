@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
+from hydra_core.base.errors import EvalSetError
 from hydra_core.base.spelling import counted_that
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
@@ -45,6 +46,7 @@ class Reading:
         file_models: File -> name of the model, for harnesses that do not write it down.
         problems: Task -> its message, for harnesses that keep the messages apart.
         beside: Files that another one is read with, such as HELM's statistics.
+        several_files: Whether more than one file is read, which may share the numbers of tests.
     """
 
     traffic: Traffic
@@ -52,6 +54,7 @@ class Reading:
     file_models: Mapping[str, str]
     problems: Mapping[str, str] = field(default_factory=dict)
     beside: Sequence[TableFile] = ()
+    several_files: bool = False
 
     def asked(self, row: Mapping[str, Any], usual: str) -> Asked:
         """The message of a row, where the operator says it stands, else at its usual place."""
@@ -84,6 +87,7 @@ def scored_draft(answers: Sequence[Scored], traffic: Traffic) -> Draft:
     for row in _told_apart(list(_chosen(answers, traffic)), traffic):
         if (rated := traffic.rated(row)) is not None:
             pairs.setdefault((row.query_id, row.model), []).append(traffic.priced(rated))
+    _require_shared_texts(pairs)
     repeated = [len(group) for group in pairs.values() if len(group) > 1]
     if repeated:
         are = counted_that(len(repeated), "outcome", "is", "are")
@@ -146,6 +150,25 @@ def _told_apart(rows: Sequence[Served], traffic: Traffic) -> Iterator[Served]:
         mark = sha256(row.asked.text.encode("utf-8", "replace")).hexdigest()[:8]
         own = f"{row.query_id}-{mark}" if row.query_id in several else row.query_id
         yield replace(row, query_id=own)
+
+
+def _require_shared_texts(pairs: Mapping[tuple[str, str], Sequence[Served]]) -> None:
+    """Refuse queries that each model was asked in words of its own.
+
+    Raises:
+        EvalSetError: Naming how many, and where else the message may stand.
+    """
+    texts: dict[str, set[str]] = {}
+    for (query_id, _), group in pairs.items():
+        texts.setdefault(query_id, set()).update(row.asked.text for row in group)
+    several = [query_id for query_id, found in texts.items() if len(found) > 1]
+    if several:
+        message = (
+            f"{counted_that(len(several), 'query', 'has', 'have')} other words for each model "
+            f"(e.g. {several[0]})"
+        )
+        remedy = "say where words stand that all share, such as --map text=doc.question"
+        raise EvalSetError.of("harness files", message, remedy)
 
 
 def _mean(group: Sequence[Served]) -> Served:
