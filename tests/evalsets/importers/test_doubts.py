@@ -259,6 +259,23 @@ def test_conversations_in_cells_are_read_for_their_last_message(tmp_path):
     assert warned(draft, "last user message")
 
 
+def test_conversations_that_pandas_wrote_are_read_and_those_cut_off_have_no_text(tmp_path):
+    rows = [
+        """a,"[{'role': 'user', 'content': 'Größer?'}]",m,1,0.1""",
+        """b,"[{'role': 'user', 'content': ""What's up?""}]",m,1,0.1""",
+        """c,"[{'role': 'user', 'content': 'It goes on and",m,1,0.1""",
+    ]
+    draft = read_table([table(tmp_path, rows)])
+    assert draft.queries["text"].tolist() == ["Größer?", "What's up?"]
+    assert [str(one) for one in draft.report.dropped] == ["1 x query without text (e.g. c)"]
+
+
+def test_texts_that_are_data_stay_as_they_are(tmp_path):
+    rows = ["""a,"[{'a': 1}]",m,1,0.1""", """b,"{'role' of x} is what?",m,1,0.1"""]
+    texts = read_table([table(tmp_path, rows)]).queries["text"].tolist()
+    assert texts == ["[{'a': 1}]", "{'role' of x} is what?"]
+
+
 def test_messages_inside_objects_are_read_by_their_path(tmp_path):
     row = {"id": 1, "request": {"messages": [{"role": "user", "content": "Größer?"}]},
            "model": "m", "quality": 1, "cost": 0.1}  # fmt: skip

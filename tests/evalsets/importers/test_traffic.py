@@ -150,7 +150,32 @@ def test_a_spend_of_zero_is_not_known_as_litellm_writes_it_without_a_price_too(t
     assert "1 request has a cost of 0" in " ".join(draft.report.warnings)
 
 
-@pytest.mark.parametrize("kind", ["json", "jsonl", "csv", "parquet"])
+def test_of_two_rows_of_a_request_the_one_with_a_cost_counts(tmp_path):
+    rows = [spend(1, spend=0, prompt_tokens=0, completion_tokens=0), spend(1), spend(1, spend=9)]
+    votes = tmp_path / "votes.csv"
+    votes.write_text("request_id,quality\nr1,1\n")
+    draft = read_spend_logs([jsonl(tmp_path / "spend.jsonl", rows)], Given([votes]))
+    assert outcomes(draft) == {("r1", "openai/gpt-5"): (1.0, 0.01)}
+    assert draft.extras["input_tokens"].tolist() == [[10]]
+    assert skipped(draft) == {"id of an earlier row": 2}
+
+
+@pytest.mark.parametrize(
+    "cut",
+    ['[{"role": "user", "content": "Tell me a lo', '{"model": "x", "messages": [{"role": "us',
+     "[{'content': 'Hi', 'role': 'user'}\n {'content'"],
+)  # fmt: skip
+def test_a_request_that_was_cut_off_is_no_message(tmp_path, cut):
+    """A spreadsheet's cell holds 32,767 characters."""
+    rows = [spend(1), spend(2, messages={}, proxy_server_request=cut), spend(3, messages=cut)]
+    votes = tmp_path / "votes.csv"
+    votes.write_text("request_id,quality\nr1,1\nr2,1\nr3,1\n")
+    draft = read_spend_logs([jsonl(tmp_path / "spend.jsonl", rows)], Given([votes]))
+    assert draft.queries["text"].tolist() == ["question 1"]
+    assert skipped(draft) == {"the message is in a form that is not read": 2}
+
+
+@pytest.mark.parametrize("kind", ["json", "jsonl", "csv", "parquet", "pandas.csv"])
 def test_spend_logs_in_every_form_give_the_same_set(tmp_path, kind):
     path = tmp_path / f"spend.{kind}"
     rows = spend_rows()
@@ -160,8 +185,10 @@ def test_spend_logs_in_every_form_give_the_same_set(tmp_path, kind):
         jsonl(path, rows)
     elif kind == "csv":
         pd.DataFrame(nested_as_text(rows)).to_csv(path, index=False)
-    else:
+    elif kind == "parquet":
         pd.DataFrame(nested_as_text(rows)).to_parquet(path)
+    else:  # nested values stand there as Python writes them
+        pd.DataFrame(rows).to_csv(path, index=False)
     votes = tmp_path / "votes.csv"
     votes.write_text("request_id,quality\nr1,1\nr2,0\nr3,1\nr4,1\nr5,1\n")
     draft = read_spend_logs([path], Given([votes], {"gpt-5": "openai/gpt-5"}))

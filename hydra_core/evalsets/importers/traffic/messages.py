@@ -30,6 +30,10 @@ _REDACTED: Final = "the message was redacted when it was stored"
 
 _CUT_MARK: Final = re.compile(r"\.\.\. ?\((?:litellm_truncated(?: skipped)?|truncated) \d+ chars")
 _REDACTED_TEXTS: Final = ("redacted-by-litellm", "redacted by litellm")
+#: How a stored request or list of messages begins; one that cannot be decoded was cut off.
+_STORED: Final = re.compile(
+    r"""\s*(?:\[\s*\{\s*['"](?:role|content|from|type)|\{\s*['"](?:role|messages|model))['"]\s*:"""
+)
 _LISTS: Final = ("messages", "input", "contents", "prompt", "kwargs")
 #: Where an object of another form holds the message itself.
 _SAID: Final = ("query", "question", "text", "message", "user_input", "content")
@@ -69,6 +73,8 @@ def asked_in(stored: object) -> Asked:
     """What a log's field asks; `problem` says why where that cannot be read."""
     value = decoded(stored)
     if isinstance(value, str):
+        if _STORED.match(value):
+            return Asked(problem=UNREAD)
         return _checked(Asked(value)) if value.strip() else Asked(problem=NO_MESSAGE)
     if not value:
         return Asked(problem=NO_MESSAGE)
@@ -92,13 +98,14 @@ def asked_in(stored: object) -> Asked:
 def asked_in_cells(texts: pd.Series) -> dict[str, list[str]] | None:
     """The columns text, context and has_image of a table whose texts are lists of messages.
 
-    None where not every filled cell is such a list. A list without a message gives no text.
+    None where not every filled cell is such a list, or begins as one. A list without a message, or
+    one that was cut off, gives no text.
     """
     filled = texts[texts.str.strip() != ""]
-    if filled.empty or not filled.str.fullmatch(r"(?s)\s*\[\s*\{.*\}\s*\]\s*").all():
+    if filled.empty or not filled.str.match(r"\s*(?:\[\s*)?\{").all():
         return None
     read = {text: asked_in(text) for text in filled.unique()}
-    if any(one.problem == UNREAD for one in read.values()):
+    if not all(_STORED.match(text) or _is_list(text, one) for text, one in read.items()):
         return None
     found = [read.get(text, Asked()) for text in texts]
     columns = {"text": [one.text for one in found]}
@@ -107,6 +114,10 @@ def asked_in_cells(texts: pd.Series) -> dict[str, list[str]] | None:
     if any(one.has_image for one in found):
         columns["has_image"] = ["true" if one.has_image else "false" for one in found]
     return columns
+
+
+def _is_list(text: str, asked: Asked) -> bool:
+    return isinstance(decoded(text), list) and asked.problem != UNREAD
 
 
 def _checked(asked: Asked) -> Asked:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,6 +16,8 @@ from hydra_core.evalsets.importers.reading.notation import with_decimal_points
 from hydra_core.evalsets.importers.reading.tables import columns_of, json_objects, read_columns
 
 _NUMBER_CHARS = 40
+#: The longest cell that is read as Python writes nested values.
+_LITERAL_CHARS = 2_000_000
 #: Where a row stands, and what it holds.
 Row = tuple[tuple[str, int], dict[str, Any]]
 
@@ -71,13 +74,24 @@ def _decimal_comma(name: str, written: Iterable[str], read: Iterable[str]) -> li
 
 
 def decoded(value: object) -> Any:  # noqa: ANN401 (JSON)
-    """What a cell holds: tables keep nested values as JSON text."""
+    """What a cell holds: tables keep nested values as JSON text, or as Python writes them."""
     if not isinstance(value, str) or value.lstrip()[:1] not in ("[", "{", '"'):
         return value
     try:
         return json.loads(value)
     except (ValueError, RecursionError):
-        return value
+        return _literal(value)
+
+
+def _literal(written: str) -> object:
+    """The list or object that pandas put into a CSV; the text itself where it is neither."""
+    if "'" not in written or len(written) > _LITERAL_CHARS:
+        return written
+    try:
+        found = ast.literal_eval(written.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return written
+    return found if isinstance(found, list | dict) else written
 
 
 def number(value: object) -> float:

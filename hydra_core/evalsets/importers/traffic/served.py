@@ -309,7 +309,7 @@ class Traffic:
     scores: list[str] = field(default_factory=list)
     _zeros: int = 0
     _skipped: dict[str, Dropped] = field(default_factory=dict)
-    _seen: set[str] = field(default_factory=set)
+    _seen: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.labels = Labels(self.given.labels)
@@ -321,15 +321,21 @@ class Traffic:
         self._skipped[reason] = Dropped(reason, before.count + 1, examples)
 
     def add(self, row: Served) -> None:
-        """Take a served request; one without message, model or quality is skipped."""
+        """Take a served request; one without message, model or quality is skipped.
+
+        Of several rows of a request the first with a cost counts: another may be of an attempt or a
+        stream that was not finished.
+        """
         rated = self.rated(row)
         if rated is None:
             return
-        if row.query_id in self._seen:
-            self.skip("id of an earlier row", row.query_id)
+        place = self._seen.setdefault(row.query_id, len(self.rows))
+        if place == len(self.rows):
+            self.rows.append(self.priced(rated))
             return
-        self._seen.add(row.query_id)
-        self.rows.append(self.priced(rated))
+        self.skip("id of an earlier row", row.query_id)
+        if math.isnan(self.rows[place].cost_usd) and row.cost_usd > 0:
+            self.rows[place] = rated
 
     def priced(self, row: Served) -> Served:
         """The row with its cost where that is known."""
