@@ -67,10 +67,10 @@ class Evaluation:
 
     @cached_property
     def constants(self) -> dict[str, PolicyMetrics]:
-        """Every measured model used alone, from cheapest to dearest."""
+        """Every measured model used alone, from cheapest to dearest, with its stand-ins."""
         n, data = len(self.choice), self.sweep.data
         order = [i for i in self.sweep.order if data.measured[i]]
-        return {data.pool.ids[i]: self._metrics(np.full(n, i)) for i in order}
+        return {data.pool.ids[i]: self._metrics(data.served(np.full(n, i))) for i in order}
 
     @cached_property
     def served_shares(self) -> dict[str, float]:

@@ -14,14 +14,16 @@ from hydra_core.catalog import load_catalog
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.choosing.sources.promise import _ranks, walk
 from hydra_core.cli.main import main
+from hydra_core.console.view_frontier import policy_table
 from hydra_core.evalsets.evalset import load_evalset, save_evalset
 from hydra_core.evalsets.scores import save_scores
 from hydra_core.replay.baselines import Checker, cascade
 from hydra_core.replay.compare import constant_run
+from hydra_core.replay.evaluation import evaluate
 from hydra_core.replay.gated import closed_models, stand_ins
 from hydra_core.replay.metrics import evaluate_choice, misrouted, single_models
 from hydra_core.replay.replay import TEAMS, align_catalog, catalog_scores, data_frontier, replay
-from hydra_core.replay.sweep import sweep_catalog, sweep_own_value
+from hydra_core.replay.sweep import Sweep, sweep_catalog, sweep_own_value
 from hydra_core.replay.verdict import verdict
 
 SET = Path("sample_data/mixed_2024")
@@ -177,6 +179,25 @@ def test_fixed_models_and_mixes_obey_the_gates_too():
     right = np.stack([data.quality[rows, one] for one in both.values()]).max(axis=0)
     assert mixed.run.quality == pytest.approx(right)
     assert not data.closed[rows, mixed.run.choice].any()
+
+
+def test_models_used_alone_have_one_set_of_figures():
+    needs = ["pdf" if i % 2 else None for i in range(len(load_evalset(SET).queries))]
+    data, lacking = aligned(["pdf"], needs=needs)
+    catalog = load_catalog(CATALOG)
+    found = evaluate(
+        Sweep(load_evalset(SET), catalog, data, catalog.policy.weights), 0.05,
+        selection=Selection.FIXED,
+    )  # fmt: skip
+    for one in found.sweep.singles:
+        shown = found.constants[one.model]
+        figures = (shown.resolved, shown.quality.value, shown.mean_cost_usd.value)
+        assert figures == pytest.approx((one.resolved, one.quality, one.mean_cost_usd))
+    assert found.constants[data.pool.ids[lacking]].shares[data.pool.ids[lacking]] < 1
+    mix = policy_table(found).set_index("policy").loc["Best fixed mix at this cost"]
+    wanted = found.verdict.constant
+    assert mix["quality"] == pytest.approx(100 * wanted.quality)
+    assert mix["cost"] == pytest.approx(wanted.mean_cost_usd)
 
 
 def test_a_query_needs_outcomes_of_the_models_that_may_serve_it_alone():
