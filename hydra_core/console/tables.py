@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
-from os.path import commonprefix
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -18,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.base.spelling import counted, signed
-from hydra_core.console.figures.theme import cut
+from hydra_core.console.figures.theme import apart
 from hydra_core.export.downloads import csv_file, latex_file, parquet_file
 
 if TYPE_CHECKING:  # it brings Jinja with it, and few tables need it
@@ -135,16 +133,8 @@ def named(width: int, models: Iterable[str]) -> Callable[[str], str]:
     most = max(2 * (width - 16) // 13, 5)
     names = set(models)
     begins = Counter(model[:most] for model in names)
-    alike = {model for model in names if begins[model[:most]] > 1}
-    shared = len(re.sub(r"[^-/_. :]*$", "", commonprefix(list(alike))))  # whole words
-
-    def written(name: str) -> str:
-        if name not in alike:
-            return name
-        skip = min(shared, len(name) - most + 1)
-        return cut(name if skip <= 3 else f"…{name[skip:]}", most)
-
-    return written
+    shown = apart([model for model in names if begins[model[:most]] > 1], most)
+    return lambda name: shown.get(name, name)
 
 
 def wide(names: Iterable[str], least: int, most: int) -> int:

@@ -34,8 +34,8 @@ def deltas_figure(frame: pd.DataFrame, colors: Palette) -> go.Figure:
     wide = room(list(frame["name"]), 182)
     layout["margin"] = {"l": wide + 78, "r": 16, "t": 34, "b": 40}
     names = [
-        f"{fitting(name, wide)}  <i>n {n:,.0f}</i>"
-        for name, n in zip(frame["name"], frame["n"], strict=True)
+        f"{name}  <i>n {n:,.0f}</i>"
+        for name, n in zip(fitting(frame["name"], wide), frame["n"], strict=True)
     ]
     layout["yaxis"] |= named_rows(names, colors)
     parts = (

@@ -78,7 +78,7 @@ def _labels(
         for at, lo, hi in zip(x, low, high, strict=True)
     ]
     wide = longest(len(frame))
-    labels = [Label(fitting(m, wide), a, b) for m, a, b in zip(frame["model"], x, y, strict=True)]
+    labels = [Label(*one) for one in zip(fitting(frame["model"], wide), x, y, strict=True)]
     placed = place(labels, np.concatenate(bars), _WIDTH, height)
     at = list(zip(frame["cost"], frame["quality"], strict=True))
     font = {"color": colors.ink, "size": 13}
@@ -109,8 +109,8 @@ def upset_figure(view: UpsetView, colors: Palette) -> go.Figure:
     layout = base_layout(colors, height=bars_px + grid_px + 52)
     wide = room(view.models, 198)
     labels = [
-        f"{fitting(model, wide)}  <i>{share:.0f} %</i>"
-        for model, share in zip(view.models, view.solved, strict=True)
+        f"{model}  <i>{share:.0f} %</i>"
+        for model, share in zip(fitting(view.models, wide), view.solved, strict=True)
     ]
     layout["margin"] = {"l": wide + 62, "r": 12, "t": 24, "b": 12}
     split = grid_px / (bars_px + grid_px)
@@ -205,7 +205,7 @@ def spread_figure(frame: pd.DataFrame, colors: Palette) -> go.Figure:
         names = [f"${short_number(tick)}" for tick in ticks]
         layout["xaxis"] |= {"tickvals": ticks, "ticktext": names}
     layout["xaxis"]["title"]["text"] = "Cost per query in USD" + (", logarithmic" if wide else "")
-    layout["yaxis"] |= named_rows([fitting(model, beside) for model in models], colors)
+    layout["yaxis"] |= named_rows(fitting(models, beside), colors)
     tints = model_colors(models, colors).values()
     boxes = [
         {

@@ -253,9 +253,10 @@ def _labels(
     spots.append(view.selected)
     at = pixels(np.asarray([s.x for s in spots]), np.asarray([s.y for s in spots]))
     sizes = [1.0] * (len(spots) - 1) + [1.3]
+    names = fitting([spot.label for spot in spots], longest(len(spots)))
     labels = [
-        Label(fitting(s.label, longest(len(spots))), float(x), float(y), size)
-        for s, (x, y), size in zip(spots, at, sizes, strict=True)
+        Label(name, float(x), float(y), size)
+        for name, (x, y), size in zip(names, at, sizes, strict=True)
     ]
     every = max(view.curve.x.size // 150, 1)
     dashes = np.linspace(0.0, 1.0, 120) * (len(view.hull) - 1)

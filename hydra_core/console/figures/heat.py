@@ -88,8 +88,7 @@ def heat_figure(
 
 
 def _labels(names: tuple[str, ...], wide: float) -> dict[str, Any]:
-    texts = [fitting(name, wide) for name in names]
-    return {"tickvals": list(range(len(names))), "ticktext": texts}
+    return {"tickvals": list(range(len(names))), "ticktext": fitting(names, wide)}
 
 
 def _columns(names: tuple[str, ...], each: float) -> tuple[dict[str, Any], int]:

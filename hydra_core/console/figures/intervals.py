@@ -96,7 +96,7 @@ def intervals_figure(view: IntervalsView, colors: Palette) -> go.Figure:
     layout = base_layout(colors, height=104 + 30 * rows, x=view.title)
     wide = room(view.names, 256)
     layout["margin"] = {"l": wide + 24, "r": 16, "t": 34, "b": 48}
-    layout["yaxis"] |= named_rows([fitting(name, wide) for name in view.names], colors)
+    layout["yaxis"] |= named_rows(fitting(view.names, wide), colors)
     layout["yaxis"]["range"][0] += 0.6 if view.lines else 0.0  # room for the lines' names
     layout["xaxis"] |= {"range": _range(view), "ticksuffix": view.unit, "tickangle": 0}
     layout["xaxis"]["nticks"] = 5 if wide > 112 else 9  # what is left for them when it is narrow
@@ -206,8 +206,8 @@ def languages_figure(frame: pd.DataFrame, overall: float, colors: Palette) -> go
     figure.update_layout(margin={"l": max(wide + 64, 190), "t": 28})
     tint = np.where(frame["small"], colors.warn, colors.accent)
     names = [
-        f"{fitting(name, wide)}  <i>n {n}</i>"
-        for name, n in zip(frame["policy"], frame["n"], strict=True)
+        f"{name}  <i>n {n}</i>"
+        for name, n in zip(fitting(frame["policy"], wide), frame["n"], strict=True)
     ]
     for i in range(len(names)):
         figure.add_scatter(

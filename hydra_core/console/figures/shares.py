@@ -84,13 +84,14 @@ def shares_figure(view: SharesView, colors: Palette) -> go.Figure:
     }
     even = not view.value  # then where it begins and how far it steps says it all
     place = {"x0": 0.0, "dx": float(view.knob[1])} if even else {"x": drawn(view.knob)}
+    names = fitting(view.models, _NAME_PX)
     traces = [
         {
             "type": "scatter",
             "mode": "lines",
             **place,
             "y": drawn(view.shares[:, i] * 100),
-            "name": fitting(model, _NAME_PX),
+            "name": name,
             "meta": plain(model),  # in the figure's CSV
             "stackgroup": "traffic",
             "line": {"width": 0.5, "color": colors.surface},
@@ -98,7 +99,7 @@ def shares_figure(view: SharesView, colors: Palette) -> go.Figure:
             "hovertemplate": "%{y:.1f} %",
             **(_family(view.bases, i) if grouped else {}),
         }
-        for i, model in enumerate(view.models)
+        for i, (model, name) in enumerate(zip(view.models, names, strict=True))
     ]
     return go.Figure({"data": traces, "layout": layout})
 
@@ -108,7 +109,7 @@ def _family(bases: Sequence[str], i: int) -> dict[str, object]:
     rank: dict[str, object] = {"legendrank": 1000 - i}
     if bases.count(bases[i]) < 2:
         return rank
-    title = {"text": f"{fitting(bases[i], _NAME_PX)}, by effort", "font": {"size": 13}}
+    title = {"text": f"{fitting(bases, _NAME_PX)[i]}, by effort", "font": {"size": 13}}
     return {**rank, "legendgroup": bases[i], "legendgrouptitle": title}
 
 

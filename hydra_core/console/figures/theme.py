@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from os.path import commonprefix
 from typing import Any
 
 import numpy as np
@@ -227,9 +230,37 @@ def cut(name: str, most: int) -> str:
     return f"{name[: most - 1 - end]}…{name[-end:]}"
 
 
-def fitting(name: str, pixels: float) -> str:
-    """A name as plotly draws it; of one that is too long for its place, how it begins and ends."""
-    return plain(cut(name, max(int(pixels / CHAR_PX), 5)))
+def apart(names: Iterable[str], most: int) -> dict[str, str]:
+    """Names of at most `most` characters: long ones without what all of them begin with, and those
+    that would still read alike from where they part."""
+    whole = {name: name for name in names}
+    return whole | _parted([name for name in whole if len(name) > most], most, 0)
+
+
+def _parted(names: list[str], most: int, skip: int) -> dict[str, str]:
+    """These long names without their first `skip` characters, or without more of them.
+
+    Of names with one head and one last word, as `…claude-…-high`, the difference lies in between.
+    """
+    shared = commonprefix(names) if len(names) > 1 else ""
+    words = len(re.sub(r"[^-/_. :]*$", "", shared))
+    begin = max(words if words > skip else len(shared), skip)
+    shown, alike = dict[str, str](), defaultdict[tuple[str, str], list[str]](list)
+    for name in names:
+        start = min(begin, len(name) - most + 1)
+        shown[name] = cut(name if start <= 3 else f"…{name[start:]}", most)
+        alike[shown[name][: most // 2], re.split(r"[-/_. :]", name)[-1]].append(name)
+    for group in alike.values():
+        if len(group) > 1 and (begin > skip or len(group) < len(names)):
+            shown |= _parted(group, most, begin)
+    return shown
+
+
+def fitting(names: Iterable[str], pixels: float) -> list[str]:
+    """Names as plotly draws them, the long ones as `apart` shortens them to so many pixels."""
+    names = list(names)
+    shown = apart(names, max(int(pixels / CHAR_PX), 5))
+    return [plain(shown[name]) for name in names]
 
 
 def room(names: Sequence[str], most: int) -> int:
@@ -265,6 +296,6 @@ def row_a_model(layout: dict[str, Any], models: Sequence[str], *, right: int, be
     layout["margin"] = {"l": wide + 20, "r": right, "t": 8, "b": below}
     layout["yaxis"] |= {
         "autorange": "reversed", "tickvals": list(range(len(models))), "showgrid": False,
-        "ticktext": [fitting(model, wide) for model in models],
+        "ticktext": fitting(models, wide),
         "ticklabelstandoff": 7,  # a dot at 0 would lie on the end of a name
     }  # fmt: skip

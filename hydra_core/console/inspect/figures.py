@@ -131,6 +131,7 @@ def _models(view: RequirementsView, rows: FloatArray, colors: Palette) -> list[d
     """A tick per model and dimension; the chosen model's is a diamond."""
     tints = model_colors(view.models, colors)
     traces = []
+    names = fitting([_named(view, model) for model in view.models], _LEGEND_WIDTHS[1])
     for i, model in enumerate(view.models):
         chosen = model == view.chosen
         marker = {"color": tints[model], "line": {"color": tints[model], "width": 2.5}}
@@ -143,7 +144,7 @@ def _models(view: RequirementsView, rows: FloatArray, colors: Palette) -> list[d
                 "x": view.capabilities[i],
                 "y": rows,
                 "marker": {**marker, **form, **outline},
-                "name": fitting(_named(view, model), _LEGEND_WIDTHS[1]),
+                "name": names[i],
                 "cliponaxis": False,
                 "hovertemplate": f"<b>{plain(model)}</b> offers %{{x:.3f}}<extra></extra>",
             }
