@@ -115,7 +115,8 @@ def whole_content(found: Mapping[str, Any], form: Form) -> object:
         listed = choices if isinstance(choices, list) else []
         messages = [one.get("message") if isinstance(one, Mapping) else None for one in listed]
         known = messages and all(isinstance(one, Mapping) for one in messages)
-        return messages if known else None
+        failed = any(one.get("finish_reason") == "error" for one in _listed(choices))
+        return messages if known and not failed else None
     if form is Form.MESSAGES:
         content = found.get("content")
         return content if found.get("type") == "message" and isinstance(content, list) else None

@@ -69,6 +69,11 @@ def hasty(behaviour):
     return replace(behaviour, hasty=True)
 
 
+def unended(script):
+    """The same, of a body that says that it is longer."""
+    return [script[0].replace(b"content-length: ", b"content-length: 9")]
+
+
 def says(w, status, error, *headers):
     """An answer of one error."""
     return [http(status, w.error(error), *headers)]
@@ -126,6 +131,8 @@ def spoken(w):
     """What an upstream can do in every form, in the form of `w`."""
     usage, count = w.usage, w.counted
     head = chunked()[0].replace(CRLF, "\r\nx-request-id: 日本\r\n\r\n".encode())
+    as_json = chunked()[0].replace(b"text/event-stream", b"application/json")
+    stopped = chunked(w.said(OK_TEXT), *w.end()[:-1] or w.end(), 0.05, end=False)
     zipped = gzip.compress(json.dumps(w.whole()).encode())
     return {
         # a success line above something that is no answer
@@ -221,6 +228,15 @@ def spoken(w):
             [head, *chunked(w.said(OK_TEXT), *w.end())[1:]],
             ill=False,
         ),
+        "wrong types": Behaviour(
+            [http(200, w.whole(), kind="text/html")],
+            [as_json, *chunked(w.said(OK_TEXT), *w.end())[1:]],
+            ill=False,
+        ),
+        "no end, reset after the last event": Behaviour(
+            unended([http(200, w.whole())]), [*stopped, RESET], ill=False
+        ),
+        "429 without an end": fails(unended(says(w, 429, ERROR)), "rate_limited", 429),
         "201": Behaviour([http(201, w.whole())], chunked(w.said(OK_TEXT), *w.end()), ill=False),
     }  # fmt: skip
 
@@ -229,6 +245,9 @@ def spoken(w):
 BEHAVIOURS = spoken(CHAT) | {
     "200 with an error in a choice": fails(
         [http(200, {"choices": [{"error": {"code": 502, "message": "x"}}]})], "server_error", 502
+    ),
+    "200 with a choice that failed": fails(
+        [http(200, {"choices": [{"message": {}, "finish_reason": "error"}]})], "bad_answer"
     ),
     "200 without choices": fails([http(200, {"choices": []})], "bad_answer"),
     "200 with choices of null": fails([http(200, {"choices": None})], "bad_answer"),
@@ -285,7 +304,9 @@ BEHAVIOURS = spoken(CHAT) | {
         finish("tool_calls"), usage_event(), DONE,
     ),
     "an answer cut by a filter": streams(CHAT, finish("content_filter"), usage_event(), DONE),
-    "JSON for a stream": Behaviour([http(200, CHAT.whole())], [http(200, CHAT.whole())], ill=False),
+    "JSON for a stream": Behaviour(
+        [http(200, CHAT.whole())], [http(200, CHAT.whole(), kind="text/plain")], ill=False
+    ),
 }  # fmt: skip
 
 

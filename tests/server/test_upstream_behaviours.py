@@ -211,6 +211,7 @@ def check_answered(client, w, what, first, answer, stream):
     """It is an answer, and its tokens are counted or unknown, never 0."""
     assert answer.status_code == 200
     assert answer.headers["x-hydra-model"] == first
+    assert answer.headers["content-type"] == ("text/event-stream" if stream else "application/json")
     assert not text_of(answer, w, stream)[1]
     assert levels(client)[first] == 1.0
     known = what.usage == "counted"

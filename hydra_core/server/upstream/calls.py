@@ -31,9 +31,7 @@ from hydra_core.server.upstream.reading import MOST_BYTES, EventStream, Seen, wr
 from hydra_core.server.wire import Form, whole_content
 
 #: Headers of an answer that go on to the client.
-_PASSED: Final = (
-    "content-type", "retry-after", "x-request-id", "request-id", "openai-processing-ms",
-)  # fmt: skip
+_PASSED: Final = ("retry-after", "x-request-id", "request-id", "openai-processing-ms")
 _PREFIXES: Final = ("x-ratelimit-", "anthropic-ratelimit-")
 _MOST_HEADERS: Final = 40
 _LONGEST_HEADER: Final = 400
@@ -44,6 +42,8 @@ _SENT: Final = {
 }
 #: An upstream such as Mistral takes no request for the tokens of a stream, and says them anyway.
 _USAGE_REFUSED: Final = re.compile(rb"stream_options|include_usage")
+#: What may stand before a body's first sign: a byte order mark too.
+_BLANKS: Final = b"\xef\xbb\xbf \t\r\n"
 #: Bodies beyond this are written and read as JSON beside the event loop, not in it.
 _LARGE: Final = 200_000
 
@@ -154,25 +154,23 @@ async def _begun(
     try:
         if not 200 <= response.status < 300:
             raise await _refusal(response, headers, chat)
-        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if chat.stream and kind != "application/json":
-            if kind == "text/html":
-                raise NotAnsweredError("bad_answer", response.status)
-            stream = EventStream(response, idle_s, chat, key)
+        begun = await _begin(response) if chat.stream else b""
+        if chat.stream:
+            headers["content-type"] = "text/event-stream"
+        if chat.stream and not begun.lstrip(_BLANKS).startswith(b"{"):
+            stream = EventStream(response, idle_s, chat, key, begun)
             first = await stream.first(limit)
             return Answer(200, headers, first, stream.rest(), response, stream.seen)
-        body, seen = await read_whole(response, chat)
+        body, seen = await read_whole(response, chat, begun)
         if chat.stream:
             if chat.form is not Form.CHAT:  # its events cannot be made of it
                 raise NotAnsweredError("bad_answer", response.status)
-            headers["content-type"] = "text/event-stream"
             body = as_events(body, usage=chat.wants_usage)
         return Answer(200, headers, body, None, response, seen)
     except BaseException as error:
         response.close()
         if not isinstance(error, NotAnsweredError) or error.kind != REJECTED:
             raise
-        headers["content-type"] = "application/json"
         said = shown_error(error.status, error.body, key, chat.form)
         return Answer(error.status or 400, headers, said, None, response, Seen())
 
@@ -182,29 +180,46 @@ async def _refusal(
 ) -> NotAnsweredError:
     """What an answer whose status is no success says."""
     status = response.status
-    body = await _at_most(_LARGE, response) if status >= 400 else b""
+    body = (await _at_most(_LARGE, response))[0] if status >= 400 else b""
     lowered = {name.lower(): value for name, value in response.headers.items()}
     kind, wait_s = refusal_of(status, body, chat.body) or REJECTED, wait_of(lowered, body)
-    headers["content-type"] = "application/json"
     if wait_s:
         headers.setdefault("retry-after", str(math.ceil(wait_s)))
     return NotAnsweredError(kind, status, body, headers, wait_s)
 
 
-async def _at_most(most: int, response: aiohttp.ClientResponse) -> bytes:
-    """A body, or a piece more than `most` bytes of it."""
-    pieces, size = [], 0
-    async for piece in response.content.iter_any():
-        pieces.append(piece)
-        size += len(piece)
-        if size > most:
+async def _begin(response: aiohttp.ClientResponse) -> bytes:
+    """The beginning of a body, with its first sign that is no blank.
+
+    It says whether a stream came, or JSON in its place: upstreams and proxies name wrong types.
+    """
+    begun = b""
+    while not begun.lstrip(_BLANKS) and len(begun) < _LARGE:
+        if not (piece := await response.content.readany()):
             break
-    return b"".join(pieces)
+        begun += piece
+    return begun
+
+
+async def _at_most(
+    most: int, response: aiohttp.ClientResponse, begun: bytes = b""
+) -> tuple[bytes, aiohttp.ClientError | None]:
+    """A body, or a piece more than `most` bytes of it, and why it ended before its end."""
+    pieces, size = [begun], len(begun)
+    try:
+        async for piece in response.content.iter_any():
+            pieces.append(piece)
+            size += len(piece)
+            if size > most:
+                break
+    except aiohttp.ClientError as error:
+        return b"".join(pieces), error
+    return b"".join(pieces), None
 
 
 def _passed_on(found: Mapping[str, str], key: str) -> dict[str, str]:
     """The headers that go on to the client, as a header may hold them."""
-    headers: dict[str, str] = {}
+    headers = {"content-type": "application/json"}
     for name, value in found.items():
         lowered = name.lower()
         passes = lowered.isascii() and (lowered in _PASSED or lowered.startswith(_PREFIXES))
@@ -219,18 +234,26 @@ def _json(body: Mapping[str, Any]) -> bytes:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
-async def read_whole(response: aiohttp.ClientResponse, chat: ChatRequest) -> tuple[bytes, Seen]:
-    """The body of the answer to `chat`, and what it holds.
+async def read_whole(
+    response: aiohttp.ClientResponse, chat: ChatRequest, begun: bytes = b""
+) -> tuple[bytes, Seen]:
+    """The body of the answer to `chat`, and what it holds; `begun`: what was read of it.
+
+    A connection that ends early takes nothing from an answer that is whole.
 
     Raises:
         NotAnsweredError: It is no answer, whatever its status says.
+        ClientError: It ended in the middle.
     """
-    body = await _at_most(MOST_BYTES, response)
+    body, cut = await _at_most(MOST_BYTES, response, begun)
     if len(body) > MOST_BYTES:
         raise NotAnsweredError("bad_answer", response.status)
-    if len(body) > _LARGE:
-        return body, await asyncio.to_thread(_judged, body, response.status, chat)
-    return body, _judged(body, response.status, chat)
+    try:
+        if len(body) > _LARGE:
+            return body, await asyncio.to_thread(_judged, body, response.status, chat)
+        return body, _judged(body, response.status, chat)
+    except NotAnsweredError as error:
+        raise cut if cut and error.kind == "bad_answer" else error from None
 
 
 def as_events(body: bytes, *, usage: bool) -> bytes:

@@ -62,17 +62,22 @@ class EventStream:
     """A stream of events from an upstream, as the answer to `chat`.
 
     The event that holds nothing but the usage is taken out where HyDRA asked for it and the client
-    did not.
+    did not. `begun` is what was read of it already.
     """
 
     def __init__(
-        self, response: aiohttp.ClientResponse, idle_s: float, chat: ChatRequest, key: str
+        self,
+        response: aiohttp.ClientResponse,
+        idle_s: float,
+        chat: ChatRequest,
+        key: str,
+        begun: bytes,
     ) -> None:
         self.seen = Seen()
         self._response, self._idle_s, self._strip = response, idle_s, not chat.wants_usage
         self._reader, self._key = EventReader(chat.form, chat.body), key
         self._error: NotAnsweredError | None = None
-        self._ended = False
+        self._begun, self._ended = begun, False
 
     async def first(self, limit: asyncio.Timeout) -> bytes:
         """The events up to the first that has content.
@@ -115,6 +120,8 @@ class EventStream:
                 if ready:
                     yield ready
         except (aiohttp.ClientError, TimeoutError) as error:
+            if self.seen.whole:
+                return
             raise BrokeOffError from error
         said = self._error
         if said is not None and said.kind in OF_REQUESTS:
@@ -126,7 +133,7 @@ class EventStream:
 
     async def _next(self) -> tuple[bool, bool, bytes]:
         """Whether the next piece had data, whether it had content, and what of it goes on."""
-        piece = await self._response.content.readany()
+        piece, self._begun = self._begun or await self._response.content.readany(), b""
         data = content = False
         ready = []
         for event in self._reader.feed(piece) if piece else self._reader.end():
