@@ -149,11 +149,9 @@ def _propose_entries(path: Path, missing: Sequence[str]) -> None:
     if not missing or path.suffix.lower() not in LIST_ENDINGS:
         return
     listed = read_prices(read_catalog_text(path), path.name, as_of=date.today())
-    unread = {
-        plain_name(name.rsplit("/", 1)[-1]): f"its entry was left out: {reason}"
-        for reason, names in listed.dropped.items()
-        for name in names
-    }
+    out = [(name, why) for why, names in listed.dropped.items() for name in names]
+    unread = {plain_name(name): f"{name!r} of the list was left out: {why}" for name, why in out}
+    unread |= {name: f"its entry was left out: {why}" for name, why in out}
     near = near_entries(missing, listed.quotes)
     problems = []
     for model in missing:
@@ -165,6 +163,7 @@ def _propose_entries(path: Path, missing: Sequence[str]) -> None:
         elif like:
             remedy += f", or --list-entry {model}=ENTRY; it has {', '.join(like)}"
         lacking = unread.get(plain, "the list has no entry of that name")
+        lacking = unread.get(model, lacking)
         problems.append(Problem(model, lacking, remedy))
     raise CatalogError(path.name, problems)
 

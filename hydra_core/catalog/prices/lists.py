@@ -61,6 +61,7 @@ _MOST: Final = 8
 #: More than any model of a public list asks: an entry beyond it is per thousand, or per million.
 _MOST_LISTED: Final = Decimal(1_000)
 _UNIT: Final = f"a price above ${_MOST_LISTED:,} per million tokens, which looks like a wrong unit"
+_ELSEWHEN: Final = "other prices hold at some times or places, which are not read"
 #: Where LiteLLM has the price of cached input of some DeepSeek models.
 _HIT: Final = "input_cost_per_token_cache_hit"
 
@@ -135,6 +136,8 @@ def _recognised(
 def _litellm_entries(data: Mapping[str, Any], as_of: date) -> _Entries:
     for name, entry in data.items():
         if name not in ("sample_spec", "fallback_generalizations") and is_map(entry):
+            base = data.get(word(entry.get("alias_of")))
+            entry = {**base, **entry} if is_map(base) else entry
             yield name, partial(_litellm, name, entry, as_of)
 
 
@@ -170,9 +173,18 @@ def _litellm(name: str, entry: Mapping[str, Any], as_of: date) -> PriceQuote:
         deprecated=gone is not None,
         retired_on=gone,
         as_of=as_of,
-        remarks=_reasoning(map(entry.get, _LITELLM_OUTPUT), _PER_TOKEN),
+        remarks=(
+            *_per_request(entry.get("input_cost_per_request")),
+            *((_ELSEWHEN,) if entry.get("off_peak_pricing") else ()),
+            *_reasoning(map(entry.get, _LITELLM_OUTPUT), _PER_TOKEN),
+        ),
         tiers=_litellm_tiers(entry),
     )
+
+
+def _per_request(price: Any) -> tuple[str, ...]:  # noqa: ANN401
+    extra = optional_price(price, _PER_MTOK)
+    return () if extra is None else (f"plus {extra:f} USD per request",)
 
 
 def _reasoning(prices: Iterable[Any], factor: Decimal) -> tuple[str, ...]:
@@ -227,11 +239,10 @@ def _openrouter(entry: Mapping[str, Any], as_of: date) -> PriceQuote:
 
 
 def _openrouter_remarks(pricing: Mapping[str, Any]) -> tuple[str, ...]:
-    extra = optional_price(pricing.get("request"), _PER_MTOK)
     other = len(_overrides(pricing)) > len(_by_length(pricing))
     return (
-        *(() if extra is None else (f"plus {extra:f} USD per request",)),
-        *(("other prices hold at some times or places, which are not read",) if other else ()),
+        *_per_request(pricing.get("request")),
+        *((_ELSEWHEN,) if other else ()),
         *_reasoning(map(pricing.get, ("completion", "internal_reasoning")), _PER_TOKEN),
     )
 

@@ -168,8 +168,8 @@ def near_entries(models: Sequence[str], quotes: Iterable[PriceQuote]) -> dict[st
     """For each of these models the list's entry that may be its price; to be confirmed.
 
     Names agree but for what stands before the last slash, case, the marks ``. _ - :``, a date
-    behind one of them, what Bedrock puts around them, and the order of their words. The entry that
-    is closest in spelling is proposed.
+    behind one of them, what Bedrock puts around them, and the order of their words. The entry of
+    the provider that the model's name begins with is proposed, else the closest in spelling.
     """
     by_name: dict[str, list[PriceQuote]] = {}
     for quote in quotes:
@@ -179,7 +179,10 @@ def near_entries(models: Sequence[str], quotes: Iterable[PriceQuote]) -> dict[st
     for model in models:
         near = next((by_name[name] for name in _spellings(model) if name in by_name), [])
         if near:
-            proposed[model] = min(near, key=lambda q: (-_closeness(model, q.id), len(q.id), q.id))
+            seller = model.casefold().rpartition("/")[0].rpartition("/")[2]
+            proposed[model] = min(near, key=lambda q: (
+                q.provider.casefold() != seller, -_closeness(model, q.id), len(q.id), q.id
+            ))  # fmt: skip
     return proposed
 
 

@@ -93,6 +93,17 @@ _NO_UNIT: Final = re.compile(
     r"|\b(?:milli|micro|nano)\s?(?:\$|usd\b|cents?\b|dollars?\b)",
     re.IGNORECASE,
 )
+#: What an amount is of that is no money.
+_NO_MONEY: Final = re.compile(
+    r"(?<![a-z])(?:credits?|dbus?|points?|ratio|multipliers?|factor)(?![a-z])", re.IGNORECASE
+)
+#: Columns of what a request costs beside its tokens, or in place of their prices.
+_BESIDE: Final = re.compile(
+    r"(?:price |cost )?(?:per )?(?:request|call)s?(?: (?:price|cost|fee))?"
+    r"|(?:.* )?(?:reasoning|thinking)(?: (?:price|cost|tokens?))?"
+    r"|(?:.* )?(?:discount|surcharge|markup|uplift)(?: .*)?",
+    re.IGNORECASE,
+)
 #: A number that a price is of, in whatever words.
 _NUMBERED: Final = re.compile(r"(?:\bper\b|/)\s*[0-9]", re.IGNORECASE)
 _CENTS: Final = re.compile(r"¢|(?<![a-z])(?:us)?(?:cents?|ct)(?![a-z])", re.IGNORECASE)
@@ -161,11 +172,15 @@ def _facts(row: _Row, as_of: date, problems: list[Problem]) -> dict[str, Any]:
     """What the row says beside prices, as fields of a quote; cells that are not read are noted."""
     line, cells = row
     found: dict[str, Any] = {}
+    beside = []
     gone: list[date] = []  # of a day of deprecation and one of retirement the last counts
     for heading, text in cells.items():
         cell = text.strip()
         if cell.lower() in _UNKNOWN:
             continue
+        named = _BESIDE.fullmatch(re.sub(r"[\s_-]+", " ", heading.strip()))
+        if named and re.search("[1-9]", cell) and cell not in _ANSWERS:
+            beside.append(f"{heading!r} is {cell[:60]!r}, which is not a part of the price here")
         for name, (pattern, read, remedy) in _READERS.items():
             if not pattern.fullmatch(heading.strip()):
                 continue
@@ -184,6 +199,7 @@ def _facts(row: _Row, as_of: date, problems: list[Problem]) -> dict[str, Any]:
         "deprecated": found.get("retired") is True,
         "retired_on": max(gone, default=None),
         "as_of": found.get("day", as_of),
+        "remarks": tuple(beside),
     }
 
 
@@ -352,7 +368,7 @@ def _unit_of_row(row: _Row, problems: list[Problem]) -> str:
 def _unit_problems(heading: str) -> list[Problem]:
     """What keeps a heading's prices from being USD for a number of tokens."""
     place = f"column {heading!r}"
-    if FOREIGN.search(heading):
+    if FOREIGN.search(heading) or _NO_MONEY.search(heading.replace("_", " ")):
         return [Problem(place, "is not in USD", "convert its prices to USD")]
     if _unit(heading) == 0:
         remedy = "give USD per million tokens, per 1K tokens or per token"

@@ -84,7 +84,9 @@ def cost_gaps(recorded: Recorded, prices: Mapping[str, ListPrice]) -> tuple[Cost
             gaps.append(gap)
     ratios = [gap.computed_usd / gap.recorded_usd for gap in gaps]
     alike = 1 < compared == len(gaps) and max(ratios) < 1.5 * min(ratios)
-    explained = [replace(gap, reason=_reason(gap, recorded, alike=alike)) for gap in gaps]
+    explained = [
+        replace(gap, reason=_reason(gap, recorded, prices[gap.model], alike=alike)) for gap in gaps
+    ]
     return tuple(sorted(explained, key=lambda gap: -gap.factor))
 
 
@@ -103,7 +105,7 @@ def _means(recorded: Recorded, column: int, price: ListPrice) -> tuple[float, fl
     return float(usd[rows].mean()), float(paid[rows].mean())
 
 
-def _reason(gap: CostGap, recorded: Recorded, *, alike: bool) -> str:
+def _reason(gap: CostGap, recorded: Recorded, price: ListPrice, *, alike: bool) -> str:
     """What a gap looks like, by its size and by what the other models have."""
     ratio = gap.computed_usd / gap.recorded_usd
     if alike and 1 / 150 < ratio < 1 / 60:
@@ -114,8 +116,12 @@ def _reason(gap: CostGap, recorded: Recorded, *, alike: bool) -> str:
         return "the price looks like one per thousand tokens; a price here is per million"
     if ratio < 1 / 400_000:
         return "the price looks like one per token; a price here is per million"
-    if ratio > 1 and "cached_input_tokens" not in recorded.extras:
+    cached = recorded.extras.get("cached_input_tokens")
+    if ratio > 1 and cached is None:
         return "part of the input may have been cached, which the table does not say"
+    warm = cached is not None and (cached[:, recorded.models.index(gap.model)] > 0).any()
+    if ratio > 1 and warm and price.cached_input_usd_per_mtok is None:
+        return "part of the input was cached, and the price of cached input is not given"
     return ""
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from hydra_core.base.errors import CatalogError
 from hydra_core.base.list_price import ListPrice
+from hydra_core.catalog.prices.lists import read_prices
 from hydra_core.catalog.prices.price_file import parse_listed
 
 
@@ -141,3 +142,17 @@ def test_a_column_of_units_counts_for_its_row(unit: str, read: str, written: str
 def test_a_unit_of_a_row_that_is_not_read_is_refused(column: str, cell: str, found: str) -> None:
     with pytest.raises(CatalogError, match=f"line 2, column '{column}': {found}"):
         _price(f"model,{column},input,output\ngpt-4o,{cell},2.5,10\n")
+
+
+@pytest.mark.parametrize("money", ["DBU/1M", "credits", "multiplier", "quota points"])
+def test_amounts_that_are_no_money_are_refused(money: str) -> None:
+    with pytest.raises(CatalogError, match=r"column 'input \(.*\)': is not in USD"):
+        _price(f"model,input ({money}),output ({money})\ngpt-4o,2.5,10\n")
+
+
+@pytest.mark.parametrize("column", ["request", "Per call fee", "reasoning", "discount (%)"])
+def test_what_a_table_asks_beside_its_prices_is_said(column: str) -> None:
+    text = f"model,input,output,{column}\ngpt-4o,2.5,10,0.005\nother,1,2,0\n"
+    first, second = read_prices(text, "p.csv", as_of=date(2026, 1, 1)).quotes
+    assert first.remarks == (f"'{column}' is '0.005', which is not a part of the price here",)
+    assert second.remarks == ()

@@ -147,3 +147,31 @@ def test_the_entry_of_the_same_spelling_comes_before_one_in_another_order():
     listed = {"claude-haiku-4-5": CHAT, "claude-4.5-haiku": CHAT}
     quotes = read_prices(json.dumps(listed), "list.json", as_of=date(2026, 1, 1)).quotes
     assert near_entries(["claude-4-5-haiku"], quotes)["claude-4-5-haiku"].id == "claude-4.5-haiku"
+
+
+def test_an_alias_of_litellm_has_the_price_of_what_it_stands_for():
+    listed = {"bedrock/opus-latest": {"alias_of": "opus-5"}, "opus-5": CHAT, "x": {"alias_of": "y"}}
+    prices = read_prices(json.dumps(listed), "list.json", as_of=date(2026, 1, 1))
+    assert [(one.id, one.in_words) for one in prices.quotes] == [
+        ("bedrock/opus-latest", "2.5 in, 10 out"), ("opus-5", "2.5 in, 10 out"),
+    ]  # fmt: skip
+    assert prices.dropped == {"no price": ["x"]}
+
+
+def test_what_a_litellm_entry_asks_beside_its_tokens_is_said():
+    night = {"input_cost_per_token": 1e-7, "windows": [{"hours_utc": "00:00-06:00"}]}
+    listed = {
+        "a": CHAT | {"input_cost_per_request": 0.005},
+        "b": CHAT | {"off_peak_pricing": night},
+    }
+    quotes = read_prices(json.dumps(listed), "list.json", as_of=date(2026, 1, 1)).quotes
+    assert [one.remarks for one in quotes] == [
+        ("plus 0.005 USD per request",),
+        ("other prices hold at some times or places, which are not read",),
+    ]
+
+
+def test_the_entry_of_the_provider_in_the_models_name_is_proposed_before_a_resellers():
+    listed = {"gmi/openai/gpt-5.4": CHAT | {"litellm_provider": "gmi"}, "gpt-5.4": CHAT}
+    quotes = read_prices(json.dumps(listed), "list.json", as_of=date(2026, 1, 1)).quotes
+    assert near_entries(["openai/gpt-5.4"], quotes)["openai/gpt-5.4"].id == "gpt-5.4"

@@ -124,3 +124,12 @@ def test_a_predicted_cost_has_the_price_of_the_requests_length():
     long = (read[:, 1] * 2.5 + written[:, 1] * 15.0) / 1e6
     np.testing.assert_allclose(found[:, 1], [usual[0, 1], long[1], long[2]])
     assert at_long_prices(usual, {}, (read, written)) is usual
+
+
+def test_cached_input_without_a_price_of_its_own_is_the_reason():
+    gaps = cost_gaps(recorded((0.3, 0.3), cached=9_000.0), PRICES)
+    reasons = {gap.model: gap.reason for gap in gaps}
+    assert (
+        reasons["a"] == "part of the input was cached, and the price of cached input is not given"
+    )
+    assert reasons.get("b", "") == ""
