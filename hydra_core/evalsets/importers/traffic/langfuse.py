@@ -1,10 +1,10 @@
 """Import of Langfuse's export: generations of `observations_v2`, and feedback from `scores`.
 
-A score belongs to a generation by its observation_id, else by its trace_id (then the whole trace
-was judged, and its last generation carries the score). The value of a categorical or text score is
-a placeholder: what its label is worth is for the operator to say. Latency is in seconds; exports
-that wrote milliseconds are known by the times beside it, which are the latency where none is
-written. A cost of 0 means that Langfuse had no price.
+A score belongs to a generation by its observation_id, else to the span around it or by its trace_id
+(then the whole was judged, and its last generation carries the score). The value of a categorical
+or text score is a placeholder or the label: what that is worth is for the operator to say.
+Latency is in seconds; exports that wrote milliseconds are known by the times beside it, which are
+the latency where none is written. A cost of 0 means that Langfuse had no price.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import replace
 from statistics import median
 from typing import Any, Final
 
+from hydra_core.base.errors import EvalSetError
 from hydra_core.base.spelling import counted_that
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.given import NOTHING, Given
@@ -35,6 +36,8 @@ from hydra_core.evalsets.importers.traffic.rows import (
 from hydra_core.evalsets.importers.traffic.served import Feedback, Served, Traffic, whole_tokens
 
 _WORDS: Final = ("CATEGORICAL", "TEXT")
+#: What somebody would have answered, which says nothing of the answer's worth.
+_CORRECTION: Final = "CORRECTION"
 _CAPITAL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _INPUT: Final = ("input", "input_tokens", "prompt_tokens")
 _OUTPUT: Final = ("output", "output_tokens", "completion_tokens")
@@ -42,6 +45,8 @@ _CACHED: Final = (
     *("input_cached_tokens", "cache_read_input_tokens", "input_cache_read", "cached_tokens"),
     "input_cached",
 )
+_NO_GENERATION: Final = "no generation (a span or an event)"
+_NO_TYPE: Final = "no type, which each observation has; give these, not the traces"
 #: What the names of a side's counts begin with, and which of them is the side's own.
 _INPUT_SIDE: Final = (("input_", "cache_"), _INPUT)
 _OUTPUT_SIDE: Final = (("output_",), _OUTPUT)
@@ -56,15 +61,23 @@ def read_langfuse(observations: Sequence[TableFile], given: Given = NOTHING) -> 
     """
     budget, traffic = Budget(), Traffic(given)
     by_observation, by_trace = _langfuse_scores(budget, traffic)
-    last: dict[str, Served] = {}
+    last: dict[str, tuple[str, Served]] = {}
     between: dict[tuple[str, int], float] = {}
     rows: list[Served] = []
     cached: list[tuple[float, Served]] = []
-    for place, facts in _newest(rows_of(observations, budget, traffic.unread), traffic):
+    newest = _newest(rows_of(observations, budget, traffic.unread), traffic)
+    parents = {
+        identifier(facts.get("id")): identifier(facts.get("parent_observation_id"))
+        for _, facts in newest
+    }
+    judged: set[str] = set()
+    for place, facts in newest:
         query_id, trace = identifier(facts.get("id")), identifier(facts.get("trace_id"))
         if text(facts.get("type")).upper() != "GENERATION":
-            traffic.skip("no generation (a span or an event)", query_id)
+            traffic.skip(_NO_GENERATION if "type" in facts else _NO_TYPE, query_id)
             continue
+        span = _nearest_judged(query_id, parents, by_observation)
+        judged.add(span)
         if text(facts.get("level")).upper() == "ERROR":
             traffic.skip("the request failed", query_id)
             continue
@@ -73,14 +86,20 @@ def read_langfuse(observations: Sequence[TableFile], given: Given = NOTHING) -> 
         served = _served_generation(place, facts, counts, by_observation.get(query_id, Feedback()))
         cached += [(first_number(counts, _INPUT), served)] if served.cached_input_tokens > 0 else []
         between[place] = seconds_between(facts.get("start_time"), facts.get("end_time"))
-        if served.feedback.absent and trace in by_trace:
-            before = last.get(trace)
-            if before is not None:
-                traffic.skip("not the last generation of its trace", before.query_id)
-            last[trace] = replace(served, feedback=by_trace[trace])
-        else:
+        whole, feedback = "span", by_observation.get(span)
+        if feedback is None:
+            whole, span, feedback = "trace", trace, by_trace.get(trace)
+        if span == query_id or feedback is None:
             rows.append(served)
-    rows += last.values()
+            continue
+        own = (text(facts.get("start_time")), replace(served, feedback=feedback))
+        earlier, later = sorted((last.get(span, own), own), key=lambda one: one[0])
+        if span in last:
+            traffic.skip(f"not the last generation of its {whole}", earlier[1].query_id)
+        last[span] = later
+    rows += [served for _, served in last.values()]
+    for name in (name for name in by_observation if name not in judged):
+        traffic.skip("score of an observation without a generation in these files", name)
     _note_counted_twice(cached, traffic)
     divisor = _milliseconds([(row.latency_s, between[row.place]) for row in rows], traffic)
     for row in rows:
@@ -89,7 +108,16 @@ def read_langfuse(observations: Sequence[TableFile], given: Given = NOTHING) -> 
     return traffic.draft("Langfuse")
 
 
-def _newest(rows: Iterable[Row], traffic: Traffic) -> Iterable[Row]:
+def _nearest_judged(name: str, parents: Mapping[str, str], judged: Mapping[str, Feedback]) -> str:
+    """The observation itself or the nearest around it that has a score, '' where none has."""
+    seen = {""}
+    while name not in judged and name not in seen:
+        seen.add(name)
+        name = parents.get(name, "")
+    return name
+
+
+def _newest(rows: Iterable[Row], traffic: Traffic) -> Sequence[Row]:
     """The rows under the names of the export; of several versions of one the newest."""
     newest: dict[str, Row] = {}
     for place, found in rows:
@@ -100,7 +128,7 @@ def _newest(rows: Iterable[Row], traffic: Traffic) -> Iterable[Row]:
             traffic.skip("an older version of the same observation", key)
         if text(facts.get("updated_at")) >= text(before.get("updated_at")):
             newest[key] = (place, facts)
-    return newest.values()
+    return list(newest.values())
 
 
 def _snake(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -146,8 +174,8 @@ def _usage_columns(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: row[column]
         for name, columns in (
-            ("input", ("input_usage", "prompt_tokens")),
-            ("output", ("output_usage", "completion_tokens")),
+            ("input", ("input_usage", "input_tokens", "prompt_tokens")),
+            ("output", ("output_usage", "output_tokens", "completion_tokens")),
             ("total", ("total_usage", "total_tokens")),
         )
         for column in columns
@@ -223,7 +251,12 @@ def _langfuse_scores(
 ) -> tuple[dict[str, Feedback], dict[str, Feedback]]:
     """Observation id -> score and trace id -> score, of the one name that was chosen."""
     wanted, files = traffic.given.score, traffic.given.more
+    if not files:
+        remedy = "give the files of scores, too: --scores FILE"
+        raise EvalSetError.of("Langfuse", "has no scores beside the observations", remedy)
     rows = [_snake(row) for _, row in rows_of(files, budget, traffic.unread)]
+    rows = [row for row in rows if text(row.get("data_type")).upper() != _CORRECTION]
+    rows.sort(key=_written)
     traffic.choose_score(sorted({text(row.get("name")) for row in rows}), "scores")
     by_observation: dict[str, Feedback] = {}
     by_trace: dict[str, Feedback] = {}
@@ -231,7 +264,7 @@ def _langfuse_scores(
     for row in rows:
         if wanted and text(row.get("name")) != wanted:
             continue
-        observation, trace = identifier(row.get("observation_id")), identifier(row.get("trace_id"))
+        observation, trace = _judged(row)
         feedback, side = _score_of(row), by_observation if observation else by_trace
         key = observation or trace
         if key:
@@ -243,16 +276,30 @@ def _langfuse_scores(
             )
     if differing:
         differ = counted_that(differing, "score", "differs", "differ")
-        traffic.warnings.append(
-            f"{differ} from an earlier one of the same; the last of the file counts"
-        )
+        traffic.warnings.append(f"{differ} from an earlier one of the same; the newest counts")
     return by_observation, by_trace
 
 
+def _written(row: Mapping[str, Any]) -> str:
+    """When a score was written, '' where its file does not say."""
+    times = (text(row.get(name)) for name in ("updated_at", "timestamp", "created_at"))
+    return next(filter(None, times), "")
+
+
+def _judged(row: Mapping[str, Any]) -> tuple[str, str]:
+    """(observation, trace) that a score judges; version 3 of the API keeps them in an object."""
+    subject = mapping(decoded(row.get("subject")))
+    names = {f"{text(subject.get('kind')).lower()}_id": subject.get("id"), **row}
+    return identifier(names.get("observation_id")), identifier(names.get("trace_id"))
+
+
 def _score_of(row: Mapping[str, Any]) -> Feedback:
-    """A score as feedback; the value of one given in words is a placeholder."""
+    """A score as feedback; the value of one given in words is a placeholder, or words itself."""
     label = text(row.get("string_value")).strip()
     kind = text(row.get("data_type")).upper()
+    value = row.get("value")
+    if not label and math.isnan(number(value)):
+        label = text(value).strip()
     if kind in _WORDS or (not kind and label and label.lower() not in ("true", "false")):
-        return Feedback(label=label or "(no label)")
-    return Feedback(number(row.get("value")))
+        return Feedback(label=label)
+    return Feedback(number(value))
