@@ -11,8 +11,8 @@ RAY := .venv-ray
 PYTEST := $(BIN)/python -m pytest -q
 # one more than cores: many tests wait for a server, a page or a process
 PARALLEL := -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --dist worksteal
-FAST := -m "not slow and not browser and not package"
-SLOW := -m "slow and not browser and not package"
+FAST := -m "not slow and not whole and not browser and not package"
+SLOW := -m "(slow or whole) and not browser and not package"
 BROWSER := -m "browser or package"
 # what fails is run once more by itself, since a busy machine is slow; twice is a failure
 AGAIN := --last-failed --last-failed-no-failures none
@@ -37,10 +37,10 @@ test: test-fast  ## all tests, the fast ones first
 	$(PYTEST) $(PARALLEL) $(SLOW) || $(PYTEST) $(SLOW) $(AGAIN)
 	$(PYTEST) $(PARALLEL) $(BROWSER) || $(PYTEST) $(BROWSER) $(AGAIN)
 
-test-fast: $(VENV)/.dev  ## all but the slow, the browser's and the wheel's tests
+test-fast: $(VENV)/.dev  ## the tests of computation: no pages, services, commands, nothing slow
 	$(PYTEST) $(PARALLEL) $(FAST) || $(PYTEST) $(FAST) $(AGAIN)
 
-test-range: $(VENV)/.dev  ## fast and wheel's tests: lowest dependencies, later Pythons that are installed
+test-range: $(VENV)/.dev  ## fast, whole and wheel's tests: lowest dependencies, later Pythons that are installed
 	.ci/range
 
 test-train: $(TRAIN)/.done  ## the tests of training, with torch

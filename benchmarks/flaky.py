@@ -1,4 +1,4 @@
-"""How often each test failed over several runs of the fast suite: `python -m benchmarks.flaky`.
+"""How often each test failed over several runs of all but slow and browser tests: `python -m benchmarks.flaky`.
 
 What follows the number of runs goes to pytest: `python -m benchmarks.flaky 10 tests/server -n 2`.
 """
@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 from xml.etree import ElementTree
 
-FAST = ["-q", "-p", "no:cacheprovider", "-m", "not slow and not browser and not package"]
+MOST = ["-q", "-p", "no:cacheprovider", "-m", "not slow and not browser and not package"]
 
 
 def failures(report: Path) -> list[str]:
@@ -29,7 +29,7 @@ def main(runs: int, options: list[str]) -> int:
         report = Path(folder) / "report.xml"
         for run in range(runs):
             report.unlink(missing_ok=True)
-            command = [sys.executable, "-m", "pytest", *FAST, f"--junitxml={report}", *options]
+            command = [sys.executable, "-m", "pytest", *MOST, f"--junitxml={report}", *options]
             code = subprocess.run(command, stdout=subprocess.DEVNULL).returncode
             if code not in (0, 1):
                 print(f"run {run + 1}: pytest ended with {code} before it had run the tests")

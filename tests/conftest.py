@@ -31,7 +31,22 @@ MEMORY = Path("/dev/shm")
 if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 4 << 30:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
-GUARD = Path(__file__).parent / "guard"
+#: What runs a page, a service or a command as a user would: two thirds of the time, so not fast.
+WHOLE = (
+    "pages/",
+    "server/",
+    "console/test_demos",
+    "console/test_serve",
+    "lab/audit/",
+    "lab/collect/",
+    "lab/labeling/",
+    "replay/test_partitions",
+    "test_cli",
+    "test_docs",
+)
+
+TESTS = Path(__file__).parent
+GUARD = TESTS / "guard"
 #: One folder for all processes of a run; the first one takes it away again.
 _MADE_ONCE = "HYDRA_TEST_MADE_ONCE"
 _FIRST = _MADE_ONCE not in os.environ
@@ -54,6 +69,14 @@ def pytest_collection():
         gc.collect()
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark what lies in one of `WHOLE`."""
+    for item in items:
+        if item.path.relative_to(TESTS).as_posix().startswith(WHOLE):
+            item.add_marker("whole")
 
 
 @pytest.hookimpl(wrapper=True)
