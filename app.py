@@ -1,6 +1,5 @@
 """HyDRA console: page set-up and navigation, nothing else."""
 
-from __future__ import annotations
 
 import streamlit as st
 

@@ -3,8 +3,6 @@
 What follows the number of runs goes to pytest: `python -m benchmarks.flaky 10 tests/server -n 2`.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

@@ -9,8 +9,6 @@ of 25, 50 and 75 % of the cost range, cross-fitted. LiteLLM's score needs its pa
 litellm-test`); without it the column says so.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

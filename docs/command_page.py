@@ -1,7 +1,5 @@
 """The reference of the command line, from its own grammar, made whenever the site is built."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator
 

@@ -3,8 +3,6 @@
 python -m docs.screenshots [--out docs]
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -6,8 +6,6 @@ Run it for a release only. A test holds the code to the file of the last release
 be missing before the next major version. What came since then is no part of the promise yet.
 """
 
-from __future__ import annotations
-
 import argparse
 import inspect
 import json

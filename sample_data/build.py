@@ -1,7 +1,5 @@
 """Build the sample data: `python -m sample_data.build [WHAT]`, see --help."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

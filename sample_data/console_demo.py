@@ -1,7 +1,5 @@
 """A synthetic eval set over this project's own 40 tasks in 16 languages (640 messages)."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

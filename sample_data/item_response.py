@@ -4,8 +4,6 @@ Every number here is an assumption of this project, chosen so that the set shows
 easy tasks are done by any model, hard ones mostly by the strong. None is measured.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

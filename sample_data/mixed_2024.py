@@ -5,8 +5,6 @@ licence is missing (bfcl). Built from the replay data beside the project where i
 questions are scored in a temporary folder, which is deleted.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import tempfile

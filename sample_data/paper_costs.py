@@ -5,8 +5,6 @@ follows from the CS column. The spreads were chosen so that the paired-bootstrap
 come near the published ones: that needs a heavier tail for claude-sonnet-4.6 than for the others.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from hydra_core.base.types import FloatArray

@@ -6,8 +6,6 @@ a routed segment some 15 % under the flagship's cost. Everything is drawn from a
 is left in, so measured effects differ from those by about their interval.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -5,8 +5,6 @@ nearest (in absolute deviation) to a plain one-factor item-response model are ta
 standard normal difficulty, a model resolves it with a logistic probability of common slope.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, brentq, milp
 from scipy.special import expit

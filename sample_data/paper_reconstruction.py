@@ -1,7 +1,5 @@
 """A synthetic eval set whose figures are those of the paper's 5-model SWE-bench pool."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

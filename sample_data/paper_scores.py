@@ -6,8 +6,6 @@ published cost savings and misroute rates. What is searched for is only the pair
 with queries: swaps between two queries are kept when they bring the sweep nearer to the figures.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

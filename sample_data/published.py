@@ -4,8 +4,6 @@ Tables `tab:main`, `tab:sig`(a), `tab:profiles_summary` and figure `fig:pareto`.
 in the paper's static cost order, cheapest first.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

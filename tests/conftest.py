@@ -1,7 +1,5 @@
 """The whole suite runs with its sockets guarded (guard/sitecustomize.py), one thread a process."""
 
-from __future__ import annotations
-
 import gc
 import os
 import runpy

@@ -1,7 +1,5 @@
 """Messages that try to break something: huge, binary, control characters, markup, injection."""
 
-from __future__ import annotations
-
 import random
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What many tests only read is made once a run, by the first process that asks for it."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from pathlib import Path

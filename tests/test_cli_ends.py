@@ -1,7 +1,5 @@
 """How the command line ends when what it reads from or writes to is not there."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """A bare name means what the workspace holds, for every verb, as the console shows it."""
 
-from __future__ import annotations
-
 import io
 import json
 import shutil

@@ -1,7 +1,5 @@
 """What lies in deploy/ and .github/ fits the program: commands parse, files and paths exist."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

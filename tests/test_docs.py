@@ -1,7 +1,5 @@
 """The documentation is true: links lead somewhere, commands parse, Python runs."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import functools

@@ -1,7 +1,5 @@
 """How the house is laid out: where pages lie, who uses what, what the documents name."""
 
-from __future__ import annotations
-
 import ast
 import re
 from functools import cache

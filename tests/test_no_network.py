@@ -1,7 +1,5 @@
 """The guard that the whole suite runs under does hold, here and in processes that tests start."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

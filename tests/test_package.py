@@ -1,7 +1,5 @@
 """HyDRA as `pip install` gives it to somebody: what the wheel holds, and that it runs alone."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,7 +1,5 @@
 """What the last release promised to keep is still there."""
 
-from __future__ import annotations
-
 import json
 
 from docs.write_stable import FILE, promise

@@ -8,8 +8,6 @@ those out. --keep writes each row to a file (JSON lines) and takes rows that are
 Exit code 1 when one got through.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random

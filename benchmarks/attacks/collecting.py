@@ -8,8 +8,6 @@ twice, the budget covers what was charged, every grade is that of the undisturbe
 --again nothing is missing.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import signal

@@ -1,7 +1,5 @@
 """Very many hostile messages, and very long descriptions of a bundle."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 import time

@@ -1,7 +1,5 @@
 """Killed while importing or learning: what is there was acknowledged or is the next, and whole."""
 
-from __future__ import annotations
-
 import multiprocessing
 import tempfile
 import time

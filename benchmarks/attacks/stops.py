@@ -1,7 +1,5 @@
 """The database server stopped at once (SIGQUIT) while somebody publishes, then started again."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 

@@ -1,7 +1,5 @@
 """What measurements in a browser share: an eval set, a console of its own, a page, a watch."""
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import sys

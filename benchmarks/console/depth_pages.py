@@ -7,8 +7,6 @@ from app.py. "Cold" is the first visit after a start and reads the set from disk
 a new session on a warm console; each interaction is timed several times.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import resource

@@ -10,8 +10,6 @@ Profiles (the what-if of both catalogs) and Inspect what the knob itself says is
 playwright (PyPI) and a chromium on the PATH.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 from pathlib import Path

@@ -10,8 +10,6 @@ page change is a click on the page's name in the margin of a warm console; every
 once before anything is timed. Needs playwright (PyPI) and a chromium on the PATH.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 from pathlib import Path

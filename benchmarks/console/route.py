@@ -8,8 +8,6 @@ painted frames the card with the chosen model was blank. Needs playwright (PyPI)
 the PATH.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 from pathlib import Path

@@ -8,8 +8,6 @@ p95 of the time from the click to the frame in which the plot shows the new curv
 verdict follow. Needs playwright (PyPI) and a chromium on the PATH.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from benchmarks.console.browser import CATALOG, browser, edits, measured

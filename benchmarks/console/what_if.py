@@ -7,8 +7,6 @@ the table and prints p50 and p95 of the time from the Enter key to the frame in 
 the what-if show the new draft. Needs playwright (PyPI) and a chromium on the PATH.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from benchmarks.console.browser import CATALOG, browser, edits, measured

@@ -7,8 +7,6 @@ requests each, failures, rejections, ratings of every fifth answer, times and co
 The canary is looked at again and again, as the service does, by `live.canary.canary_report`.
 """
 
-from __future__ import annotations
-
 import argparse
 from datetime import UTC, datetime
 

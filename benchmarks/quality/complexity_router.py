@@ -15,8 +15,6 @@ the rest, the shortfall rule with profiles, bands and cost order from the other 
 are read and scored, which takes minutes. Exits with 2 where the package is missing.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import io

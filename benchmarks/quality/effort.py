@@ -8,8 +8,6 @@ takes at each effort is assumed, and everything is measured under three assumpti
 the section of that file is written anew.
 """
 
-from __future__ import annotations
-
 import re
 import tempfile
 import time

@@ -5,8 +5,6 @@
 False alarms over A/A flights of 50 looks, coverage of ratio intervals, power as predicted.
 """
 
-from __future__ import annotations
-
 import argparse
 
 import numpy as np

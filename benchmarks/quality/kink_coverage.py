@@ -7,8 +7,6 @@ is taken from two million queries. The delta method keeps the hull's segment; th
 the hull anew in every draw (percentile and basic interval). Printed: coverage and mean width.
 """
 
-from __future__ import annotations
-
 import argparse
 
 import numpy as np

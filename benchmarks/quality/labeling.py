@@ -7,8 +7,6 @@ Two servers: one that honours idempotency keys, one that does not. Printed: mess
 aside, calls paid twice, and whether the labels equal those of the undisturbed run.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

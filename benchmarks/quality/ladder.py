@@ -11,8 +11,6 @@ often a source is recommended then.
 With --workspace, sets that are imported and scored there already are used again.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import tempfile

@@ -1,7 +1,5 @@
 """The real sets beside the project for the ladder's figures, scored once; never committed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -6,8 +6,6 @@ Messages are JSON strings, one a line; so are the answers: {"tier": ..., "score"
 line answers with the release. No language model is called and no network is reached.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -8,8 +8,6 @@ the text features our baselines read, fitted on the training part. No language m
 Exits with 2 where the package is missing.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import io

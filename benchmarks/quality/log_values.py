@@ -9,8 +9,6 @@ support, and bounds are given. A value is given only from an effective size of 1
 on the probabilities alone.
 """
 
-from __future__ import annotations
-
 import argparse
 
 import numpy as np

@@ -15,8 +15,6 @@ vector says nothing), and counts how often using the model is recommended.
 only, and measures on all other queries what is lost against learning from all complete outcomes.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 from dataclasses import replace

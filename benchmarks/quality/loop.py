@@ -10,8 +10,6 @@ joined to what was collected before, and learned from; the second catalog is a c
 published. Both models are measured on queries that nothing learned from.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

@@ -11,8 +11,6 @@ times over the pools.
 Without --set, the data beside the project are read and scored, which takes minutes.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 from dataclasses import replace

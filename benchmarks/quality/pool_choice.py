@@ -5,8 +5,6 @@ Leaving such models out is an operator's decision; backward elimination on the e
 proposes one, on queries that are not the ones it is reported on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 

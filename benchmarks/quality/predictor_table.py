@@ -12,8 +12,6 @@ has the paper's size and random weights: its speed is real, its scores are not. 
 requirements-train.txt.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 import time

@@ -10,8 +10,6 @@ stands what is done without a test: the cheapest setting whose mean on the drawn
 the margin.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """HyDRA on a real set, cross-fitted, in the form the baselines have: choices at every knob."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import date
 from pathlib import Path

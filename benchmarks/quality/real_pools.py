@@ -1,7 +1,5 @@
 """The real outcome sets beside the project, imported into a workspace folder (never committed)."""
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 from collections.abc import Callable, Mapping

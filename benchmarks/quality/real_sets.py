@@ -8,8 +8,6 @@ run reuses them, and a new predictor bundle is scored anew). Only the table of f
 into the project; the data never are.
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
 import time

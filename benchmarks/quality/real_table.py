@@ -1,7 +1,5 @@
 """The figures of the real sets as Markdown."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

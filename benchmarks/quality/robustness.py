@@ -6,8 +6,6 @@ On the 40 tasks in sixteen languages of sample_data/console_demo, which no bundl
 The catalog's bands are moved to the bundle's, so that any bundle can be looked at.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import time

@@ -1,7 +1,5 @@
 """Simulated eval sets whose truth is known: outcomes, costs, requirements and text vectors."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -10,8 +10,6 @@ share of the lift that all its outcomes give. Costs of newcomers are predicted t
 prices.
 """
 
-from __future__ import annotations
-
 import argparse
 import tempfile
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The sources of shortfalls judged on a material alone, without a catalog or a replay."""
 
-from __future__ import annotations
-
 import numpy as np
 from threadpoolctl import threadpool_limits
 

@@ -7,8 +7,6 @@ cheapest does not", and the lift of that mean as a threshold along the hull of c
 the hull at the same cost, at a quarter, half and three quarters of the cost range, in points.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import json

@@ -7,8 +7,6 @@ knows, and the demo messages with every family of claims. With --data (the label
 corpus' test split, and kinds of messages that training did not have.
 """
 
-from __future__ import annotations
-
 import argparse
 import base64
 import gzip

@@ -27,8 +27,6 @@ come in clusters of four that share difficulty and requirements.
 Results are kept in --cache (outside the repository) block by block, so that a run can be resumed.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

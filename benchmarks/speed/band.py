@@ -5,8 +5,6 @@
 Wall and processor seconds of one band at the console's number of positions, routes included.
 """
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

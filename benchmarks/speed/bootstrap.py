@@ -7,8 +7,6 @@ saving of the second against the first. The plain reference adds one resample af
 Python, so the comparison uses a small set.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

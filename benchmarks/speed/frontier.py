@@ -5,8 +5,6 @@
 Each size runs in a process of its own, so that its peak memory is its own.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import resource

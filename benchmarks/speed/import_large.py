@@ -6,8 +6,6 @@ Makes a file of that size in a temporary folder (synthetic texts and outcomes, o
 model) and imports it with the verb, in a process of its own, the guesses of languages included.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import resource

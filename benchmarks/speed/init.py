@@ -6,8 +6,6 @@ From reading the set to the catalog on disk, as the verb does it, the start of P
 predictor included. Outcomes and scores are simulated: what is timed does not depend on them.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import io

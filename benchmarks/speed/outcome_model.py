@@ -5,8 +5,6 @@
 Simulated vectors and outcomes: what is timed does not depend on what they say.
 """
 
-from __future__ import annotations
-
 import argparse
 import resource
 import tempfile

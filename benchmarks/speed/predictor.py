@@ -7,8 +7,6 @@ Latency is whole: signals, tokens and the graph, one message at a time on one th
 rows, which the predictor does not use because a row's scores then depend on the others ("drift").
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

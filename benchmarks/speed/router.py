@@ -8,8 +8,6 @@ The receipt is spelt out only when it is asked for and is timed on its own. So a
 query that uses all of them; an ordinary one passes them at once.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import resource

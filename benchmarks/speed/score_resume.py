@@ -9,8 +9,6 @@ processes, whether parts that were done stayed as they were, and whether every p
 undisturbed one. `--ray` names a Python that has `hydra-console[ray]`.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import random

@@ -17,8 +17,6 @@ long (short), or as long as the messages of mixed-2024 (mixed). For both lengths
   its own. Then one request alone: what the burst left behind.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import contextlib

@@ -7,8 +7,6 @@ a decoded request to the log's record. Printed are the resident memory at every 
 moves over the last half, and whether the log holds every decision.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import tempfile

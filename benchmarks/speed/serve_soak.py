@@ -8,8 +8,6 @@ killed once half-way and started again. Printed are answers by status, and wheth
 holds every decision that a client saw.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import collections

@@ -10,8 +10,6 @@ others published meanwhile; now and then it also sets tau, which everybody sets.
 price must have risen once per acknowledged publish.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """What `benchmarks.speed.store` does to the store, in functions other processes can import."""
 
-from __future__ import annotations
-
 import contextlib
 import multiprocessing
 import random

@@ -7,8 +7,6 @@ of all processes together (shared pages counted once), and how far the first par
 the exact frontier at the grid's points.
 """
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

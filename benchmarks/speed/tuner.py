@@ -3,8 +3,6 @@
 python -m benchmarks.speed.tuner [--trials 2000] [--queries 8040] [--json]
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import time

@@ -1,7 +1,5 @@
 """Which addresses only this machine can reach. Below the console and the router service alike."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Mapping
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Signs and codes of currencies, as people write them beside an amount."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Final

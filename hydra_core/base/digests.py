@@ -1,7 +1,5 @@
 """SHA-256 as it is written down everywhere: 64 hex digits."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from pathlib import Path

@@ -3,8 +3,6 @@
 Each message names the place, the value found and the way out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Self

@@ -1,7 +1,5 @@
 """What a catalog states of a fit: the checked blocks `success_profiles` and `policy.promise`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

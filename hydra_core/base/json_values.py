@@ -1,7 +1,5 @@
 """JSON without surprises: what it cannot hold becomes null, and no key says two things."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """What a model's tokens cost by its list price: the one computation of costs from tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar

@@ -4,8 +4,6 @@ A checkout has them at its top; a wheel carries them in `hydra_core/files/`. The
 written to: what an operator makes goes to the workspace (`base/workspace.py`).
 """
 
-from __future__ import annotations
-
 import subprocess
 from functools import lru_cache
 from pathlib import Path

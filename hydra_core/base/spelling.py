@@ -1,7 +1,5 @@
 """Differences, costs and counts as every sentence spells them: console, receipt, report."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 

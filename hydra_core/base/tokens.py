@@ -1,7 +1,5 @@
 """Tokens of a text where nobody counted them, and of an answer where not all were counted."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any, Final

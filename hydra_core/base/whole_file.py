@@ -1,7 +1,5 @@
 """Files written whole or not at all, and on the disk for good."""
 
-from __future__ import annotations
-
 import os
 import secrets
 from collections.abc import Iterator

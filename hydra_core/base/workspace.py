@@ -1,7 +1,5 @@
 """The workspace: the folder that the command line and the console share, and what lies in it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path

@@ -4,8 +4,6 @@ Capabilities live on one predictor's score bands. With another predictor the sam
 something else, so using the pair is an error, never a warning.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from shlex import quote
 

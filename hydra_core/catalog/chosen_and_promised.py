@@ -5,8 +5,6 @@ after it was published. So the catalog itself carries where its policy was chose
 quality holds for one policy, pool and prices: `routes_by` tells whether they are still the same.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

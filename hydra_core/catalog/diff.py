@@ -1,7 +1,5 @@
 """What changed between two catalogs, in an operator's words."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from datetime import date

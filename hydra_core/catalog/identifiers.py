@@ -4,8 +4,6 @@ An id that only looks like another ("gpt-5" with a Cyrillic letter, a full-width
 invisible mark) would split prices, scores and traffic without anybody seeing it.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable

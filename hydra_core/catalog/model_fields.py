@@ -1,7 +1,5 @@
 """The `models` section: lifecycle, prices, facts, evidence and capabilities of each model."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date

@@ -1,7 +1,5 @@
 """The `policy` section with its teams, and what the value rule predicts success and cost with."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

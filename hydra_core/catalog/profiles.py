@@ -6,8 +6,6 @@ are shown on that same scale (cut to [0, 1]). Where all counting models have the
 capability each gets the band's high end, so the cheapest still wins.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Final

@@ -4,8 +4,6 @@ What a catalog must say is checked here and nowhere else; inside, the types are 
 is repaired or filled in: a missing price or a missing benchmark rate is an error, never 0.
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
 from pathlib import Path

@@ -8,8 +8,6 @@ models with outcomes. What a rate is worth is rehearsed instead: every model wit
 newcomer once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final

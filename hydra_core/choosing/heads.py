@@ -5,8 +5,6 @@ features and which learner are used, and the penalties, are chosen on inner fold
 queries; clusters stay whole in every cut.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ benchmark a dimension whose rate is the requirement-weighted mean quality, and s
 Prices are given, never guessed. What the data do not say is written as a stated assumption.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ Every figure is cross-fitted: each query is predicted by heads (features, learne
 included) that were chosen and fitted without it and its cluster.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final

@@ -6,8 +6,6 @@ on each training part, it routes the queries it has not seen. Other ways to rout
 same queries, at the same costs and on the same folds.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ every query: `Pool.capped` appends it to what a predictor scores. Success profil
 `success_profiles`. An outcome model's figures are plain JSON.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import fields

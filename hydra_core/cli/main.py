@@ -4,8 +4,6 @@
 together). 1: it could not be run (a file is missing, the disk is full).
 """
 
-from __future__ import annotations
-
 import argparse
 import errno
 import os

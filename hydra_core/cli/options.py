@@ -1,7 +1,5 @@
 """How a verb is declared, and the arguments that several verbs share."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

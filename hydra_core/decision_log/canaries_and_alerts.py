@@ -4,8 +4,6 @@ A canary's record says when it began, its share and why it was stopped. All are 
 workers, a restarted service and the console read the same.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from contextlib import suppress

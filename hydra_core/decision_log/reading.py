@@ -1,7 +1,5 @@
 """Reading a decision log back: decisions with their outcomes, and what is known to be lost."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime

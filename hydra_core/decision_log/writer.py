@@ -5,8 +5,6 @@ records were accepted for it and outlives the process. A segment whose lock is f
 process that died: what was flushed is finished, what was not is counted, and both are said.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import logging

@@ -13,8 +13,6 @@ An outcome that is not known has no row; in memory it is NaN. It is counted and 
 imputed. A query counts as resolved by a model when its quality is at least `RESOLVED_AT`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path

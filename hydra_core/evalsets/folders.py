@@ -3,8 +3,6 @@
 A folder appears whole or not at all: it is written beside the target, then swapped by rename.
 """
 
-from __future__ import annotations
-
 import ctypes
 import fcntl
 import hashlib

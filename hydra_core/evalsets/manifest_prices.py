@@ -1,7 +1,5 @@
 """List prices in the manifest of an eval set: as they are written, read and checked."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any, Final

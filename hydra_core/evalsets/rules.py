@@ -1,7 +1,5 @@
 """The rules an eval set's rows obey, and the way between long rows and (n, m) matrices."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 

@@ -9,8 +9,6 @@ set without an accepted answer says so. Three signs are looked at:
 - text vectors of a predictor bundle (`near_texts`).
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import unicodedata

@@ -1,7 +1,5 @@
 """Tables as files for people: CSV safe to open in a spreadsheet, Parquet, LaTeX."""
 
-from __future__ import annotations
-
 import io
 import re
 from typing import Final

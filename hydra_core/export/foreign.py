@@ -1,7 +1,5 @@
 """What exports to other routers share: which models go, and saying what does not."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal

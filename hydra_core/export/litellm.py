@@ -3,8 +3,6 @@
 LiteLLM then serves, meters and bills the models; the plugin reads the rule from a catalog.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -4,8 +4,6 @@ That router chooses by signals and decisions, not by shortfall: it gets the pool
 decision to one model, valid and safe before somebody writes decisions of their own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Final

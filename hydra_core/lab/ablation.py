@@ -4,8 +4,6 @@ Every way of reading scores the same eval set; routes are compared at about the 
 chosen on one half and measured on the other), so none profits from spending more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date

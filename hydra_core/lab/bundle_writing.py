@@ -1,7 +1,5 @@
 """Writes `bundle.yaml` beside the files of a predictor bundle."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path

@@ -4,8 +4,6 @@ A resample is a vector of counts, so every statistic is a weighted one and thous
 are a few matrix products. Krippendorff's alpha (interval) has a closed form for two raters.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -15,8 +15,6 @@ with a probability of at most 1 - confidence, however long one looks from one st
 k-th start has 1 / (k (k + 1)) of that probability, so that it holds for all starts together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime

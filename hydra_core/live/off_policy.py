@@ -8,8 +8,6 @@ what the policy would send where; its quality is estimated in the same way, from
 that the import kept.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date

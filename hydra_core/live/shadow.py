@@ -4,8 +4,6 @@ Replayed from the logged requirements, or predictions where it routes by value: 
 Gates are those of the request; only decisions that the rule took afresh count.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace

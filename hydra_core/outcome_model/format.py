@@ -9,8 +9,6 @@ Arrays are read with `allow_pickle=False`: nothing executable is deserialised. T
 `hydra_core/choosing/write.py`. `catalog_outcome_model` finds the one that a catalog names.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import zipfile

@@ -42,8 +42,6 @@ found in it are raised together. `load_bundle` is the only reader, `write_manife
 `bundle_writing.py` the only writer.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

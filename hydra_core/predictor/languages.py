@@ -4,8 +4,6 @@ The guess counts scripts, function words and telling letters; it serves tables b
 score. The writing system is coarser and sure: a bundle may hold curves by it.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping

@@ -7,8 +7,6 @@ scale per *batch*, so every message is its own run, unpadded, and messages are s
 directly: importing transformers alone costs 1.1 to 2.4 s of the 2.5 s that a cold start may take.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

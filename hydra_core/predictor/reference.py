@@ -9,8 +9,6 @@ little. The flag decides nothing; it is recorded. `reference.npz` holds plain nu
     kept      () float64, 0.995 in the shipped bundles
 """
 
-from __future__ import annotations
-
 import zipfile
 from dataclasses import dataclass
 from io import BytesIO

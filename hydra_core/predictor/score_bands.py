@@ -1,7 +1,5 @@
 """The score band of a dimension: where the middle nine tenths of a predictor's scores lie."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

@@ -7,8 +7,6 @@ accepted. The form of the prefix is part of what a model was trained on: changin
 training a new bundle. Success heads read the counts, of the same characters, beside the vector.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

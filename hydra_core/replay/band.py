@@ -8,8 +8,6 @@ summed up block by block: the same distribution at a cost that does not grow wit
 deviations are divided by a chi-square: for a single point the band is Student's interval.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

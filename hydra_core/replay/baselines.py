@@ -7,8 +7,6 @@ reduced by a truncated SVD, stands in for embeddings in every language. No servi
 here: the cascade's figures are exact expectations over the checker's errors, not draws.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias

@@ -7,8 +7,6 @@ up and down by a stated step, alone: the queries that change their model are cou
 models that no query can reach are named.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date

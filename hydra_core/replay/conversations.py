@@ -6,8 +6,6 @@ a switch, nor where its model reads fewer tokens than before (the history was re
 given: a turn's outcome is the recorded one of its model, and no session expires.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from datetime import date
 

@@ -4,8 +4,6 @@ Pages draw it, `evaluate` prints it as text, and `replay/report.py` writes its d
 `hydra.evaluation/v1` as HTML.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from datetime import datetime

@@ -6,8 +6,6 @@ running sum is the curve. Under the value rule shortfalls are returns on upgradi
 and the order is that of the predicted costs of each query.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final, TypeVar
 

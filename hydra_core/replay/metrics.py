@@ -1,7 +1,5 @@
 """QR, CS and misroute (Algorithm 3) of all queries and by language, and of single models."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

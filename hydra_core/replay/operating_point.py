@@ -1,7 +1,5 @@
 """What an operator may aim at, the setting that serves an aim best, and what it keeps elsewhere."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum

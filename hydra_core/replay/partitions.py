@@ -4,8 +4,6 @@ A part is one Parquet file; its result is written beside it and renamed when it 
 that is there is done. Processes of this machine or Ray do the parts; both give the same files.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Sequence

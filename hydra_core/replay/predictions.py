@@ -4,8 +4,6 @@ A query that it was learned on is never predicted by heads that have seen it: it
 predictions are used, and only where that was asked for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ An edited price moves recorded costs where the data allow it: recorded tokens ti
 else the recorded cost scaled by the ratio of the blended prices; else they stay as they are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

@@ -3,8 +3,6 @@
 Every text that came from outside is escaped; figures are drawn as SVG.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime

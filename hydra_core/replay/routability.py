@@ -1,7 +1,5 @@
 """Can routing help on a set, and what does the set hold before anything is tuned on it?"""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ All intervals are two-sided 95 % unless a level is given. Queries that share a c
 given, variances are summed over clusters.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ delta method over clusters and its t test stand in, and `methods` says so. A rea
 frames, as LaTeX or as rows of text.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """One eval set replayed under one policy, for every value of its knob (tau or V)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property

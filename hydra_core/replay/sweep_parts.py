@@ -1,7 +1,5 @@
 """Every tau over the parts of a large set: exact sums at a grid, added up at the end."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator, Sequence

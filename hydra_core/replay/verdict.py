@@ -1,7 +1,5 @@
 """Does the router do better than the best fixed mix of models at its own cost?"""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from enum import StrEnum
 

@@ -4,8 +4,6 @@ The receipt is plain JSON and holds everything that decided; `redecide` recomput
 the model from it alone.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field

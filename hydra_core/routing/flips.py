@@ -5,8 +5,6 @@ relative 1e-9): between two boundaries the choice cannot change. A flip in words
 flips as well.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Hard gates: what a model must be able to do before shortfall is looked at at all."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum

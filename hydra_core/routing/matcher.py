@@ -8,8 +8,6 @@ the model of largest success - cost / V. Router, replay and what-if all call the
 nothing else in the project decides a route.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """One request to route, and what a request may say about it: names and checks."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

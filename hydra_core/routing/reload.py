@@ -1,7 +1,5 @@
 """Catalog hot reload: a valid edit is picked up within a second, a broken one changes nothing."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

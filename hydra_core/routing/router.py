@@ -4,8 +4,6 @@ One immutable state per catalog revision; `route` reads it once, so that a reloa
 revisions in one decision.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 Without a bound every request after a burst waits for decisions that nobody is waiting for any more.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

@@ -1,7 +1,5 @@
 """What goes back to the client: answers piece by piece, errors, our headers."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import unicodedata

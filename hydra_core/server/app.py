@@ -1,7 +1,5 @@
 """The routes: what a client may ask, which answer each error becomes, and how a service stops."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import math

@@ -1,7 +1,5 @@
 """A canary: a share of the conversations on a second catalog, stopped when it is worse."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import hashlib

@@ -1,7 +1,5 @@
 """A request as routing sees it, whatever its form: the query, and what is passed on."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace

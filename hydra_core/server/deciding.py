@@ -1,7 +1,5 @@
 """From a chat request to a decision: route, draw, order what comes next."""
 
-from __future__ import annotations
-
 import time
 from bisect import bisect_right
 from collections.abc import Sequence

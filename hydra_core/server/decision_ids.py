@@ -4,8 +4,6 @@ An id is chance, a mark of this service and a mark of its caller, in 24 characte
 the log's folder every worker, and a restarted service, can check it without looking it up.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hmac

@@ -6,8 +6,6 @@ predicted success of at least the floor). Another may be drawn among all that ca
 then the value of any other policy can be estimated from the log.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import random

@@ -4,8 +4,6 @@ A request reads `LiveCatalog.now` once and goes on with that state to its end, s
 reaches into a request and no request waits for one. A dry run says what a configuration would do.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -5,8 +5,6 @@ that are no models of the catalog are tiers, cheapest first: the pool in its cos
 as many equal parts, and the chosen model's part is the answer.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection, Mapping

@@ -4,8 +4,6 @@ Each replica is set up by HYDRA_SERVE as a worker of `serve` is; give it `redis`
 agree on a conversation's model, and a `log` folder that each node can write.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from ray import serve

@@ -1,7 +1,5 @@
 """Putting a service together, and running it in one process or several."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import json

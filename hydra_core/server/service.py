@@ -1,7 +1,5 @@
 """The service behind the routes: decide, pass through with fallbacks, bill and record it once."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import math

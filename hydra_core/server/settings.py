@@ -1,7 +1,5 @@
 """The settings of `serve`, and the rule of which addresses it may listen on."""
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import asdict, dataclass

@@ -4,8 +4,6 @@ Names, addresses and error shapes of each; its requests as Chat Completions woul
 decision alone; and what its answers hold. What an upstream gets is the request as it came.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

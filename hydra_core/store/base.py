@@ -5,8 +5,6 @@ own: a changed or missing record shows. Against whoever writes the whole chain a
 kept elsewhere (`audit verify` prints the newest and takes one to look for).
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence

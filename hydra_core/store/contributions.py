@@ -3,8 +3,6 @@
 Writes raise AccessError where the actor may not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final

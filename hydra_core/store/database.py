@@ -5,8 +5,6 @@ that was acknowledged must be there after a power cut. Every transaction that wr
 BEGIN IMMEDIATE, so that two writers queue (up to 30 s) instead of failing half-way.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import time

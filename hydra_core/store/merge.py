@@ -4,8 +4,6 @@ What only I changed is written into their text; their comments, order and spelli
 What both changed differently is a conflict: their value stands until somebody chooses.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal

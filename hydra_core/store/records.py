@@ -1,7 +1,5 @@
 """What the store keeps, as frozen values, and the error that names who was first."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime

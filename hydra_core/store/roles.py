@@ -7,8 +7,6 @@ so it never has a role of the file. A file that cannot be read, or that HYDRA_RO
 is not there, lets nobody in.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import unicodedata

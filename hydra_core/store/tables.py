@@ -1,7 +1,5 @@
 """The tables of the workspace store. A change here needs a migration in `migrations`."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any, Final
 

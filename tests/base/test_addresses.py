@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from hydra_core.base.addresses import is_loopback, require_safe

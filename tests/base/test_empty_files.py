@@ -1,7 +1,5 @@
 """An empty file of settings is refused with how such a file begins."""
 
-from __future__ import annotations
-
 import pytest
 
 from hydra_core.base.errors import HydraError

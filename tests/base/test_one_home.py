@@ -1,7 +1,5 @@
 """Facts that once had several homes have one each: a second is caught here."""
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A console of its own on a free port, and a real Chromium; skipped where there is none."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

@@ -1,7 +1,5 @@
 """Typing into a cell of a Streamlit table: it is drawn on a canvas, so by position."""
 
-from __future__ import annotations
-
 from playwright.sync_api import Page, TimeoutError
 
 from tests.browser.conftest import at_rest

@@ -1,7 +1,5 @@
 """A small identity provider (OpenID Connect, authorization code) on this machine, for tests."""
 
-from __future__ import annotations
-
 import contextlib
 import secrets
 import threading

@@ -1,7 +1,5 @@
 """WCAG 2.2 A and AA as far as axe-core can tell, on every page in both themes."""
 
-from __future__ import annotations
-
 from importlib.resources import files
 from pathlib import Path
 

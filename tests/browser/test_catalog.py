@@ -1,7 +1,5 @@
 """From an edited price to the history, in a real Chromium."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """What an operator does, in a real Chromium."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

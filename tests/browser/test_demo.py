@@ -1,7 +1,5 @@
 """The story of a demo from end to end, in a real Chromium; the workspace is untouched after it."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import sqlite3

@@ -1,7 +1,5 @@
 """Figures and tables are saved from the page: the files hold what is shown."""
 
-from __future__ import annotations
-
 import csv
 import io
 import struct

@@ -1,7 +1,5 @@
 """Names from outside are shown as they stand: no link, no image, no request, in a real browser."""
 
-from __future__ import annotations
-
 import pytest
 
 from hydra_core.evalsets.scores import score_evalset

@@ -1,7 +1,5 @@
 """Inspect in a real Chromium: typing, the tau strip, and messages that try to be markup."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

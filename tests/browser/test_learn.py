@@ -1,7 +1,5 @@
 """Learn, the rule toggle on Tune and the value rule's receipt on Inspect, in a real Chromium."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The knob of Tune follows the hand: what is shown at a step is the evaluation at that setting."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 from pathlib import Path

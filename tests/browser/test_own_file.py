@@ -1,7 +1,5 @@
 """A pool from an operator's own messy file, published and served, in a real Chromium."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,8 +1,6 @@
 """The content security policy of docs/security.md: the console works under it, and others cannot
 frame it or be sent anything."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

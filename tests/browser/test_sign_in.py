@@ -1,7 +1,5 @@
 """Signing in at a real identity provider, with the real button, in a real browser."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

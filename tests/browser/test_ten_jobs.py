@@ -1,7 +1,5 @@
 """An operator's jobs, each from Home in the clicks that it may take at most; typing is none."""
 
-from __future__ import annotations
-
 import csv
 import re
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """An upload leaves the console's memory when its tab is closed, with nobody else about."""
 
-from __future__ import annotations
-
 import re
 import time
 import urllib.request

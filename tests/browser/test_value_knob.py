@@ -1,7 +1,5 @@
 """What-if under the value rule: its knob is V, and the change follows the hand."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

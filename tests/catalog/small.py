@@ -1,7 +1,5 @@
 """A two-model, two-dimension catalog that the tests of this folder edit."""
 
-from __future__ import annotations
-
 import pytest
 
 from hydra_core.base.errors import CatalogError

@@ -1,7 +1,5 @@
 """A catalog belongs to one predictor bundle, and moves to another only through its evidence."""
 
-from __future__ import annotations
-
 import pytest
 
 from hydra_core.base.errors import CatalogError, MismatchError

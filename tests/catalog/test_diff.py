@@ -1,7 +1,5 @@
 """Differences are told in an operator's words, and only differences in meaning."""
 
-from __future__ import annotations
-
 import pytest
 
 from hydra_core.catalog import ChangeKind, parse_catalog, semantic_diff

@@ -1,7 +1,5 @@
 """One case per check of a model: place, value found, way out."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.catalog.small import assert_told

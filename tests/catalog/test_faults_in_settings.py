@@ -1,7 +1,5 @@
 """One case per check outside the models: place, value found, way out."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.catalog.small import assert_told

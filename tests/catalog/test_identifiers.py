@@ -1,7 +1,5 @@
 """Names that a reader cannot tell apart are one name."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

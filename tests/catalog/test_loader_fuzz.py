@@ -1,7 +1,5 @@
 """Whatever is thrown at the loader: a valid catalog or a CatalogError, soon, and nothing else."""
 
-from __future__ import annotations
-
 import time
 import tracemalloc
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Where a new model stands before it has outcomes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

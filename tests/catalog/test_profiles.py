@@ -1,7 +1,5 @@
 """Algorithm 1 against the paper's published numbers, and its own properties."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import date
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a valid catalog is, and how all faults of an invalid one are told together."""
 
-from __future__ import annotations
-
 from datetime import date
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """An operator's set with gaps: a clear sentence each, nothing guessed, nothing lost."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A console started as an operator starts it, on a port of its own."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

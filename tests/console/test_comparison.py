@@ -1,7 +1,5 @@
 """Two policies on the shipped reconstruction: totals, slices, lists and receipts agree."""
 
-from __future__ import annotations
-
 from dataclasses import astuple, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A demo works on a copy of its own, belongs to one person, and is thrown away."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Intervals in the tables of Eval sets hold their point and stay possible, or are left out."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

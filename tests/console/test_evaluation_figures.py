@@ -1,7 +1,5 @@
 """The figures of Compare and Explore draw what they were given, in both themes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

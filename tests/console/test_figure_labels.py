@@ -1,7 +1,5 @@
 """Labels keep clear of each other and inside the plot."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Figures show what they are given: the operating point, click targets with tau, plain names."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Prices as entered in the table: nothing guessed, everything wrong named."""
 
-from __future__ import annotations
-
 import json
 from datetime import date
 

@@ -1,7 +1,5 @@
 """Figures of odd sets: what is known is shown, and what is not known is never a number."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import date
 

@@ -3,8 +3,6 @@
 Read from the source: a page would have to be driven into each of its states to be seen whole.
 """
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the live knob shows at a step is what an evaluation there says."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import date
 

@@ -1,7 +1,5 @@
 """What Robustness says first: green only where neither claims nor harmless changes move a route."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Nobody on the network gets in unless somebody configured it."""
 
-from __future__ import annotations
-
 import psutil
 import pytest
 from streamlit.web import cli

@@ -1,7 +1,5 @@
 """Only "no such file" means no sign-in."""
 
-from __future__ import annotations
-
 import pytest
 
 from hydra_core.base.errors import AccessError

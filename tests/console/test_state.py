@@ -1,7 +1,5 @@
 """A link restores what it was made from, and nothing in a link can break the console."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Long computations: one per key, an error in words, and again after a stop."""
 
-from __future__ import annotations
-
 import threading
 import time
 

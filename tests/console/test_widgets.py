@@ -1,7 +1,5 @@
 """Text from outside stays text."""
 
-from __future__ import annotations
-
 import pytest
 
 from hydra_core.base.spelling import signed_usd, usd

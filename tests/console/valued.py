@@ -1,7 +1,5 @@
 """A workspace whose catalog routes by value: eval set, outcome model and catalog, in a second."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Small eval sets, made for the tests."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

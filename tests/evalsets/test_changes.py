@@ -1,7 +1,5 @@
 """Every change of an eval set is asked, told, and can be taken back."""
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 import time

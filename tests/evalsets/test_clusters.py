@@ -1,7 +1,5 @@
 """Which rows belong together has one answer, and every figure takes it."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

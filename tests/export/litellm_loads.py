@@ -3,8 +3,6 @@
 Run by the test in a process of its own: python litellm_loads.py CONFIG
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

@@ -1,8 +1,6 @@
 """Exports to other routers. Against the real packages where they are installed, or where
 HYDRA_LITELLM_PYTHON and HYDRA_VLLM_SR name a Python with litellm and the vllm-sr command."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

@@ -1,7 +1,5 @@
 """A release routes exactly as the console showed before it was written."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime
 from pathlib import Path
 

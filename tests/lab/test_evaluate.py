@@ -1,7 +1,5 @@
 """The metrics equal the textbook's, and their intervals hold what they should."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

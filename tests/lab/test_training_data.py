@@ -1,7 +1,5 @@
 """The data that come with the training code are whole."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections import defaultdict

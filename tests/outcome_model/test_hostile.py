@@ -1,7 +1,5 @@
 """Outcome models from strangers, their digests put right: refused by name, nothing runs away."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

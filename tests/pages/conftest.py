@@ -4,8 +4,6 @@ Caches stay between tests, as they do between the sessions of a console: their k
 workspace or what lies in it.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from pathlib import Path

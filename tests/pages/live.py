@@ -1,7 +1,5 @@
 """What the live knob of a page shows, as a test reads it."""
 
-from __future__ import annotations
-
 import json
 
 __all__ = ["knob", "knobs", "shown", "tiles"]

@@ -1,7 +1,5 @@
 """The shipped reconstruction under its catalog against its costliest constant."""
 
-from __future__ import annotations
-
 from hydra_core.console import cache
 from hydra_core.console.compare.view import Paired, pair, routed_run
 from hydra_core.evalsets.evalset import EvalSet

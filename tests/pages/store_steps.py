@@ -1,7 +1,5 @@
 """Steps at the store that a test takes beside the page, as the same operator or another."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from hydra_core.catalog.editing.document import CatalogDocument

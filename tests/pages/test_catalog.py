@@ -1,7 +1,5 @@
 """The Catalog page: drafts, their problems, and what they would change."""
 
-from __future__ import annotations
-
 import re
 from datetime import date
 

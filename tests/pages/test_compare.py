@@ -1,7 +1,5 @@
 """Compare from app.py: what it says is what the core says, and triage notes are kept."""
 
-from __future__ import annotations
-
 import csv
 import io
 import time

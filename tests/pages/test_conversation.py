@@ -1,7 +1,5 @@
 """Conversation from app.py: what is played, what is changed, what is refused."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A demo as a session sees it: its own workspace, its own address, nothing of anybody else's."""
 
-from __future__ import annotations
-
 from urllib.parse import urlencode
 
 import pytest

@@ -1,7 +1,5 @@
 """What a page lets somebody do, by who they are and how they came."""
 
-from __future__ import annotations
-
 import pytest
 from streamlit import config
 from streamlit.runtime.context import ContextProxy, StreamlitHeaders

@@ -1,7 +1,5 @@
 """A doubled output price on the pages: Tune, Compare, Catalog and Releases show what it costs."""
 
-from __future__ import annotations
-
 import pytest
 
 from hydra_core.base.spelling import usd

@@ -1,7 +1,5 @@
 """Explore from app.py: what it says of an eval set is what the core says."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """What the first visit would wait for is done before it: quietly, once, importing nothing idle."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Home: the operator's own before samples, one result with its interval, and what to do next."""
 
-from __future__ import annotations
-
 import shutil
 from datetime import UTC, datetime, timedelta
 

@@ -1,7 +1,5 @@
 """Import from app.py: any format, a wrong one named, and the doors of a first run."""
 
-from __future__ import annotations
-
 import json
 import time
 

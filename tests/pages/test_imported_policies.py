@@ -1,7 +1,5 @@
 """Another router's decisions in the console: a point on Tune, a side in Compare."""
 
-from __future__ import annotations
-
 import shutil
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Inspect from app.py: what it says is what the router says, and nothing hostile gets through."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

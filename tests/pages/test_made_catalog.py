@@ -1,7 +1,5 @@
 """A catalog that `init` made routes at once by realised cost: the verb, Inspect, Conversation."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

@@ -1,7 +1,5 @@
 """Sets that leave figures open: one cluster, nothing resolved. Every page says so in words."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One point of one set: every page that shows it prints the same figures."""
 
-from __future__ import annotations
-
 import re
 import shutil
 

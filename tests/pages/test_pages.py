@@ -1,7 +1,5 @@
 """Every page from app.py: it renders, and what is changed on it changes what it shows."""
 
-from __future__ import annotations
-
 import pytest
 
 from hydra_core.base.shipped import CATALOGS

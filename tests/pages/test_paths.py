@@ -3,8 +3,6 @@
 An edited cell needs a real table: `tests/browser/test_catalog.py`.
 """
 
-from __future__ import annotations
-
 import json
 
 import pytest

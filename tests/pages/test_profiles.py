@@ -1,7 +1,5 @@
 """The Profiles page: evidence to capabilities, and what moves routing."""
 
-from __future__ import annotations
-
 import pytest
 
 from hydra_core.base.shipped import CATALOGS

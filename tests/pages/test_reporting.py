@@ -1,7 +1,5 @@
 """The report: the policy in force, what it says, and that it needs nothing else."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

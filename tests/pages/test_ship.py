@@ -1,7 +1,5 @@
 """The Ship page: publish, look back, take back, merge, export."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Tuner from app.py: a search runs, is stopped, goes on, and its result reaches Tune."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 

@@ -1,8 +1,6 @@
 """A viewer tries every write there is: at the page, by a deep link, below it and on the command
 line. Nothing changes."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 

@@ -1,7 +1,5 @@
 """The real set opens first and has no texts: both sources are said, and what is missing."""
 
-from __future__ import annotations
-
 import pytest
 
 from hydra_core.console import cache

@@ -1,7 +1,5 @@
 """Fixtures: the tiny bundle, and the shipped one where it is there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The predictor's benchmark runs on any bundle and prints one table."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

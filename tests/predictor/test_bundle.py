@@ -1,7 +1,5 @@
 """A bundle is read whole or refused with the file and the reason."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Curves by writing system: read or refused, and applied to what was scored."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Head and end of what is too long; valid Unicode always."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

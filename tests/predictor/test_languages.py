@@ -1,7 +1,5 @@
 """Sixteen languages in four groups, and a guess that holds for a plain sentence of each."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """Any text has scores; many are scored as one is; what does not fit is an error with a reason."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

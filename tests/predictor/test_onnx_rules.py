@@ -1,7 +1,5 @@
 """A stranger's ONNX file is refused before anything opens it, whatever way it is written."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The seven flags: each in several languages, on hostile text, and in a stable form."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

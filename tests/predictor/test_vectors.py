@@ -1,7 +1,5 @@
 """A bundle's text vector comes with the scores, from the same run, and moves none of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A tiny real bundle: embeddings, a masked mean, one dynamically quantised layer, K heads."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

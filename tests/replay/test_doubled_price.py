@@ -1,7 +1,5 @@
 """A model's output price doubled: every figure moves exactly as its tokens say."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, date, datetime
 from pathlib import Path

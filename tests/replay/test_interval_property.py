@@ -1,7 +1,5 @@
 """Every interval holds its point and lies within what is possible, or says why there is none."""
 
-from __future__ import annotations
-
 import ast
 import math
 import re

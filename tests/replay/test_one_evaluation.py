@@ -1,7 +1,5 @@
 """One evaluation stands behind every figure of a point."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tidy taus route exactly as the breakpoints they stand for."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

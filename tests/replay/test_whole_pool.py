@@ -1,7 +1,5 @@
 """A model without outcomes takes its traffic in every replay, as the router will give it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import date
 from pathlib import Path

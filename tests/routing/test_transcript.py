@@ -1,7 +1,5 @@
 """A pasted transcript becomes the conversation it writes down."""
 
-from __future__ import annotations
-
 import pytest
 
 from hydra_core.base.errors import ProblemsError

@@ -6,8 +6,6 @@
 /seen` lists the requests that came in, `POST /forget` empties the list.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import json

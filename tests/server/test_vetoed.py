@@ -1,7 +1,5 @@
 """The log names the model that the rule would have chosen but for its health."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

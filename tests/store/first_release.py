@@ -1,7 +1,5 @@
 """A store as the first release made it, to be migrated."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 from alembic import op
 from alembic.operations import Operations

@@ -1,7 +1,5 @@
 """What other processes do in tests; in a module of its own so that they can import it."""
 
-from __future__ import annotations
-
 import multiprocessing
 
 import sqlalchemy as sa

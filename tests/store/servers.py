@@ -1,7 +1,5 @@
 """A private PostgreSQL server for the tests, from Debian's package, as an unprivileged user."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pwd

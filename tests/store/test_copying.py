@@ -1,7 +1,5 @@
 """A copy of a store says the same, in a database of its own."""
 
-from __future__ import annotations
-
 import sqlalchemy as sa
 
 from hydra_core.store import open_store, tables

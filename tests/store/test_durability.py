@@ -1,7 +1,5 @@
 """Short runs of what `benchmarks/speed/store.py` does at length."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

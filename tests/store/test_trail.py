@@ -1,7 +1,5 @@
 """The audit trail is evidence: what was changed or removed is named."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

@@ -1,7 +1,5 @@
 """The rows of a table that people wrote: delimiters, Excel's `sep=` line, Markdown."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 import re

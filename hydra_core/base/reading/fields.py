@@ -1,7 +1,5 @@
 """Typed reading of a YAML tree: every getter records a Problem and goes on, none raises."""
 
-from __future__ import annotations
-
 import difflib
 import math
 import re

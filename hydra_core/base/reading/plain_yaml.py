@@ -4,8 +4,6 @@ libyaml reads the events first, for what is refused, then composes the nodes; wh
 means is YAML 1.2, as ruamel says it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from io import StringIO
 from math import isfinite

@@ -1,7 +1,5 @@
 """Edits of a catalog's evidence in the text: what Algorithm 1 reads, and success profiles."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Final, TypeVar

@@ -3,8 +3,6 @@
 Works on texts that are not yet valid, so that a half-finished edit can be shown beside its problem.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

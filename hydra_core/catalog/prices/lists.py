@@ -4,8 +4,6 @@ Their units differ; all are converted in decimal arithmetic, so that 2.75e-07 is
 else. A missing price, 0 and -1 are not prices: such entries are dropped and counted.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

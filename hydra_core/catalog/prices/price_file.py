@@ -5,8 +5,6 @@ models:
   gpt-4o: {input: 2.5, output: 10, cached: 1.25, date: 2024-08-06, note: public list price}
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence

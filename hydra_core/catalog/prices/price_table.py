@@ -1,7 +1,5 @@
 """A price list as somebody keeps it in a spreadsheet: CSV or TSV, a model a row."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

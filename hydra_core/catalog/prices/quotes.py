@@ -1,7 +1,5 @@
 """What a price list says about a model, and how single fields of untrusted lists are read."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Prices beside recorded costs: where tokens times price is far from what was paid, and why."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal

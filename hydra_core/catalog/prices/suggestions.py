@@ -4,8 +4,6 @@ A suggestion is made only where the ids are equal, perhaps after folding case an
 common beginning: gpt-5 is not gpt-5-mini.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass

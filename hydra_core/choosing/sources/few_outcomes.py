@@ -10,8 +10,6 @@ logged query depended on the query alone, so its outcomes need no weights. The r
 with what queries say that every model answered.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Final
 

@@ -7,8 +7,6 @@ groups' own mixes of models would gain (each query takes the route of another qu
 and what is gained within groups beyond that. The second part alone speaks of difficulty.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum

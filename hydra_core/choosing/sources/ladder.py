@@ -5,8 +5,6 @@ outcome model beside it. Every lift is cross-fitted on the same parts, so that r
 query by query.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

@@ -6,8 +6,6 @@ move h and the slopes against a normal prior. A wrong rate is the risk: it place
 for every query until outcomes correct it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, Final
 

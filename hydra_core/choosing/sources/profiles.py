@@ -8,8 +8,6 @@ The result is an ordinary profile: a catalog with one dimension more, edited as 
 profiles are what `outcome_model/success_profiles.py` predicts with.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, TypeAlias

@@ -11,8 +11,6 @@ If the hypothesis were true, wealth would reach 1 / 0.05 with probability 0.05 a
 guarantee holds for queries like these; it does not hold under drift.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace

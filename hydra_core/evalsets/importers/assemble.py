@@ -1,7 +1,5 @@
 """Checked text rows of queries and outcomes to an eval set in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

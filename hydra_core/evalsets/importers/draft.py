@@ -1,7 +1,5 @@
 """What every importer makes: an eval set in memory with a report; how it is joined and kept."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path

@@ -3,8 +3,6 @@
 A format is recognised by the beginning of a file, never by its name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

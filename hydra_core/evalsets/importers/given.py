@@ -7,8 +7,6 @@ answer's text is known, the operator says how many tokens an answer of that mode
 Every cost made this way marks its eval set as estimated.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

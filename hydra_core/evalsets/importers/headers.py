@@ -5,8 +5,6 @@ and a figure. A header is believed only beside others: a model needs a quality, 
 cost or another model's quality that is named alike.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ A cost that was not recorded is estimated from the price card and the tokens, wh
 any, else from the length of the texts and the stated tokens of an answer.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -6,8 +6,6 @@ whether it was resolved and what it cost (USD). The texts come from the dataset'
 are kept; the report counts the others.
 """
 
-from __future__ import annotations
-
 import difflib
 import math
 from collections.abc import Mapping, Sequence

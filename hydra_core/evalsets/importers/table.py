@@ -6,8 +6,6 @@ file may hold only the texts and another only the outcomes. An import reads at m
 data and 2,000,000 rows, compressed or not; more is refused before anything is kept.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

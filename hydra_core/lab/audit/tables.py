@@ -1,7 +1,5 @@
 """Human ratings beside predictor and label, laid out as the paper's tables of its audit."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields

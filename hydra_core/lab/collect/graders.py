@@ -3,8 +3,6 @@
 `grade.yaml` names them, with budget and limits of a collection; `grade.example.yaml` has every key.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

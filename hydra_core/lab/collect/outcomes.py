@@ -1,7 +1,5 @@
 """From what was answered to an eval set: every cell graded once, or missing with a reason."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """People as graders: answers go to them blind, in the form of the label audit, and come back."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterable, Mapping, Sequence

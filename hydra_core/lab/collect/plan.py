@@ -3,8 +3,6 @@
 The messages are a file's, or a sample of a decision log over requirement and model.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

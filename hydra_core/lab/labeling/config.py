@@ -1,7 +1,5 @@
 """`label.yaml`: servers, budget and rubric of a labelling run, read with every check."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

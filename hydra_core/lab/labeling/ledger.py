@@ -6,8 +6,6 @@ line ends with a digest of itself and of the line before: a changed ledger is re
 taken off the end look like a crash.
 """
 
-from __future__ import annotations
-
 import asyncio
 import fcntl
 import hashlib

@@ -1,7 +1,5 @@
 """The messages of a run: JSONL, one object a line, with every check."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

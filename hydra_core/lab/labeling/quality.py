@@ -1,7 +1,5 @@
 """What a run's labels are worth: stability, position bias, agreement of judges, distribution."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -3,8 +3,6 @@
 Answers may come in files instead: from a provider's batch API, or because they are there already.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -4,8 +4,6 @@
 their texts. It holds names of environment variables, never a key.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Sequence

@@ -4,8 +4,6 @@ The paper's probe (appendix on adversarial suffixes): a suffix that only claims 
 the task as it is. Case and typing slips leave it as it is, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

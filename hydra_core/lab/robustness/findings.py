@@ -5,8 +5,6 @@ on adversarial suffixes); the cost ratio is by what orders the pool's models. Th
 Robustness, the benchmark and the model card draw, score and route in one way: `probed`, `routed`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date

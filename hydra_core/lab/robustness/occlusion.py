@@ -1,7 +1,5 @@
 """Which words raised which requirement: the change of every score when a word is left out."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass

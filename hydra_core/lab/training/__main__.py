@@ -1,7 +1,6 @@
 """`python -m hydra_core.lab.training`: teach, fit, export, refit, reference, card, ablations."""
 
 # ruff: noqa: ANN401 - fields of any configuration
-from __future__ import annotations
 
 import argparse
 import json

@@ -4,8 +4,6 @@ Inside each team they are looks at parts, corrected for how many parts there are
 each metric needs until a change is shown, from data of before.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

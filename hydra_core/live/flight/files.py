@@ -4,8 +4,6 @@
 table (CSV, TSV, JSONL or Parquet, user rows or request rows) becomes arrays by unit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime

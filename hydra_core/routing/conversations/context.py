@@ -21,8 +21,6 @@ The bound is in bytes because a token has about five of them in every script. Cl
 are looked for at the end of the message alone, as without a context (`predictor/claims.py`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 

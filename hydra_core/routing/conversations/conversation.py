@@ -4,8 +4,6 @@ The router and its session store are the real ones; only time stands still. Toke
 estimates, so costs are as well.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum

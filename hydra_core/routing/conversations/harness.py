@@ -4,8 +4,6 @@ The rules are plain text, never patterns, so that reading takes time in proporti
 `harness.yaml` beside this module has those that come with HyDRA; HYDRA_HARNESS names another.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field

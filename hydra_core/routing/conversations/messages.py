@@ -1,7 +1,5 @@
 """Conversations in the OpenAI messages form: read, checked and bounded; nothing is fetched."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ An answer counts by what it holds, not by its status line: a 200 with an error, 
 nothing at all is none, and neither is a stream that ends before it says so.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

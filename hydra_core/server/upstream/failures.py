@@ -3,8 +3,6 @@
 A failure's kind says whether the model's health suffers, and what the client gets in the end.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import threading

@@ -3,8 +3,6 @@
 It names the variable that holds a key, never the key; where nothing is said a server speaks chat.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

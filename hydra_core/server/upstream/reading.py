@@ -6,8 +6,6 @@ another model may still be asked. Reported tokens are believed only where they c
 more than the request and the model allow is no count, and the cost is then unknown, never $0.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """Edits change the characters of the edited value and no others."""
 
-from __future__ import annotations
-
 from datetime import date
 from decimal import Decimal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Editing the pool as a table, pasting rows into it, and editing the evidence."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Price tables as people keep them: every unit, currency and column by its right value."""
 
-from __future__ import annotations
-
 from datetime import date
 
 import pytest

@@ -1,7 +1,5 @@
 """import policy, as an operator types it."""
 
-from __future__ import annotations
-
 import shutil
 
 from hydra_core.base.shipped import SAMPLE_DATA

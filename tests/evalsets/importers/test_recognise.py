@@ -1,7 +1,5 @@
 """A file is recognised by what it holds, whatever it is called."""
 
-from __future__ import annotations
-
 import json
 
 import pandas as pd

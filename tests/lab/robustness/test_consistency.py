@@ -1,7 +1,5 @@
 """Probes are there in every language, and wordings of a task are compared with the English."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

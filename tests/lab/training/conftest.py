@@ -1,8 +1,6 @@
 # ruff: noqa: E402 - torch is looked for before what needs it is imported
 """Tiny messages, a tiny vocabulary and a tiny model; no data beside the project is needed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

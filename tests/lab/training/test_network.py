@@ -1,5 +1,4 @@
 # ruff: noqa: E402 - torch is looked for before what needs it is imported
-from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,5 +1,4 @@
 # ruff: noqa: E402 - torch is looked for before what needs it is imported
-from __future__ import annotations
 
 import warnings
 from dataclasses import replace

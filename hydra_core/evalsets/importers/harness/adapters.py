@@ -1,7 +1,5 @@
 """All harnesses whose files are read, and one way to read them: recognised by content."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,5 @@
 """promptfoo: results as JSON or JSONL, one row a test and provider, or as CSV without costs."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -2,8 +2,6 @@
 EvalPlus, HELM, LLMRouter, and Inspect's `.eval` logs (a zip of JSON) and `.json` logs.
 """
 
-from __future__ import annotations
-
 import json
 import zipfile
 import zlib

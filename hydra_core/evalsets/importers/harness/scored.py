@@ -1,7 +1,5 @@
 """What every adapter makes of a harness's file: answers with their scores, and an eval set."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

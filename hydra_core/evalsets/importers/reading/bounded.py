@@ -1,7 +1,5 @@
 """Opening tables that may be compressed, with a bound on what they inflate to."""
 
-from __future__ import annotations
-
 import codecs
 import gzip
 import io

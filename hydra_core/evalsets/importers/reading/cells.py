@@ -3,8 +3,6 @@
 Issues are gathered: one Problem for each kind, with its count and first lines.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,7 +1,5 @@
 """Columns of text to plain numbers, each as it is written; every cell that is none is named."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace

@@ -4,8 +4,6 @@ A path is `doc.question` or `messages.0.content`. `results[].score` is the score
 list, of which a record is made for each.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import math

@@ -5,8 +5,6 @@ cells of a column leave it open it is not guessed: `1,234` is a thousand in a co
 and refused in a cost.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

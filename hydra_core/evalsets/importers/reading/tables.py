@@ -3,8 +3,6 @@
 What is nested in Parquet comes as JSON.
 """
 
-from __future__ import annotations
-
 import io
 import itertools
 import json

@@ -15,8 +15,6 @@ those tokens are a part of the input: input tokens are taken where the provider'
 answer's body, says it.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -7,8 +7,6 @@ Latency is in seconds; exports that wrote milliseconds are known by the times be
 the latency where none is written. A cost of 0 means that Langfuse had no price.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence

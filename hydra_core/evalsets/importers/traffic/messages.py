@@ -5,8 +5,6 @@ parts, LangChain's messages, or one text. A part that holds no text (a PDF, audi
 is no message (reasoning), is left out; the text beside it stays.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

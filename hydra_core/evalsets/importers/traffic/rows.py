@@ -1,7 +1,5 @@
 """Rows of logs as objects, whatever file they are in: JSON, JSONL, CSV or Parquet."""
 
-from __future__ import annotations
-
 import ast
 import json
 import math

@@ -2,8 +2,6 @@
 skipped. Feedback is a number, or a label whose quality the operator says.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping, Sequence

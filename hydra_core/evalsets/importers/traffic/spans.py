@@ -5,8 +5,6 @@ many. Feedback is an annotation (OpenInference) or an event `gen_ai.evaluation.r
 the same span.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

@@ -5,8 +5,6 @@ outcome is that of one process apart from rounding and dropout. They wait for ea
 update, so they are faster than one process of two threads.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -4,8 +4,6 @@ The word head errs on other messages than the encoder does and stays inside the 
 and every hashed pair of neighbours, has one weight for each dimension.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """One run of the recipe, from files to a trained predictor and its record, and its ablations."""
 
-from __future__ import annotations
-
 import json
 import logging
 import time

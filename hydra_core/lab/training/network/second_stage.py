@@ -1,7 +1,5 @@
 """Fits the second heads on what the quantised encoder gives and reads, and their shares."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -5,8 +5,6 @@ twelve surface features, and of a ridge on character n-grams. No message is scor
 that saw its label or a wording of its task.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path

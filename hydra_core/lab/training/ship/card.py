@@ -4,8 +4,6 @@ Equal routes in every language are measured by the console's own matcher, on a c
 bands of the model under test. Claims of difficulty: `lab/robustness/findings.py`.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ claim, and becomes the graph's output `claims` (`hydra_core/predictor/onnx_predi
 families only; the probes of `lab/robustness/probes.yaml` are never seen.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -4,8 +4,6 @@
 too. Weights are symmetric int8 per output channel, activations are quantised as the graph runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -5,8 +5,6 @@ models are bound to a bundle's fingerprint, which a refit changes. A bundle's re
 without such a change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

@@ -5,8 +5,6 @@ the paper's appendix on adversarial suffixes; three more are kept out of trainin
 claims nobody thought of.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
