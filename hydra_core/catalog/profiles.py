@@ -175,7 +175,7 @@ def pool(
     return Pool(
         ids=tuple(model.id for model in models),
         capabilities=_read_only(capabilities(catalog)[rows]),
-        cost=_read_only(_costs(catalog, models, realised_cost)),
+        cost=_read_only(rank_costs(catalog, models, realised_cost)),
         weights=_read_only(compensated_weights(stored, catalog.bands)),
         caps=_caps(catalog),
         level=catalog.dimensions[-1:] == (LEVEL_DIMENSION,),
@@ -228,9 +228,10 @@ def mean_tokens(catalog: Catalog, known: Mapping[str, float]) -> float:
     return float(np.mean(tokens)) if tokens else float("nan")
 
 
-def _costs(
+def rank_costs(
     catalog: Catalog, models: Sequence[ModelSpec], realised_cost: Mapping[str, float] | None
 ) -> FloatArray:
+    """(m,) what orders some models of a catalog from cheap to dear; as in `pool`."""
     if catalog.policy.cost_basis is CostBasis.LIST_PRICE:
         return np.array([blended_price(model, catalog.policy.price_ratio) for model in models])
     if catalog.realised_costs is not None:

@@ -221,7 +221,7 @@ def rehearse_profiles(outcomes: Outcomes) -> Rehearsal | None:
     """Rehearse a rate where nothing was learned: on cross-fitted success profiles."""
     if np.unique(outcomes.clusters).size < _FOLDS:
         return None
-    outcomes = replace(outcomes, closed=None)  # a rate says nothing of gates
+    outcomes = replace(outcomes, stand_in=None)  # a rate says nothing of gates
     part = grouped_parts(outcomes.clusters, _FOLDS, np.random.default_rng(0))
     success, cost_usd = np.empty((2, *outcomes.quality.shape))
     for number in range(_FOLDS):
@@ -261,7 +261,7 @@ def _widened(material: Material, name: str) -> Material:
         material,
         models=(*material.models, name),
         others=np.empty((material.n, 0)),
-        closed=None,
+        stand_in=None,
         logged=None if material.logged is None else _widened(material.logged, name),
         **wide,
     )

@@ -29,7 +29,7 @@ from hydra_core.choosing.sources.grader_check import GraderCheck, findings_of, g
 from hydra_core.choosing.sources.newcomers import Newcomer
 from hydra_core.outcome_model.heads import Predicted, Raw
 from hydra_core.outcome_model.model import OutcomeHeads
-from hydra_core.replay.gated import Alone
+from hydra_core.replay.gated import used_alone
 from hydra_core.replay.significance import mean_interval, standard_error
 
 #: Shares of the training queries that the learning curve is drawn at.
@@ -256,11 +256,9 @@ def _checked(material: Material, lift: Lift | None, *, real: bool) -> GraderChec
     groups = groups_at(material.evalset, material.rows[rows])
     if groups is None or lift is None:
         return None
-    alone = Alone.of(material.quality[rows], material.cost_usd[rows], material.gates)
     return grader_check(
         groups,
-        alone.quality,
-        alone.cost_usd,
+        *used_alone(material.quality[rows], material.cost_usd[rows], material.gates),
         lift.choice,
         material.clusters[rows],
         findings=findings_of(material.evalset, material.models),

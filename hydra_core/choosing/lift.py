@@ -22,7 +22,7 @@ from hydra_core.replay.band import MIN_MOVED, CurveBand, lift_band
 from hydra_core.replay.baselines import BASELINES, RANDOM_MIX, run_baselines
 from hydra_core.replay.fixed_mix import MatchedCost, matched_cost_mix
 from hydra_core.replay.frontier import choices, frontier
-from hydra_core.replay.gated import Alone
+from hydra_core.replay.gated import closed_by, used_alone
 from hydra_core.replay.metrics import ConstantPolicy, picked, upper_hull
 from hydra_core.replay.predictions import gated
 from hydra_core.replay.replay import Fold
@@ -85,7 +85,7 @@ def lift_of(
     predicted: Predicted,
     clusters: IntArray | None,
     rng: np.random.Generator,
-    closed: BoolArray | None = None,
+    stand_in: IntArray | None = None,
 ) -> Lift | None:
     """The lift of the value rule; None where one constant is both the cheapest and the best.
 
@@ -95,14 +95,13 @@ def lift_of(
         quality, cost_usd: (n, m) outcomes and realised cost in USD, none missing.
         predicted: For the same queries and models, by heads that have not seen them.
         clusters: (n,) cluster numbers, or None when all queries are independent.
-        closed: (n, m) where a gate keeps a model from a query, one open in each; None where none.
+        stand_in: (n, m) as `ReplayData.stand_in`; None where no gate keeps a model out.
     """
-    alone = Alone.of(quality, cost_usd, closed)
-    hull = hull_of(alone.quality, alone.cost_usd)
+    hull = hull_of(*used_alone(quality, cost_usd, stand_in))
     low, high = hull[0].mean_cost_usd, hull[-1].mean_cost_usd
     if high <= low:
         return None
-    predicted = gated(predicted, closed)
+    predicted = gated(predicted, closed_by(stand_in))
     by = predicted.cost_usd
     returns = returns_on_upgrading(predicted.success, by)
     curve = frontier(returns, cost_usd.mean(axis=0), quality, cost_usd, ranked_by=by)
@@ -110,7 +109,7 @@ def lift_of(
     rows = [int(np.abs(curve.mean_cost_usd - cost).argmin()) for cost in wanted]
     values = np.array([curve.point(row).knob for row in rows])
     choice = choices(returns, by, tau_of_value(values))
-    return lift_of_choices(quality, cost_usd, choice, clusters, rng, knob=values, closed=closed)
+    return lift_of_choices(quality, cost_usd, choice, clusters, rng, knob=values, stand_in=stand_in)
 
 
 def lift_of_choices(
@@ -121,7 +120,7 @@ def lift_of_choices(
     rng: np.random.Generator,
     *,
     knob: FloatArray | None = None,
-    closed: BoolArray | None = None,
+    stand_in: IntArray | None = None,
 ) -> Lift | None:
     """The lift of any routes at `GRID`; otherwise as `lift_of`.
 
@@ -129,13 +128,12 @@ def lift_of_choices(
         choice: (n, len(GRID)) model index of each query at each position.
         knob: (len(GRID),) the setting of each position; default the positions.
     """
-    alone = Alone.of(quality, cost_usd, closed)
-    quality, cost_usd = alone.quality, alone.cost_usd
+    quality, cost_usd = used_alone(quality, cost_usd, stand_in)
     hull = hull_of(quality, cost_usd)
     if hull[-1].mean_cost_usd <= hull[0].mean_cost_usd:
         return None
     at = np.asarray(GRID) / 100 if knob is None else knob
-    band = lift_band(quality, cost_usd, choice, at, clusters, rng=rng, stand_in=alone.stand_in)
+    band = lift_band(quality, cost_usd, choice, at, clusters, rng=rng, stand_in=stand_in)
     fixed = choice[:, [GRID.index(point) for point in POINTS]]
     added = differences_to_hull(quality, cost_usd, fixed, hull).mean(axis=1)
     return Lift(mean_interval(added, clusters), band, at, added, fixed)
@@ -409,17 +407,18 @@ class CrossFitted:
         """Return the lift over the best fixed mix; None where there is no cost range."""
         own, positions = self.ranked.outcomes, np.asarray(GRID) / 100
         if self.predicted is not None:  # as `learn` says it, to the last digit
-            return lift_of(own.quality, own.cost_usd, self.predicted, own.clusters, rng, own.closed)
+            return lift_of(
+                own.quality, own.cost_usd, self.predicted, own.clusters, rng, own.stand_in
+            )
         choice = self.at(positions)
         return lift_of_choices(
-            own.quality, own.cost_usd, choice, own.clusters, rng, closed=own.closed
+            own.quality, own.cost_usd, choice, own.clusters, rng, stand_in=own.stand_in
         )
 
 
 def cost_range(outcomes: Outcomes) -> tuple[float, float]:
     """Return the mean cost of the cheapest and of the best fixed model on the hull, USD."""
-    alone = outcomes.alone
-    hull = hull_of(alone.quality, alone.cost_usd)
+    hull = hull_of(*outcomes.alone)
     return hull[0].mean_cost_usd, hull[-1].mean_cost_usd
 
 

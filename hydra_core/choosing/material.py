@@ -9,12 +9,13 @@ import numpy as np
 
 from hydra_core.base.errors import OutcomeModelError, Problem
 from hydra_core.base.types import BoolArray, Catalog, FloatArray, IntArray
+from hydra_core.catalog.profiles import estimated_costs, rank_costs
 from hydra_core.evalsets.evalset import EvalSet, clusters_among
 from hydra_core.evalsets.scores import HalfArray
 from hydra_core.evalsets.suspects import kept_together, vector_numbers
 from hydra_core.outcome_model.heads import Messages
 from hydra_core.outcome_model.model import LEAST_OUTCOMES
-from hydra_core.replay.gated import Alone, closed_models
+from hydra_core.replay.gated import closed_by, closed_models, stand_ins, used_alone
 from hydra_core.replay.replay import ReplayData
 
 #: A model with outcomes on this share of the queries that the best known model has is learned
@@ -28,7 +29,7 @@ _BY_ROW = (
     "rows",
     "clusters",
     "others",
-    "closed",
+    "stand_in",
 )
 
 
@@ -51,8 +52,8 @@ class Material:
         others: (n, r) outcomes of the set's further models that have one on every row: learned
             along, since they too say what is hard, never predicted.
         logged: Further queries with outcomes of some of the models only, None without any.
-        closed: (n, m) where a hard gate keeps a model from the query (`with_gates`); None where
-            none is known to. Lifts obey it, what is learned does not.
+        stand_in: (n, m) who serves where one model is used alone (`with_gates`), -1 where none may;
+            None where no gate is known. Lifts obey the gates, what is learned does not.
         logged_only: Further models: their outcomes are on other queries than the others'. They
             join what was learned by these (`by_rate.with_newcomers`).
     """
@@ -70,7 +71,7 @@ class Material:
     others: FloatArray
     logged: Material | None = None
     logged_only: tuple[str, ...] = ()
-    closed: BoolArray | None = None
+    stand_in: IntArray | None = None
 
     @property
     def n(self) -> int:
@@ -96,14 +97,14 @@ class Material:
         replayed on these.
         """
         known = (np.isfinite(self.quality) & np.isfinite(self.cost_usd)).all(axis=1)
-        if self.closed is not None:
-            known &= ~self.closed.all(axis=1)
+        if self.stand_in is not None:
+            known &= (self.stand_in >= 0).all(axis=1)
         return np.flatnonzero(known)
 
     @property
-    def gates(self) -> BoolArray | None:
-        """`closed` of the `complete` rows."""
-        return None if self.closed is None else self.closed[self.complete]
+    def gates(self) -> IntArray | None:
+        """`stand_in` of the `complete` rows."""
+        return None if self.stand_in is None else self.stand_in[self.complete]
 
     def take(self, rows: IntArray) -> Material:
         """The same material for some rows only, without logged queries of the others' clusters."""
@@ -173,10 +174,16 @@ def gather(
 
 
 def with_gates(material: Material, catalog: Catalog) -> Material:
-    """Return the material with the gates of the set's queries for a catalog's models."""
-    queries = material.evalset.queries.iloc[material.rows]
-    specs = [catalog.model(name) for name in material.models]
-    return replace(material, closed=closed_models(queries, specs))
+    """Return the material with the gates of the set's queries, and stand-ins as in a replay."""
+    evalset, specs = material.evalset, [catalog.model(name) for name in material.models]
+    closed = closed_models(evalset.queries.iloc[material.rows], specs)
+    if closed is None:
+        return material
+    known = {model: usd for model, usd in evalset.mean_cost().items() if np.isfinite(usd)}
+    cost = rank_costs(catalog, specs, {**estimated_costs(catalog, known), **known})
+    stand_in = stand_ins(closed, np.ones(len(specs), dtype=bool), cost)
+    stand_in[closed.all(axis=1)] = -1
+    return replace(material, stand_in=stand_in)
 
 
 def known_means(values: FloatArray) -> FloatArray:
@@ -289,8 +296,8 @@ class Outcomes:
         quality, cost_usd: (n, m) in [0, 1] and in USD, none missing.
         clusters: (n,) cluster numbers; queries of one cluster are dependent.
         input_tokens, output_tokens: (n, m) read and written, None where the set has none.
-        closed: (n, m) where a hard gate keeps the model from the query, one open in each; None
-            where none does. Sources are fitted to all outcomes and judged by the gates.
+        stand_in: (n, m) who serves where one model is used alone, as in the replay; None where no
+            gate keeps a model out. Sources are fitted to all outcomes and judged by the gates.
 
     Raises:
         ValueError: The shapes do not fit, or a value is not finite.
@@ -303,7 +310,7 @@ class Outcomes:
     clusters: IntArray
     input_tokens: FloatArray | None = None
     output_tokens: FloatArray | None = None
-    closed: BoolArray | None = None
+    stand_in: IntArray | None = None
 
     def __post_init__(self) -> None:
         n, m = len(self.requirements), len(self.models)
@@ -334,13 +341,18 @@ class Outcomes:
             np.unique(self.clusters[rows], return_inverse=True)[1],
             read,
             written,
-            None if self.closed is None else self.closed[rows],
+            None if self.stand_in is None else self.stand_in[rows],
         )
 
     @property
-    def alone(self) -> Alone:
-        """What each model does where it is used alone."""
-        return Alone.of(self.quality, self.cost_usd, self.closed)
+    def closed(self) -> BoolArray | None:
+        """(n, m) where a hard gate keeps the model from the query; None where none does."""
+        return closed_by(self.stand_in)
+
+    @property
+    def alone(self) -> tuple[FloatArray, FloatArray]:
+        """(n, m) quality and cost in USD where one model is used alone, with its stand-ins."""
+        return used_alone(self.quality, self.cost_usd, self.stand_in)
 
     def levelled(self, others: Outcomes) -> Outcomes:
         """Return these queries with each model's mean quality and cost as on others.
@@ -399,7 +411,7 @@ def outcomes_of_replay(data: ReplayData, evalset: EvalSet) -> Outcomes:
         clusters_of(data, evalset),
         tokens[0],
         tokens[1],
-        data.closed,
+        data.stand_in,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -84,6 +84,11 @@ def stand_ins(closed: BoolArray, measured: BoolArray, cost: FloatArray) -> IntAr
     return result
 
 
+def closed_by(stand_in: IntArray | None) -> BoolArray | None:
+    """(n, m) where a gate keeps a model out: where another one, or none (-1), serves for it."""
+    return None if stand_in is None else stand_in != np.arange(stand_in.shape[1])
+
+
 def used_alone(
     quality: FloatArray, cost_usd: FloatArray, stand_in: IntArray | None
 ) -> tuple[FloatArray, FloatArray]:
@@ -94,29 +99,6 @@ def used_alone(
         read_only(np.take_along_axis(values, stand_in, axis=1)) for values in (quality, cost_usd)
     )
     return quality, cost_usd
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Alone:
-    """What each model does where it is used alone, with those that stand in for it.
-
-    Attributes:
-        quality, cost_usd: (n, m), cost in USD.
-        stand_in: (n, m) who serves; None where no gate keeps a model out.
-    """
-
-    quality: FloatArray
-    cost_usd: FloatArray
-    stand_in: IntArray | None
-
-    @classmethod
-    def of(cls, quality: FloatArray, cost_usd: FloatArray, closed: BoolArray | None) -> Alone:
-        """Return it for (n, m) outcomes of measured models; `closed` as in `stand_ins`."""
-        if closed is None:
-            return cls(quality, cost_usd, None)
-        measured = np.ones(closed.shape[1], dtype=bool)
-        stand_in = stand_ins(closed, measured, cost_usd.mean(axis=0))
-        return cls(*used_alone(quality, cost_usd, stand_in), stand_in)
 
 
 def _too_long(queries: pd.DataFrame, windows: IntArray) -> BoolArray:

@@ -177,11 +177,9 @@ def judged_rung(
     outcomes = found.ranked.outcomes
     check = None
     if groups is not None and lift is not None:
-        alone = outcomes.alone
         check = grader_check(
             groups,
-            alone.quality,
-            alone.cost_usd,
+            *outcomes.alone,
             lift.choice,
             outcomes.clusters,
             findings=findings,
