@@ -35,6 +35,13 @@ def test_the_commands_of_compose_and_unit_are_ours():
     assert re.search(r'^CMD \["console"', CONTAINERFILE, re.M)
 
 
+def test_the_guide_shows_lines_of_the_unit_in_order():
+    guide = (ROOT / "docs" / "deploy.md").read_text()
+    shown = re.search(r"^# deploy/hydra-router.service, shortened\n(.*?)^```", guide, re.M | re.S)
+    lines = iter(UNIT.splitlines())
+    assert [line for line in shown.group(1).splitlines() if line not in lines] == []
+
+
 def test_files_that_compose_mounts_are_there_or_said_to_be_the_operators():
     head = (DEPLOY / "compose.yaml").read_text().split("name: hydra")[0]
     for service in COMPOSE["services"].values():

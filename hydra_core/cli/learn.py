@@ -44,8 +44,8 @@ is added, removed or repriced by an edit.
   profiles  Eq. 6 with a dimension 'level' that every query requires in full
   success   success as a sum of curves of the requirements; the value rule routes by it
 
-Without --as all sources are compared, success heads included, and nothing is written. Lifts are in
-quality from 0 to 1: 0.013 is 1.3 points.
+Without --as all sources are compared, success heads included, and nothing is written. With --json,
+lifts are in quality from 0 to 1: 0.013 is 1.3 points.
 
 examples:
   hydra-router fit mine --catalog mine
@@ -223,7 +223,7 @@ solves such queries, from a benchmark or a guess. It then stands where models of
 and its few outcomes move it. A wrong rate is the risk; the answer says what it costs here.
 Where the set has groups, the answer says whether the gain comes from telling them apart; with a
 grader in doubt such a gain does not count, unless --groups-are-traffic says that they are real.
-Lifts are in quality from 0 to 1: 0.024 is 2.4 points.
+With --json, lifts are in quality from 0 to 1: 0.024 is 2.4 points.
 
 examples:
   hydra-router learn mine --catalog mine --out mine

@@ -69,7 +69,8 @@ def build_parser() -> Grammar:
     parser = Grammar(
         prog="hydra-router" if Path(sys.argv[0]).name == "hydra-router" else "python -m hydra_core",
         description="HyDRA on the command line. A bare name such as `mine` means what the\n"
-        "workspace holds under it (./workspace, or HYDRA_WORKSPACE); a path stays a path.",
+        "workspace holds under it (./workspace, or HYDRA_WORKSPACE), --catalog NAME the\n"
+        "newest revision where NAME is published. A path stays a path.",
         epilog=f"{EXIT_CODES}\nevery verb has --help with examples",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -33,13 +33,13 @@ Finds the cheapest setting of the knob whose quality is at most so far below the
 with the confidence you ask for (learn then test). Queries that an outcome model was learned on are
 predicted by heads that have not seen them; so are those that success profiles were fitted to. With
 --out the catalog is written at that setting, with the promise in its policy. The promise holds for
-queries like these, not under drift.
+queries like these, not for other traffic.
 
 examples:
-  hydra-router promise mine --catalog mine
+  hydra-router promise other --catalog mine
   hydra-router promise mine --catalog mine --outcome-model mine --within 0.02
-  hydra-router promise mine --catalog mine --confidence 0.9 --json
-  hydra-router promise mine --catalog mine --out promised
+  hydra-router promise other --catalog mine --confidence 0.9 --json
+  hydra-router promise other --catalog mine --out promised
 """
 _TAKE = "take it into a catalog on Tune, or leave --out away"
 
@@ -133,5 +133,5 @@ def _text(made: Promise, rule: Rule) -> str:
         for one in made.forecast
     ]
     lines.append(f"Calibrated on {made.calibrated_on} ({made.n:,} independent queries).")
-    lines.append("It does not hold under drift: watch the drift alarm.")
+    lines.append("It holds for queries like these: Live says when the traffic has changed.")
     return "\n".join(lines)

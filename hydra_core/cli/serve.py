@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 _CONSOLE = """start the console in a browser
-Starts the console and opens it in a browser; Ctrl-C stops it. Every option is one of Streamlit's.
+Starts the console and opens it in a browser; Ctrl-C stops it. Options are Streamlit's, and
+--insecure-no-sign-in, with which everybody is a viewer (docs/security.md).
 Eval sets, drafts and published catalogs are kept in ./workspace, or in HYDRA_WORKSPACE.
 
 examples:
@@ -67,8 +68,8 @@ examples:
 """
 _TOKEN = """make a bearer token for serve
 Makes a bearer token and prints it once on standard output; the line for the token file, which
-holds its hash only, goes to standard error. Roles: a viewer may ask for decisions, an editor may
-also have requests answered and send outcomes.
+holds its hash only, goes to standard error. Roles: a viewer may ask for decisions; an editor may
+also have requests answered and send outcomes of its own decisions; a publisher may send any.
 
 example:
   hydra-router token --name ci --role viewer

@@ -348,10 +348,11 @@ def _steps(used: InUse | None) -> Iterator[Step]:
     if learned is not None and learned.verdict.label is VerdictLabel.BETTER:
         gain = learned.verdict.judged_by.scaled(100.0)
         by_heads = learned.sweep.source is SuccessSource.OUTCOME_MODEL
+        knob = literal(knob_text(learned.sweep.rule, learned.knob))
         yield Step(
             "school", "Route by what was learned",
-            f"Success {'heads' if by_heads else 'profiles'} reach {signed(gain.value)} points over "
-            f"the best fixed mix here ({signed(gain.lo)} to {signed(gain.hi)}).",
+            f"At {knob}, success {'heads' if by_heads else 'profiles'} reach {signed(gain.value)} "
+            f"points over the best fixed mix ({signed(gain.lo)} to {signed(gain.hi)}).",
             frame.LEARNED, "See what was learned",
         )  # fmt: skip
     if current is not None:

@@ -45,7 +45,7 @@ def export(entry: CatalogEntry, working: Working) -> None:
         name = f"{name}-r{working.revision}"
         st.caption(f"Revision {working.revision}. A draft is not exported; publish it first.")
     else:
-        st.caption("Not published yet: the export says that it is the catalog file.")
+        st.caption("Not published yet; the export says so.")
     if chosen == _LITELLM:
         _litellm(entry, catalog, name)
     elif chosen == _VLLM:
