@@ -274,7 +274,7 @@ def write(draft: Draft, options: argparse.Namespace, origin: str) -> None:
         changes(out).write(out, lambda: write_draft(draft, out, about, force=options.force))
         where, done = str(out), f"written to {out}"
     show(options, {**draft.report.to_dict(), "out": where}, f"{draft.report}\n{done}")
-    if where:
+    if where and "text" in draft.queries:
         say(f"next: hydra-router score {shown(out)}")
 
 

@@ -241,6 +241,11 @@ class EvalSet(Manifest):
         mean = np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)
         return dict(zip(self.models, mean.tolist(), strict=True))
 
+    @property
+    def costed(self) -> bool:
+        """Whether there are costs, or tokens from which costs follow."""
+        return "output_tokens" in self.extras or bool(np.isfinite(self.cost_usd).any())
+
     def _by_model(self, counts: IntArray) -> dict[str, int]:
         return {model: int(count) for model, count in zip(self.models, counts, strict=True)}
 

@@ -160,9 +160,7 @@ class ReplayData:
 
     @cached_property
     def fixed(self) -> tuple[FloatArray, FloatArray]:
-        """(n, m) quality and cost in USD of each query where one model is used alone, with those
-        that stand in for it.
-        """
+        """(n, m) quality and cost in USD of each query by one model alone or its stand-ins."""
         return used_alone(self.quality, self.cost_usd, self.stand_in)
 
     @cached_property
@@ -227,13 +225,14 @@ def _incomplete(evalset: EvalSet, models: list[str]) -> MismatchError:
     """Why no query can be compared: costs are missing, or outcomes are."""
     costless = [m for m, usd in evalset.mean_cost().items() if m in models and np.isnan(usd)]
     if costless:
+        some = len(costless) < len(models)
+        whose, leave = (f"of {', '.join(costless)} ", ", or leave them out") if some else ("", "")
         return MismatchError(
-            f"eval set '{evalset.name}' has outcomes of {', '.join(costless)} without costs and "
-            "without tokens from which these follow. Import it with costs or tokens, or leave "
-            "these models out"
+            f"Eval set '{evalset.name}' has outcomes {whose}without costs and without tokens from "
+            f"which costs follow. Import it again with costs or tokens{leave}"
         )
     return MismatchError(
-        f"eval set '{evalset.name}' has no query with outcomes and costs of all of "
+        f"Eval set '{evalset.name}' has no query with outcomes and costs of all of "
         f"{', '.join(models)}, so they cannot be compared on it. Have every model answer about "
         "250 of its messages (hydra-router collect), or disable models that lack outcomes"
     )
@@ -286,7 +285,7 @@ def align(
         )
     if not rows.size:
         raise MismatchError(
-            f"eval set '{evalset.name}' has no scored query with outcomes of all of "
+            f"Eval set '{evalset.name}' has no scored query with outcomes of all of "
             f"{', '.join(having)}. Score it"
         )
     ids = tuple(pool.ids[i] for i in kept)
@@ -333,9 +332,9 @@ def align(
 
 def _other_models(evalset: EvalSet, ids: Iterable[str]) -> MismatchError:
     return MismatchError(
-        f"eval set '{evalset.name}' has no outcomes for any model of this catalog: it has "
-        f"{', '.join(evalset.models)}; the catalog has {', '.join(ids)}. Rename the "
-        "models in one of them, or choose another eval set"
+        f"Eval set '{evalset.name}' has no outcomes for any model of this catalog: it has "
+        f"{', '.join(evalset.models)}; the catalog has {', '.join(ids)}. Rename them in either, or "
+        "choose another eval set"
     )
 
 
@@ -359,12 +358,16 @@ def catalog_scores(evalset: EvalSet, catalog: Catalog) -> FloatArray:
     if not measured_columns(evalset).keys() & set(ids):
         raise _other_models(evalset, ids)  # scores or other bands would not help
     others = ", ".join(name[:12] for name in scored_by(evalset.path))
+    ways = f"Score it on Eval sets or with hydra-router score {quote(str(evalset.path))}"
+    if evalset.texts is None:
+        ways = "It has no texts to score: import it again with them"
+    if evalset.texts is not None or others:
+        rebind = f"hydra-router rebind {quote(catalog.source)}"
+        ways += f", choose another catalog, or move this one to another predictor: {rebind}"
     raise MismatchError(
         f"Eval set '{evalset.name}' is not scored by '{catalog.predictor}' "
         f"({catalog.predictor_fingerprint[:12]}), the predictor that catalog '{catalog.name}' is "
-        f"bound to{f', but by {others}' if others else ''}. Score it on the Eval sets page or "
-        f"with hydra-router score {quote(str(evalset.path))}, choose another catalog, or move this "
-        f"one to another predictor's bands: hydra-router rebind {quote(catalog.source)}"
+        f"bound to{f', but by {others}' if others else ''}. {ways}"
     )
 
 

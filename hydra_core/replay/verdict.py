@@ -51,6 +51,7 @@ class Verdict:
             least possible then, and the intervals reach to the most possible.
         tuned_here: Whether more than the knob was chosen on these queries, such as profiles or
             weights: no interval covers that.
+        alone: Whether the pool has one model, so that no setting routes.
     """
 
     delta: float
@@ -68,6 +69,7 @@ class Verdict:
     cross_fitted: bool = False
     unknown: float = 0.0
     tuned_here: bool = False
+    alone: bool = False
 
     @property
     def label(self) -> VerdictLabel:
@@ -95,7 +97,7 @@ class Verdict:
     def title(self) -> str:
         """The result in one line."""
         if self.moved == 0:
-            return "The router is a fixed mix here"
+            return "One model leaves no choice" if self.alone else "The router is a fixed mix here"
         if self._open:
             return "Not known: some models have no outcomes"
         if self.moved < MIN_MOVED:
@@ -138,6 +140,8 @@ class Verdict:
     @property
     def next(self) -> str:
         """What to do with this result."""
+        if self.alone:
+            return "Add or enable a second model in the catalog."
         if self.moved == 0:
             return "Choose a setting at which several models share the traffic."
         if self._open:
@@ -284,6 +288,7 @@ def verdict(
         origin=origin,
         knob=knob,
         unknown=float(unknown.mean()),
+        alone=len(data.pool.ids) == 1,
     )
     if critical is None:
         return found

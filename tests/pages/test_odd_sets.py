@@ -1,13 +1,16 @@
 """Sets that leave figures open: one cluster, nothing resolved. Every page says so in words."""
 
 import re
+import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from hydra_core.console import cache
 from hydra_core.evalsets.evalset import save_evalset
 from hydra_core.evalsets.scores import load_scores, save_scores
+from tests.evalsets.test_evalset import rewrite_part
 from tests.pages.store_steps import shown
 
 PAGES = [
@@ -51,3 +54,23 @@ def test_a_pin_that_costs_nothing_is_compared_in_dollars(open_page, workspace):
     assert not app.exception
     pinned = next(line for line in shown(app).splitlines() if line.startswith("Pinned τ 0.3"))
     assert pinned.endswith("pp at $0 per query.")
+
+
+@pytest.mark.parametrize("lacking", ["texts", "costs"])
+def test_a_set_that_cannot_be_replayed_is_offered_no_catalog(open_page, workspace, lacking):
+    kept(workspace, "odd", resolved=True, price=np.nan if lacking == "costs" else 1.0)
+    if lacking == "texts":
+        folder = workspace / "evalsets" / "odd"
+        shutil.rmtree(folder / "scores")
+        queries = pd.read_parquet(folder / "queries.parquet").drop(columns="text")
+        rewrite_part(folder, "queries.parquet", queries)
+    why = {"texts": "It has no texts to score", "costs": "outcomes without costs"}[lacking]
+    link = {"set": "my/odd", "catalog": "paper_five"}
+    for page in (PAGES[1], PAGES[-1]):
+        app = open_page(page, **link)
+        assert not app.exception
+        told = " ".join(box.value.replace("\\", "") for box in (*app.warning, *app.info))
+        assert why in told
+        assert "make_catalog.offer" not in [button.key for button in app.button]
+    home = shown(open_page(PAGES[0], **link))
+    assert ("Tune says why" in home) == (lacking == "costs")

@@ -181,6 +181,12 @@ def test_another_predictors_catalog_is_refused(replayed):
         replayed(replace(CATALOG, models=others, predictor_fingerprint="0" * 64))
 
 
+def test_a_set_without_texts_is_not_to_be_scored(evalset):
+    other = replace(CATALOG, predictor_fingerprint="0" * 64)
+    with pytest.raises(MismatchError, match="It has no texts to score: import it again"):
+        catalog_scores(replace(evalset, queries=evalset.queries.drop(columns="text")), other)
+
+
 @pytest.mark.parametrize("model", [model.id for model in CATALOG.models])
 def test_a_pool_that_lost_a_model_is_held_against_the_same_oracle(replayed, model):
     before, after = replayed(CATALOG), replayed(without(model))

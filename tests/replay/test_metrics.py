@@ -108,6 +108,14 @@ def test_a_router_that_is_a_constant_says_so(data):
     assert "always using m0" in found.text
 
 
+def test_a_pool_of_one_model_is_told_to_have_a_second(tiny):
+    pool = Pool(("only",), np.zeros((1, 1)), np.ones(1), np.ones(1))
+    alone = replace(tiny, quality=tiny.quality[:, :1], cost_usd=tiny.cost_usd[:, :1], pool=pool)
+    found = verdict(alone, np.zeros(4, dtype=int), Selection.FIXED)
+    assert found.title == "One model leaves no choice"
+    assert found.next == "Add or enable a second model in the catalog."
+
+
 def test_a_router_worse_than_the_constant_is_told_so():
     data = make_data(n=3000, seed=2)
     backwards = np.where(data.requirements.mean(axis=1) > 0.5, 0, 2)

@@ -230,10 +230,12 @@ def _report(report: ImportReport, key: str, name: str) -> None:
         ]
         st.caption(literal("Missing (not filled in): " + "; ".join(lines)))
     known = covered(report.models, [one.catalog for one in cache.catalogs()])
-    if not known:
+    entry = next((one for one in cache.evalsets() if one.key == key), None)
+    make = not known and entry is not None and make_catalog.possible(entry)
+    if make:
         st.caption("No catalog has all of these models yet. Make one, then tune it.")
     with st.container(horizontal=True):
-        if not known:
+        if make:
             st.button(
                 "Make a catalog", type="primary", on_click=_make, args=(key,),
                 key="eval_sets.make", icon=":material/add_notes:",

@@ -28,9 +28,15 @@ from hydra_core.store.roles import Action
 _OPEN = "make_catalog.set"
 
 
+def possible(entry: SetEntry) -> bool:
+    """Whether a catalog of this set could be replayed on it: it has scores or texts, and costs."""
+    loaded = cache.evalset(entry)
+    return loaded.costed and (bool(entry.info.scored) or loaded.texts is not None)
+
+
 def offer(entry: SetEntry, *, primary: bool = True) -> None:
-    """The button that leads to a catalog for this set, from whatever page."""
-    if st.button(
+    """The button that leads to a catalog for this set, where one is possible."""
+    if possible(entry) and st.button(
         "Make a catalog", type="primary" if primary else "secondary",
         icon=":material/add_notes:", key="make_catalog.offer", on_click=open_for,
         args=(entry.key,), help="A catalog with the models, prices and profiles of this eval set",

@@ -96,15 +96,23 @@ def show() -> None:
     with right.container(border=True, height="stretch"):
         _traffic()
     used = in_use()
-    if used is None:
+    pair = selectors.current()
+    if used is not None:
+        _result(used)
+    elif pair is not None and selectors.fits(*pair):
+        widgets.empty(
+            "No result yet",
+            f"Eval set **{literal(pair[0].info.name)}** cannot be replayed with catalog "
+            f"**{literal(pair[1].key)}**: Tune says why.",
+            [(frame.BY_HAND, "Tune")],
+        )
+    else:
         widgets.empty(
             "No result yet",
             "No eval set fits this catalog: it needs outcomes of at least two of its models, and "
             "scores of the predictor that the catalog is bound to.",
             [(frame.SETS, "Import or score an eval set")],
         )
-    else:
-        _result(used)
     _next(used)
     if used is not None:
         _figures(used)
@@ -355,7 +363,12 @@ def _steps(used: InUse | None) -> Iterator[Step]:
             f"points over the best fixed mix ({signed(gain.lo)} to {signed(gain.hi)}).",
             frame.LEARNED, "See what was learned",
         )  # fmt: skip
-    if current is not None:
+    if current is not None and current.alone:
+        yield Step(
+            "add", "Add a second model", "Routing chooses between models, and this pool has one.",
+            frame.MODELS, "Catalog",
+        )  # fmt: skip
+    elif current is not None:
         title = "Find a better setting"
         text = "At this setting the router shows no gain over a fixed mix of the same cost."
         if current.label is VerdictLabel.BETTER:
