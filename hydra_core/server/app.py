@@ -175,7 +175,9 @@ class _Routes:
 
         def read() -> ChatRequest:
             found, form = parse_json(body), form_of_path(request.scope["path"])
-            require_whole(found, form)
+            upstreams = self._service.decider.live.now.upstreams
+            shared = upstreams is None or upstreams.stores(form) <= 1
+            require_whole(found, form, shared=shared)
             return read_chat(
                 found,
                 request.headers.get(_CONVERSATION),

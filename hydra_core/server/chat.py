@@ -41,6 +41,9 @@ _DEEPEST: Final = 200
 _MOST_CHOICES: Final = 128
 _MOST_PLACES: Final = 20
 _Object = dict[str, Any]
+#: Keys of what an upstream stores, and of what in a part or a tool may hold them.
+_STORED_IDS: Final = ("file_id", "file_ids", "vector_store_ids", "container_id")
+_HOLDERS: Final = ("file", "source", "container", "environment", "input_image_mask")
 #: How what gzip and zstd wrote begins.
 _COMPRESSED: Final = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 #: Headers of a client that go on to an upstream, and the version where it names none.
@@ -189,35 +192,45 @@ def _passed_on(headers: Mapping[str, str], form: Form) -> dict[str, str]:
     return {**_VERSION, **given} if form is Form.MESSAGES else given
 
 
-def require_whole(found: Mapping[str, Any], form: Form) -> None:
+def require_whole(found: Mapping[str, Any], form: Form, *, shared: bool) -> None:
     """A routed request must hold all that it asks about: upstreams do not share what they store.
+
+    Args:
+        shared: Whether all models that it may go to know what one of them stores: then only earlier
+            turns and work in the background are refused, which the router could not follow.
 
     Raises:
         RequestError: It names something stored, and no model; lists the places, 20 at most.
     """
-    if found.get("model", AUTO) != AUTO or not (stored := list(_stored(found, form))):
+    if found.get("model", AUTO) != AUTO:
         return
-    message = "refers to what one upstream stores, and a routed request may go to another"
-    remedy = "send the whole conversation with its files, or ask for a model by name"
-    problems = [Problem(place, message, remedy) for place in stored[:_MOST_PLACES]]
-    raise RequestError("request", problems)
+    stored = [name for name in STATE if form is Form.RESPONSES and found.get(name)]
+    stored += () if shared else _stored(found, form)
+    if stored:
+        message = "refers to what one upstream stores, and a routed request may go to another"
+        remedy = "send the whole conversation with its files, or ask for a model by name"
+        problems = [Problem(place, message, remedy) for place in stored[:_MOST_PLACES]]
+        raise RequestError("request", problems)
 
 
 def _stored(found: Mapping[str, Any], form: Form) -> Iterator[str]:
-    """The places of a request that name turns, templates and files that an upstream stores."""
+    """The places of a request that name templates, items, files and the like by their id."""
     responses = form is Form.RESPONSES
-    if responses:
-        yield from (name for name in (*STATE, "prompt") if found.get(name))
+    if responses and found.get("prompt"):
+        yield "prompt"
+    if _names_stored({"container": found.get("container")}):
+        yield "container"
+    yield from (place for place, tool in _within(found, "tools") if _names_stored(tool))
     name = "input" if responses else "messages"
     for place, item in _within(found, name):
         kind = item.get("type") or ("message" if "role" in item else "item_reference")
-        if responses and kind == "item_reference":
+        if (responses and kind == "item_reference") or _names_stored({"audio": item.get("audio")}):
             yield place
         for inner, part in (*_within(item, "content", place), *_within(item, "output", place)):
             held = [(inner, part)]
             if part.get("type") == "tool_result":
                 held += _within(part, "content", inner)
-            yield from (where for where, one in held if _names_file(one))
+            yield from (where for where, one in held if _names_stored(one))
 
 
 def _within(found: Mapping[str, Any], name: str, place: str = "") -> Iterator[tuple[str, _Object]]:
@@ -229,10 +242,13 @@ def _within(found: Mapping[str, Any], name: str, place: str = "") -> Iterator[tu
         yield from ((f"{place}[{n}]", one) for n, one in enumerate(held) if isinstance(one, dict))
 
 
-def _names_file(part: _Object) -> bool:
-    """Whether a part names a file by the id under which an upstream stores it."""
-    held = (part, part.get("file"), part.get("source"))
-    return any(isinstance(one, dict) and one.get("file_id") for one in held)
+def _names_stored(part: _Object) -> bool:
+    """Whether a part or a tool names a file, a container or a sound by an upstream's id of it."""
+    whole = [part.get(name) for name in ("container", "audio")]
+    ids = [one.get("id") if isinstance(one, dict) else one for one in whole]
+    held = (part, *(part.get(name) for name in _HOLDERS))
+    named = (one.get(name) for one in held if isinstance(one, dict) for name in _STORED_IDS)
+    return any(isinstance(one, str) for one in ids) or any(named)
 
 
 def query_of(

@@ -106,6 +106,11 @@ class Upstreams:
         """The models whose server does not take requests of this form."""
         return frozenset(m for m, one in self.by_model.items() if form not in one.speaks)
 
+    def stores(self, form: Form) -> int:
+        """How many servers and keys there are of this form: each stores files of its own."""
+        every = self.by_model.values()
+        return len({(one.base_url, one.key_env) for one in every if form in one.speaks})
+
     def require(self, models: Iterable[str], environ: Mapping[str, str]) -> None:
         """Make sure that every model can be asked.
 
