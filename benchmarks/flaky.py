@@ -1,4 +1,6 @@
-"""How often each test failed over several runs of all but slow and browser tests: `python -m benchmarks.flaky`.
+"""How often each test failed over several runs: `python -m benchmarks.flaky`.
+
+The slow tests, the browser's and the wheel's are not run.
 
 What follows the number of runs goes to pytest: `python -m benchmarks.flaky 10 tests/server -n 2`.
 """
