@@ -1,6 +1,5 @@
 """HyDRA console: page set-up and navigation, nothing else."""
 
-
 import streamlit as st
 
 from hydra_core.base.shipped import LOGO, MARK
