@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 _SWEEP = """every tau over a set of any size
 Replays the router for thousands of taus over a folder of Parquet parts with the columns
 requirement:<dimension> (score-parts makes them), quality:<model>, cost_usd:<model> and, where
-queries depend on each other, cluster (a cluster must lie in one part). Hard gates read the same
-columns as in an eval set (has_image, needs_tools, needs, require, allow, deny, context_tokens,
-text). Quality, cost and misroute are exact at the grid's points; intervals come from a Poisson
-bootstrap. A sweep that was stopped goes on where it was. Writes OUT/curve.parquet.
+queries depend on each other, cluster or conversation_id (with intervals, each must lie in one
+part). Hard gates read the same columns as in an eval set (has_image, needs_tools, needs, require,
+allow, deny, context_tokens, text). Quality, cost and misroute are exact at the grid's points;
+intervals come from a Poisson bootstrap. A sweep that was stopped goes on where it was. Writes
+OUT/curve.parquet.
 
 examples:
   hydra-router sweep parts/ --catalog mine --out sweeps/pool
@@ -64,12 +65,21 @@ def _sweep(options: argparse.Namespace) -> None:
     from hydra_core.base.types import Rule
     from hydra_core.catalog import pool
     from hydra_core.replay.partitions import Engine, parts_of, run, tasks
-    from hydra_core.replay.sweep_parts import SweepParts, grid_of, key_of, merged, pool_of
+    from hydra_core.replay.sweep_parts import (
+        SweepParts,
+        grid_of,
+        key_of,
+        merged,
+        pool_of,
+        require_whole_clusters,
+    )
 
     catalog = open_catalog(options.catalog)
     if catalog.policy.rule is Rule.VALUE:
         say("note: the catalog routes by value; this sweep is of its tau")
     parts = parts_of(existing(options.parts))
+    if options.resamples:
+        require_whole_clusters(parts)
     models = pool_of(pool(catalog, today=date.today()), parts[0])
     specs = tuple(catalog.model(name) for name in models.ids)
     taus = grid_of(parts, models, catalog.dimensions, options.points, specs)

@@ -246,6 +246,41 @@ def _clusters(path: Path) -> IntArray | None:
     return cluster_numbers(pd.concat(frames, ignore_index=True)) if frames else None
 
 
+def require_whole_clusters(parts: Sequence[Path]) -> None:
+    """Check that no cluster and no conversation lies in two parts: each part resamples its own.
+
+    Raises:
+        EvalSetError: One does; it is named.
+    """
+    for name in (CLUSTER, CONVERSATION):
+        hashes = [np.unique(np.concatenate(list(_hashed(part, name)))) for part in parts]
+        owner = np.repeat(np.arange(len(parts)), [one.size for one in hashes])
+        every = np.concatenate(hashes)
+        order = np.argsort(every, kind="stable")
+        twice = np.flatnonzero(every[order][1:] == every[order][:-1])
+        if twice.size:
+            one, other = order[twice[0] : twice[0] + 2]
+            first, second = parts[owner[one]], parts[owner[other]]
+            cells = np.concatenate(list(_values(second, name)))
+            value = cells[pd.util.hash_array(cells) == every[one]][0]
+            message = f"{value!r} lies in {first.name}, too"
+            remedy = "write each into one part, or sweep without intervals: --resamples 0"
+            raise EvalSetError.of(second.name, message, remedy, place=name)
+
+
+def _hashed(part: Path, name: str) -> Iterator[np.ndarray]:
+    yield np.empty(0, dtype=np.uint64)
+    yield from map(pd.util.hash_array, _values(part, name))
+
+
+def _values(part: Path, name: str) -> Iterator[np.ndarray]:
+    """The different values of a column that a part may have, as words, batch by batch."""
+    for batch in batches(part, [], [name]):
+        if name in batch.schema.names:
+            cells = batch[name].to_pandas(integer_object_nulls=True)
+            yield cells.dropna().astype(str).unique()
+
+
 class _Weights:
     """Poisson(1) weights of a part's rows, equal within a cluster."""
 

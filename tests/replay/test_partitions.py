@@ -25,7 +25,14 @@ from hydra_core.replay import partitions as parts_module
 from hydra_core.replay.frontier import frontier
 from hydra_core.replay.partitions import Engine, parts_of, run, tasks
 from hydra_core.replay.significance import mean_interval
-from hydra_core.replay.sweep_parts import SweepParts, grid_of, key_of, merged, pool_of
+from hydra_core.replay.sweep_parts import (
+    SweepParts,
+    grid_of,
+    key_of,
+    merged,
+    pool_of,
+    require_whole_clusters,
+)
 from hydra_core.routing.matcher import shortfall
 from tests.routing.conftest import make_catalog
 
@@ -182,6 +189,24 @@ def test_the_bootstrap_is_as_wide_as_the_formula(tmp_path, models, clusters):
     assert last["quality"] == pytest.approx(wanted.value)
     width = last["quality_hi"] - last["quality_lo"]
     assert width == pytest.approx(wanted.hi - wanted.lo, rel=0.08)
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "said"),
+    [
+        ("cluster", [["a", "b"], [], ["c", "b"]], r"cluster: 'b' lies in part-000.parquet, too"),
+        ("cluster", [[1, 2], [], [None, 2]], r"cluster: '2' lies in part-000.parquet, too"),
+        ("conversation_id", [["a"], ["a"]], r"part-001.parquet: conversation_id: 'a' lies"),
+        ("cluster", [["a", "a"], [None, "b"], [None]], ""),
+        ("cluster", [[1.0, np.nan], [np.nan, 2.0]], ""),
+        ("group", [["a"], ["a"]], ""),
+    ],
+)
+def test_a_cluster_lies_in_one_part(tmp_path, name, columns, said):
+    for number, values in enumerate(columns):
+        _saved(pa.table({name: values}), tmp_path / f"part-{number:03}.parquet")
+    with pytest.raises(EvalSetError, match=said) if said else contextlib.nullcontext():
+        require_whole_clusters(parts_of(tmp_path))
 
 
 def test_a_stopped_sweep_goes_on_and_another_ones_results_are_not_taken(tmp_path, models):
@@ -344,3 +369,9 @@ def test_the_command_writes_the_curve(tmp_path, capsys):
     assert curve["quality"].eq(1.0).all()
     assert curve["mean_cost_usd"].iloc[-1] == pytest.approx(0.1)
     assert main([*words, "--points", "1"]) == 2
+    table = table.append_column("cluster", pa.array(["a"] * 20))
+    for place in (part, part.with_name("part-9.parquet")):
+        _saved(table, place)
+    assert main(words) == 2
+    assert "cluster: 'a' lies in part-0.parquet, too" in capsys.readouterr().err
+    assert main([*words, "--resamples", "0"]) == 0
