@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Generic
 
 from hydra_core.base.errors import HydraError, LabelError
-from hydra_core.base.spelling import set_usd, usd
+from hydra_core.base.spelling import counted, set_usd, usd
 from hydra_core.evalsets.importers.reading.bounded import Budget
 from hydra_core.evalsets.importers.reading.cells import Issues
 from hydra_core.evalsets.importers.reading.tables import json_objects
@@ -24,6 +24,7 @@ from hydra_core.lab.labeling.calls import (
     MalformedError,
     Plan,
     idempotency_key,
+    read_answer,
     write_down,
 )
 from hydra_core.lab.labeling.client import Client, GivenUpError, LostError, reply_of
@@ -155,8 +156,10 @@ class _Run(Generic[ItemT]):
             await self.ledger.settled()
             if not reason:
                 return
-        asked = record.attempts[one.call]
-        raise MalformedError(f"{one.call.stage}: {reason or 'malformed'}, asked {asked} times")
+            if reply.ended == "length" and one.read is read_answer:
+                break  # it would think as long again, and be paid for as much
+        asked = counted(record.attempts[one.call], "time")
+        raise MalformedError(f"{one.call.stage}: {reason or 'malformed'}, asked {asked}")
 
     def _land(self, call: Call) -> None:
         self.under_way.discard(call)

@@ -352,7 +352,7 @@ def test_an_answer_in_parts_is_read_and_one_without_text_says_how_it_ended(files
     choices = {"large-1": {"message": {"content": parts}}, "small-1": empty}
     said = collected(files, server, capsys, choices)
     assert said[LARGE]["quality"] == 1.0
-    reason = "answer: the answer is empty: it used up max_tokens, asked 3 times"
+    reason = "answer: the answer is empty: it used up max_tokens, asked 1 time"
     assert said[SMALL]["missing"] == {reason: 1}
 
 
@@ -380,8 +380,11 @@ def test_an_image_counts_as_the_most_that_one_is_billed_as(files, capsys, url):
         cell = Cell(message, "m")
         return CollectPlan(settings, {"m": server}).most_usd(cell, answer_call(cell))
 
-    image = {"type": "image_url", "image_url": {"url": url}}
-    assert most(image, image) - most() == pytest.approx(2 * 50_000 / 1e6)
+    image, other = (
+        {"type": "image_url", "image_url": {"url": url}},
+        {"type": "image", "source": url},
+    )
+    assert most(image, other) - most() == pytest.approx(2 * 50_000 / 1e6)
 
 
 def test_messages_without_what_their_grader_needs_are_refused(files, capsys):
