@@ -115,10 +115,11 @@ example:
 """
 _SPANS = f"""GenAI or OpenInference spans
 Reads spans as JSONL: OpenTelemetry's GenAI names or OpenInference's. Feedback is an annotation or
-an event gen_ai.evaluation.result on the span. Costs are estimated where --price ID=IN,OUT is given.
+an event gen_ai.evaluation.result, on the span or as a row with its span_id, such as a log record,
+in a file beside. Costs are estimated where --price ID=IN,OUT is given.
 {_ONE}{_LABELS}
 example:
-  hydra-router import spans spans.jsonl --score correctness --out live
+  hydra-router import spans spans.jsonl annotations.jsonl --score correctness --out live
 """
 
 

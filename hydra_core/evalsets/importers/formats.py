@@ -211,8 +211,12 @@ _SIGNS: Final = (
     (Kind.SPEND_LOGS, {"request_id", "spend"}),
     (Kind.LANGFUSE, {"provided_model_name"}),
     (Kind.LANGFUSE, {"observation_id", "trace_id"}),
+    (Kind.LANGFUSE, {"dataType", "traceId"}),
+    (Kind.LANGFUSE, {"usageDetails", "traceId"}),
     (Kind.HELICONE, {"request_id", "response_status", "request_body"}),
     (Kind.SPANS, {"resourceSpans"}),
+    (Kind.SPANS, {"resourceLogs"}),
+    (Kind.SPANS, {"span_id", "annotator_kind"}),
     (Kind.SPANS, {"attributes", "spanId"}),
     (Kind.SPANS, {"attributes", "span_id"}),
 )

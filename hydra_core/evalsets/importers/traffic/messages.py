@@ -201,7 +201,8 @@ def _parts(content: Sequence[object]) -> tuple[list[dict[str, Any]], list[str], 
         elif isinstance(part, Mapping):
             kind = text(part.get("type"))
             if kind in ("tool_result", "tool_call_response"):
-                results.append(_words(part.get("content", part.get("response"))))
+                said = (part[name] for name in ("content", "response", "result") if name in part)
+                results.append(_words(next(said, None)))
             elif kind in ("tool_use", "tool_call"):
                 called = part.get("input", part.get("arguments"))
                 calls += _called(part.get("name"), called)["tool_calls"]

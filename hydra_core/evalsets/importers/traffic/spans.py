@@ -1,16 +1,18 @@
 """Import of spans of model calls: OpenTelemetry's GenAI names, or OpenInference's.
 
 Spans are JSONL: a line is one span with its attributes as an object, or an OTLP export request with
-many. Feedback is an annotation (OpenInference) or an event `gen_ai.evaluation.result` (GenAI) on
-the same span.
+many. Feedback is an annotation (OpenInference) or an event `gen_ai.evaluation.result` (GenAI): on
+the same span, or in a row with the span's id, as log records and Phoenix's annotations have it.
 """
 
 import itertools
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
+from hydra_core.base.errors import EvalSetError
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.given import NOTHING, Given
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
@@ -43,17 +45,25 @@ _SPAN_CACHED: Final = (
     *("llm.token_count.prompt_details.cache_read", "gen_ai.usage.details.cache_read_tokens"),
     *("gen_ai.usage.cached_tokens", "gen_ai.usage.input_tokens.cached"),
     *("gen_ai.usage.details.cached_tokens", "ai.usage.cachedInputTokens"),
+    *("ai.usage.inputTokenDetails.cacheReadTokens", "llm.token_count.prompt_details.cache_input"),
 )
 _WRITTEN: Final = (
     *("gen_ai.usage.cache_creation.input_tokens", "gen_ai.usage.cache_creation_input_tokens"),
-    "llm.token_count.prompt_details.cache_write",
+    *("llm.token_count.prompt_details.cache_write", "ai.usage.inputTokenDetails.cacheWriteTokens"),
 )
 _THOUGHT: Final = (
     *("gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens"),
     *("llm.token_count.completion_details.reasoning", "ai.usage.reasoningTokens"),
+    "ai.usage.outputTokenDetails.reasoningTokens",
 )
-_TOTAL: Final = ("gen_ai.usage.total_tokens", "llm.token_count.total", "ai.usage.totalTokens")
-_COST: Final = ("llm.cost.total", "gen_ai.usage.cost", "operation.cost")
+_TOTAL: Final = (
+    *("gen_ai.usage.total_tokens", "llm.token_count.total", "ai.usage.totalTokens"),
+    "llm.usage.total_tokens",
+)
+_COST: Final = (
+    *("llm.cost.total", "gen_ai.usage.cost", "operation.cost", "gen_ai.usage.total_cost"),
+    *("gen_ai.cost.total_cost", "litellm.cost.total", "llm.usage.total_cost"),
+)
 _MOST_NAMES: Final = 50_000
 _DEPTH: Final = 10
 _PREFIX: Final = "attributes."
@@ -66,7 +76,16 @@ _EVENTS: Final = {
     "gen_ai.assistant.message": "assistant",
     "gen_ai.tool.message": "tool",
 }
-_INSIDE: Final = "gen_ai.client.inference.operation.details"
+#: Events that hold what else stands in attributes of the span.
+_INSIDE: Final = ("gen_ai.client.inference.operation.details", "gen_ai.content.prompt")
+#: Where spans and log records lie in an export request.
+_GROUPS: Final = (
+    ("resourceSpans", "scopeSpans", "spans"),
+    ("resourceLogs", "scopeLogs", "logRecords"),
+    ("resource_spans", "scope_spans", "spans"),
+)
+#: A column that a table of spans has for an evaluation: `eval.correctness.score`.
+_EVALUATED: Final = re.compile(r"((?:eval|annotation)\.(.+))\.(?:score|label)")
 
 
 def read_spans(files: Sequence[TableFile], given: Given = NOTHING) -> Draft:
@@ -76,27 +95,82 @@ def read_spans(files: Sequence[TableFile], given: Given = NOTHING) -> Draft:
         EvalSetError: Nothing is left, with the reasons, or a file is damaged.
     """
     traffic = Traffic(given)
-    rows = []
+    rows: list[tuple[Served, dict[str, Feedback]]] = []
+    answers: list[str] = []
+    apart: dict[str, dict[str, list[Any]]] = {}
     for place, row in rows_of(files, Budget(), traffic.unread):
         for span in _spans(row):
             facts = _facts_of(span)
-            if not _is_model_call(span, facts):
-                traffic.skip("not a model call", _span_id(place, span))
+            if (name := _event_name(span, facts)) or _is_annotation(span):
+                _take_apart(span, name, facts, apart)
+            elif not _is_model_call(span, facts):
+                traffic.skip("not a model call", _span_id(span, place))
             elif _failed(span, facts):
-                traffic.skip("the request failed", _span_id(place, span))
+                traffic.skip("the request failed", _span_id(span, place))
             else:
                 rows.append((_served_span(place, span, facts), dict(_span_feedback(span, facts))))
+                answers.append(text(facts.get("gen_ai.response.id")))
+    rows = [
+        _with(apart.get(answer, {}), *_with(apart.get(served.query_id, {}), served, scores))
+        for (served, scores), answer in zip(rows, answers, strict=True)
+    ]
+    if rows and not any(scores for _, scores in rows):
+        remedy = (
+            "give annotations, or events gen_ai.evaluation.result, on the spans or as rows with "
+            "their span_id in a file beside"
+        )
+        raise EvalSetError.of("spans", "no model call has feedback", remedy)
     traffic.add_scored(rows, "spans")
     return traffic.draft("spans")
 
 
 def _spans(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    if "resourceSpans" not in row and "scopeSpans" not in row:
+    """The spans and log records of a row, which is one itself or an export request of many."""
+    grouped = [names for names in _GROUPS if names[0] in row or names[1] in row]
+    if not grouped:
         yield row
-        return
-    for resource in objects(row.get("resourceSpans", [row])):
-        for scope in objects(resource.get("scopeSpans")):
-            yield from objects(scope.get("spans"))
+    for outer, middle, inner in grouped:
+        for resource in objects(row.get(outer, [row])):
+            for scope in objects(resource.get(middle)):
+                yield from objects(scope.get(inner))
+
+
+def _event_name(row: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
+    """The name of a log record, '' of what is none."""
+    names = (row.get("eventName"), row.get("event_name"), facts.get("event.name"))
+    return next(filter(None, map(text, names)), "")
+
+
+def _is_annotation(row: Mapping[str, Any]) -> bool:
+    """Whether it judges a span that stands elsewhere."""
+    return "span_id" in row and "attributes" not in row and not {"result", "score"}.isdisjoint(row)
+
+
+def _take_apart(
+    row: Mapping[str, Any],
+    event: str,
+    facts: Mapping[str, Any],
+    apart: dict[str, dict[str, list[Any]]],
+) -> None:
+    """Keep an event or an annotation under the id of its span, else of its answer."""
+    body = row.get("body")
+    inner = _untyped(body) if isinstance(body, Mapping) and "kvlistValue" in body else body
+    key = _span_id(row) or text(facts.get("gen_ai.response.id"))
+    own = apart.setdefault(key, {"events": [], "annotations": []})
+    if event:
+        attributes = {**(inner if isinstance(inner, Mapping) else {}), **facts}
+        own["events"].append({"name": event, "attributes": attributes})
+    else:
+        own["annotations"].append(row)
+
+
+def _with(
+    apart: Mapping[str, list[Any]], served: Served, scores: Mapping[str, Feedback]
+) -> tuple[Served, dict[str, Feedback]]:
+    """A row with the feedback of its span that stands elsewhere, and its message if it has none."""
+    if apart and served.asked.problem == NO_MESSAGE:
+        served = replace(served, asked=_asked_of(apart, {}))
+    return served, {**scores, **dict(_span_feedback(apart, {}))}
 
 
 def _is_model_call(span: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
@@ -135,7 +209,7 @@ def _served_span(
     parts = number(facts.get("llm.cost.prompt")) + number(facts.get("llm.cost.completion"))
     return Served(
         place,
-        _span_id(place, span),
+        _span_id(span, place),
         _asked_of(span, facts),
         text(model or facts.get("llm.model_name")),
         cost_usd=parts if math.isnan(cost_usd) else cost_usd,
@@ -147,10 +221,12 @@ def _served_span(
     )
 
 
-def _span_id(place: tuple[str, int], span: Mapping[str, Any]) -> str:
+def _span_id(span: Mapping[str, Any], place: tuple[str, int] | None = None) -> str:
+    """The id of a span, else its line where one is given."""
     context = span.get("context")
     inside = context.get("span_id") if isinstance(context, Mapping) else span.get("context.span_id")
-    return text(span.get("spanId")) or text(span.get("span_id")) or text(inside) or str(place[1])
+    ids = (text(span.get("spanId")), text(span.get("span_id")), text(inside))
+    return next(filter(None, ids), "" if place is None else str(place[1]))
 
 
 def _span_feedback(
@@ -159,14 +235,19 @@ def _span_feedback(
     """Name -> the span's feedback: its score, else its label."""
     for one in objects(decoded(span.get("annotations"))):
         result = one["result"] if isinstance(one.get("result"), Mapping) else one
-        yield text(one.get("name")), _scored(result.get("score"), result.get("label"))
+        name = text(one.get("name")) or text(one.get("annotation_name"))
+        yield name, _scored(result.get("score"), result.get("label"))
+    for base, name in {m[1]: m[2] for one in span if (m := _EVALUATED.fullmatch(one))}.items():
+        scored = _scored(span.get(f"{base}.score"), span.get(f"{base}.label"))
+        if not scored.absent:
+            yield name, scored
     for at in range(_MOST_ANNOTATIONS):
         base = f"annotations.{at}.annotation"
         if f"{base}.name" not in facts:
             break
         scored = _scored(facts.get(f"{base}.score"), facts.get(f"{base}.label"))
         yield text(facts[f"{base}.name"]), scored
-    for event in objects(span.get("events")):
+    for event in objects(decoded(span.get("events"))):
         if text(event.get("name")) == "gen_ai.evaluation.result":
             result = _attributes(event.get("attributes"))
             yield (
@@ -184,7 +265,10 @@ def _scored(value: object, label: object) -> Feedback:
 
 
 def _seconds(span: Mapping[str, Any]) -> float:
-    start, end = number(span.get("startTimeUnixNano")), number(span.get("endTimeUnixNano"))
+    start, end = (
+        first_number(span, (f"{side}TimeUnixNano", f"{side}_time_unix_nano"))
+        for side in ("start", "end")
+    )
     if math.isnan(end - start):
         return seconds_between(span.get("start_time"), span.get("end_time"))
     return (end - start) / 1e9 if end >= start else math.nan
@@ -245,8 +329,8 @@ def _asked_of(span: Mapping[str, Any], facts: Mapping[str, Any]) -> Asked:
 
 def _stored(span: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[object]:
     """What may hold the messages, the surest first."""
-    events = objects(span.get("events"))
-    inside = [_attributes(e.get("attributes")) for e in events if text(e.get("name")) == _INSIDE]
+    events = objects(decoded(span.get("events")))
+    inside = [_attributes(e.get("attributes")) for e in events if text(e.get("name")) in _INSIDE]
     for holder in (facts, *inside):
         yield from (holder[name] for name in _LISTED if name in holder)
     yield from (_numbered(facts, base, tail) for base, tail in _NUMBERED)
