@@ -395,7 +395,7 @@ def billed(
     elif not seen.whole:
         written = estimate_of(decided.request, seen.written).output
         usage, kind = replace(usage, output=max(usage.output, written)), Counted.ESTIMATED
-    cost_usd = price.usd_of_one(usage.input, usage.output, usage.cached)
+    cost_usd = price.usd_of_one(usage.input, usage.output, usage.cached, size=usage.size)
     if kind is Counted.COUNTED:
         fresh = usage.input - usage.cached
         metrics.billed(model, fresh, usage.cached, usage.output, cost_usd)

@@ -9,10 +9,12 @@ from hydra_core.base.shipped import CATALOGS, SAMPLE_DATA
 from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.catalog.schema import parse_catalog
 from hydra_core.cli.main import main
+from hydra_core.decision_log.reading import read_log
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.replay.predictions import input_sizes
 from hydra_core.replay.sweep import sweep_own_value
 from tests.routing.test_success_profiles import valued
+from tests.server.conftest import asked, wait_for
 
 SET = SAMPLE_DATA / "console_demo"
 
@@ -62,3 +64,15 @@ def test_a_long_request_is_priced_alike_everywhere(make, tmp_path, monkeypatch, 
         message = {"role": "user", "content": evalset.texts[sweep.data.rows[row]]}
         answer = client.post("/v1/decision", json={"model": "auto", "messages": [message]})
         assert answer.json()["model"] == ids[preview[row]], row
+
+
+def test_rounds_of_an_upstreams_own_tools_do_not_make_a_request_long(make, tmp_path):
+    """The upstream says 100 tokens in all, and bills each of its rounds by its own length."""
+    path = tmp_path / "tiered.yaml"
+    path.write_text(tiered(50))
+    client = make(catalog=path, log=str(tmp_path / "log"))
+    for more in ({}, {"web_search_options": {}}):
+        assert client.post("/v1/chat/completions", json=asked("hi", model="gpt-5.4-mini", **more))
+    wait_for(lambda: len(read_log(tmp_path / "log").decisions) == 2)
+    once, searched = read_log(tmp_path / "log").decisions["cost_usd"]
+    np.testing.assert_allclose(once / searched, 30.0)

@@ -319,11 +319,18 @@ class Counted(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one answer; `cached` are those of `input` that came from the prompt cache."""
+    """Tokens of one answer.
+
+    Attributes:
+        cached: Those of `input` that came from the prompt cache.
+        size: Those that choose the price of a long request: an upstream whose own tools have it
+            read a request several times says the sum, and bills each time by its own length.
+    """
 
     input: int
     cached: int
     output: int
+    size: int
 
 
 def usage_of(said: object, chat: ChatRequest, spec: ModelSpec) -> Usage | None:
@@ -334,12 +341,14 @@ def usage_of(said: object, chat: ChatRequest, spec: ModelSpec) -> Usage | None:
     if given is None or output is None or cached is None:
         return None
     possible = _may_have_read(given, chat, spec) and output <= _most_output(chat, spec)
-    return Usage(given, cached, output) if possible and cached <= given else None
+    size = min(given, chat.input_tokens) if _uses_own_tools(chat.body) else given
+    return Usage(given, cached, output, size) if possible and cached <= given else None
 
 
 def estimate_of(chat: ChatRequest, written: int) -> Usage:
     """About how many tokens a request took whose answer has so many bytes."""
-    return Usage(max(1, chat.input_tokens), 0, round(written / BYTES_PER_TOKEN))
+    read = max(1, chat.input_tokens)
+    return Usage(read, 0, round(written / BYTES_PER_TOKEN), read)
 
 
 def _may_have_read(given: int, chat: ChatRequest, spec: ModelSpec) -> bool:
