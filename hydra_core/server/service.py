@@ -58,7 +58,7 @@ _LONGEST_WHY = 1_000
 #: A client closed its connection (as nginx logs it).
 _GONE = 499
 #: Failures whose answer says something that the client can act on.
-_SHOWN = ("rate_limited", "server_error", "timeout", "too_long", "flagged")
+_SHOWN = ("rate_limited", "server_error", "timeout", *OF_REQUESTS)
 #: A client may send any number of tags, of any length.
 _MOST_TAGS: Final = 20
 _LONGEST_TAG: Final = 100

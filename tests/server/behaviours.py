@@ -158,6 +158,10 @@ def spoken(w):
         "402": fails(says(w, 402, ERROR), "no_credit"),
         "403": fails(says(w, 403, ERROR), "forbidden"),
         "403 for what the client wrote": fails(says(w, 403, FLAGGED), "flagged", 403, ill=False),
+        "400 for what this model cannot": fails(
+            says(w, 400, {"message": "max_tokens is not supported with this model"}),
+            "unsupported", 400, ill=False,
+        ),
         "404": fails(says(w, 404, NO_MODEL), "unknown_model"),
         "404 of a wrong address": fails([http(404, b"nginx", kind="text/html")], "unknown_model"),
         "400 model_not_found": fails(says(w, 400, NO_MODEL), "unknown_model"),

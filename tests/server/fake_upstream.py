@@ -58,8 +58,8 @@ class FakeUpstream:
         how = self.behaviour.get(asked["model"], self.behaviour.get("*", "ok"))
         if how.isdigit():
             await _json(send, int(how), {"error": {"message": f"told to say {how}"}})
-        elif how == "strict" and "stream_options" in asked:
-            error = {"loc": ["body", "stream_options"], "msg": "Extra inputs are not permitted"}
+        elif how.startswith("strict") and "stream_options" in asked:
+            error = {"loc": ["body", "stream_options"], "msg": how}
             await _json(send, 422, {"detail": [error]})
         elif how == "hang":
             await self._hang(receive)

@@ -13,7 +13,7 @@ import yaml
 from hydra_core.server import run
 from hydra_core.server.answers import ClientGoneError, StreamedAnswer
 from hydra_core.server.settings import Settings
-from hydra_core.server.upstream.failures import Health
+from hydra_core.server.upstream.failures import OF_REQUESTS, Health
 from tests.server.behaviours import TOO_LONG, breaks, cases, hidden, late, streams
 from tests.server.conftest import CATALOG, HARD, MODELS, asked, running, upstreams_text, wait_for
 from tests.server.raw_upstream import OK_TEXT, chunked, event, http, raw_upstream
@@ -149,7 +149,7 @@ def check_nobody(client, what, first, answer, asked_models):
     assert (min(levels(client).values()) < 1.0) == what.ill
 
     def afterwards(row, metrics):
-        assert row["status"] == ("rejected" if what.kind in ("too_long", "flagged") else "failed")
+        assert row["status"] == ("rejected" if what.kind in OF_REQUESTS else "failed")
         kinds = [one.partition(":")[2] for one in row["attempts"]]
         assert kinds == [what.kind] * len(asked_models)
         assert len(kinds) == (what.asked or len(MODELS))

@@ -17,6 +17,7 @@ import aiohttp
 
 from hydra_core.server.chat import ChatRequest
 from hydra_core.server.upstream.failures import (
+    OF_REQUESTS,
     REJECTED,
     NotAnsweredError,
     error_in,
@@ -94,9 +95,14 @@ class Caller:
         upstream = upstreams.by_model[model]
         asks = chat.stream and not chat.wants_usage and upstream.name not in self._not_asked_usage
         asks &= isinstance(chat.body.get("stream_options") or {}, Mapping)  # else it is to blame
-        answer = await self._asked(upstream, upstreams.timeouts, model, chat, usage=asks)
-        if not (asks and answer.rejected and _USAGE_REFUSED.search(answer.first)):
-            return answer
+        try:
+            answer = await self._asked(upstream, upstreams.timeouts, model, chat, usage=asks)
+            if not (asks and answer.rejected and _USAGE_REFUSED.search(answer.first)):
+                return answer
+        except NotAnsweredError as error:
+            of_request = asks and error.kind in OF_REQUESTS
+            if not (of_request and _USAGE_REFUSED.search(error.body)):
+                raise
         again = await self._asked(upstream, upstreams.timeouts, model, chat, usage=False)
         if not again.rejected:
             self._not_asked_usage.add(upstream.name)

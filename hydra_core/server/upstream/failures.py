@@ -17,12 +17,13 @@ from hydra_core.server.wire import Form
 #: Every kind of failure, in the words of log and metrics.
 KINDS: Final = (
     "rate_limited", "server_error", "refused_key", "forbidden", "no_credit", "unknown_model",
-    "too_long", "flagged", "bad_answer", "timeout", "connection", "broke_off", "retry_later",
+    "too_long", "flagged", "unsupported", "bad_answer", "timeout", "connection", "broke_off",
+    "retry_later",
 )  # fmt: skip
 #: The kind of an upstream's word that the request itself is wrong: no failure of the model.
 REJECTED: Final = "rejected"
 #: Kinds that say something about the request, and nothing about the model's health.
-OF_REQUESTS: Final = (REJECTED, "too_long", "flagged")
+OF_REQUESTS: Final = (REJECTED, "too_long", "flagged", "unsupported")
 #: Longest wait that an upstream can ask for.
 _LONGEST_WAIT_S: Final = 3_600.0
 #: An error is read up to this size; longer ones are not shown to a client either.
@@ -69,6 +70,15 @@ _BY_WORDS: Final = (
         re.compile(
             r"model_not_found|invalid_model|deploymentnotfound|unknown model|"
             r"model[^.]{0,80} (?:not found|does not exist)"
+        ),
+    ),
+    (  # by this model; thinking that another provider signed or encrypted
+        "unsupported",
+        re.compile(
+            r"unsupported_(?:parameter|value)|(?:with|by|on|for) this model|model does not support|"
+            r"maximum allowed number of output tokens|this model (?:does not support|supports at)|"
+            r"invalid_encrypted_content|signature\W{1,4}field required|"
+            r"invalid \W{0,4}signature\W{0,4} in \W{0,4}thinking"
         ),
     ),
 )
