@@ -13,6 +13,7 @@ import pytest
 
 from hydra_core.base.digests import file_sha256
 from hydra_core.base.shipped import CATALOGS
+from hydra_core.catalog.editing.document import CatalogDocument
 from hydra_core.cli.main import main
 from hydra_core.cli.output import points, points_range
 from hydra_core.evalsets.evalset import load_evalset, save_evalset
@@ -139,6 +140,17 @@ def test_learn_judges_at_the_prices_of_the_catalog(run, world, tmp_path):
         found.append(json.loads(out))
     assert found[0]["lift"] == found[1]["lift"]
     assert found[0]["learning_curve"] == found[1]["learning_curve"]
+
+
+def test_learn_leaves_out_models_that_the_catalog_does_not_route_to(run, world, tmp_path):
+    document = CatalogDocument.parse((world / "pool.yaml").read_text())
+    document.set("models", "gpt-5.2", "status", "disabled")
+    (tmp_path / "cut.yaml").write_text(document.text())
+    options = ("--catalog", tmp_path / "cut.yaml", "--out", tmp_path / "om", "--folds", "2")
+    code, out, err = run("learn", world / "other", *options, "--json")
+    assert code == 0, err
+    assert "gpt-5.2" not in json.loads(out)["models"]
+    assert "note: the catalog does not route to gpt-5.2: left out" in err
 
 
 def test_learn_replaces_an_outcome_model_only_when_told(run, world, learned):

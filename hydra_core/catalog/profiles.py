@@ -136,6 +136,15 @@ def is_routable(model: ModelSpec, today: date) -> bool:
     return model.status is ModelStatus.ACTIVE
 
 
+def routable_models(catalog: Catalog, today: date) -> list[ModelSpec]:
+    """The models that a policy routes to on a day, catalog order."""
+    return [
+        model
+        for model in catalog.models
+        if is_routable(model, today) and catalog.policy.require <= model.tags
+    ]
+
+
 def pool(
     catalog: Catalog,
     *,
@@ -158,22 +167,18 @@ def pool(
         RoutingError: No model is routable on that day.
         CatalogError: `weights` does not hold one number > 0 per dimension.
     """
-    require = catalog.policy.require
-    rows = [
-        row
-        for row, model in enumerate(catalog.models)
-        if is_routable(model, today) and require <= model.tags
-    ]
-    if not rows:
+    require, models = catalog.policy.require, routable_models(catalog, today)
+    ids = tuple(model.id for model in models)
+    rows = [row for row, model in enumerate(catalog.models) if model.id in ids]
+    if not models:
         raise RoutingError(
             f"{catalog.source or catalog.name}: no model is routable on {today.isoformat()}"
             + (f" that has the tags {', '.join(sorted(require))}" if require else ""),
             http_status=503,
         )
-    models = [catalog.models[row] for row in rows]
     stored = _stored_weights(catalog, weights)
     return Pool(
-        ids=tuple(model.id for model in models),
+        ids=ids,
         capabilities=_read_only(capabilities(catalog)[rows]),
         cost=_read_only(rank_costs(catalog, models, realised_cost)),
         weights=_read_only(compensated_weights(stored, catalog.bands)),

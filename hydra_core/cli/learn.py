@@ -341,17 +341,23 @@ def _models(
     fingerprint: str,
     rates: dict[str, float],
 ) -> list[str]:
-    """The models to learn: those named, or those of the catalog that have outcomes."""
+    """The models to learn: those named, or those that a catalog routes to and have outcomes."""
     if catalog is None:
         return [name.strip() for name in options.models.split(",") if name.strip()]
     from hydra_core.catalog.binding import require_bundle
+    from hydra_core.catalog.profiles import routable_models
 
     require_bundle(catalog, fingerprint)
     known = [name for name in evalset.models if name not in rates]
-    absent = [m.id for m in catalog.models if m.id not in known and m.id not in rates]
-    if absent:
-        say(f"note: no outcomes for {', '.join(absent)}: left out of what is learned")
-    return [model.id for model in catalog.models if model.id in known]
+    routable = [model.id for model in routable_models(catalog, date.today())]
+    absent = [name for name in routable if name not in known and name not in rates]
+    closed = [
+        model.id for model in catalog.models if model.id in known and model.id not in routable
+    ]
+    for why, names in (("no outcomes for", absent), ("the catalog does not route to", closed)):
+        if names:
+            say(f"note: {why} {', '.join(names)}: left out of what is learned")
+    return [name for name in routable if name in known]
 
 
 def _text(made: OutcomeModel) -> str:

@@ -20,6 +20,7 @@ from hydra_core.base.digests import text_sha256
 from hydra_core.base.errors import HydraError, MismatchError
 from hydra_core.base.types import Catalog, FloatArray, Rule, SuccessSource
 from hydra_core.base.workspace import OUTCOME_MODELS
+from hydra_core.catalog.profiles import routable_models
 from hydra_core.choosing.initial_catalog import EnteredPrices, InitialCatalog, initial_catalog
 from hydra_core.choosing.policy_search import Space, search_policy
 from hydra_core.console import cache
@@ -208,8 +209,9 @@ def sensitivity(entry: SetEntry, catalog: Catalog) -> tuple[Effect, ...]:
 
 
 def learnable(entry: SetEntry, catalog: Catalog) -> tuple[str, ...]:
-    """The catalog's models that the set has outcomes of, in the catalog's order."""
-    return tuple(model.id for model in catalog.models if model.id in entry.info.models)
+    """The models that a catalog routes to and the set has outcomes of, in the catalog's order."""
+    routable = [model.id for model in routable_models(catalog, date.today())]
+    return tuple(name for name in routable if name in entry.info.models)
 
 
 def model_folder(

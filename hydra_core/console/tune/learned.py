@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from datetime import date
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -16,6 +17,7 @@ from hydra_core.base.types import Catalog, Rule, Selection, SuccessSource
 from hydra_core.base.workspace import OUTCOME_MODELS
 from hydra_core.catalog.binding import require_bundle
 from hydra_core.catalog.editing.document import CatalogDocument
+from hydra_core.catalog.profiles import routable_models
 from hydra_core.choosing.by_rate import with_newcomers
 from hydra_core.choosing.learn import learn
 from hydra_core.choosing.lift import Rival, rivals
@@ -291,7 +293,7 @@ def choose(entry: SetEntry, catalog: Catalog) -> tuple[str, ...]:
     """Which models to learn; all that have outcomes unless some are taken out."""
     known = replays.learnable(entry, catalog)
     key = f"learn.models.{entry.key}.{catalog.name}"
-    st.session_state.setdefault(key, list(known))
+    st.session_state[key] = [m for m in st.session_state.get(key, known) if m in known]
     picked = st.pills(
         "Models", known, selection_mode="multi", key=key, persist_state="session", wrap=True,
         help="At least two, with 25 outcomes or more each.",
@@ -314,8 +316,8 @@ def groups_are_traffic(entry: SetEntry) -> bool:
 
 def rates_of_others(entry: SetEntry, catalog: Catalog) -> dict[str, float]:
     """Ask how often models without outcomes here solve such queries; none is filled in."""
-    known = replays.learnable(entry, catalog)
-    others = [m.id for m in catalog.models if m.id not in known and m.status.in_pool]
+    known = entry.info.models
+    others = [m.id for m in routable_models(catalog, date.today()) if m.id not in known]
     if not others:
         return {}
     rates: dict[str, float] = {}
