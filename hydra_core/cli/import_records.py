@@ -61,7 +61,8 @@ _HARNESS = f"""results of lm-eval, Inspect, promptfoo, HELM, EvalPlus, LLMRouter
 Reads results of evaluation harnesses, recognised by what they hold: lm-evaluation-harness
 (samples_*.jsonl), Inspect (.eval, .json), promptfoo (.json, .jsonl, .csv), HELM (a run's folder),
 EvalPlus (*_eval_results.json with --problems), LLMRouter (routing data). A file that names no model
-is called by what sets its name apart, or by its folder; --model ID=NAME says otherwise. Of several
+is called by what sets its name apart, or by its folder; --model ID=NAME says otherwise. Files of
+several tasks end with their model, such as samples_gsm8k_llama.jsonl. Of several
 scores, or one score under several filters, --score says which is the quality. Repeats of a query by
 a model are averaged and counted.
 {_PRICES}

@@ -15,7 +15,11 @@ import pyarrow as pa
 from hydra_core.base.errors import EvalSetError
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.given import Given
-from hydra_core.evalsets.importers.harness.adapters import adapter_of, is_helm_stats, read_harness
+from hydra_core.evalsets.importers.harness.adapters import (
+    adapter_of,
+    goes_with_others,
+    read_harness,
+)
 from hydra_core.evalsets.importers.reading.bounded import TableFile, bytes_of
 from hydra_core.evalsets.importers.reading.tables import names_in
 from hydra_core.evalsets.importers.records import (
@@ -235,7 +239,7 @@ def looks_like(file: TableFile) -> Kind | None:
             return kind
     if any(name.startswith(("attributes.llm.", "attributes.gen_ai.")) for name in names):
         return Kind.SPANS
-    if adapter_of(file) is not None or is_helm_stats(file):
+    if adapter_of(file) is not None or goes_with_others(file):
         return Kind.HARNESS
     if "prompt" in names and any(f"{name}_response" in names for name in names):
         return Kind.ROUTELLM

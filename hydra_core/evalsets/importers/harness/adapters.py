@@ -1,6 +1,7 @@
 """All harnesses whose files are read, and one way to read them: recognised by content."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -20,13 +21,13 @@ from hydra_core.evalsets.importers.harness.results import (
     INSPECT,
     LLMROUTER,
     LM_EVAL,
+    RESULTS_SIGNS,
     STATE,
     STATS_SIGNS,
 )
 from hydra_core.evalsets.importers.harness.scored import (
     Adapter,
     Reading,
-    Scored,
     models_of_files,
     scored_draft,
 )
@@ -34,7 +35,7 @@ from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
 from hydra_core.evalsets.importers.reading.cells import Issues
 from hydra_core.evalsets.importers.reading.tables import json_objects, names_in
 from hydra_core.evalsets.importers.traffic.rows import text
-from hydra_core.evalsets.importers.traffic.served import Traffic
+from hydra_core.evalsets.importers.traffic.served import Served, Traffic
 
 PROMPTFOO_CSV: Final = Adapter("promptfoo", frozenset(), read_promptfoo_csv)
 #: The first whose signs all stand at a file's beginning reads it.
@@ -57,10 +58,16 @@ def adapter_of(file: TableFile) -> Adapter | None:
     return next((one for one in ADAPTERS if one.signs <= names), None)
 
 
-def is_helm_stats(file: TableFile) -> bool:
-    """Whether it holds the statistics of a HELM run, which its scenario state is read with."""
+def goes_with_others(file: TableFile) -> bool:
+    """Whether it belongs to files that are read: the statistics of a HELM run, which its scenario
+    state is read with, or the results of lm-evaluation-harness, of which the samples hold more.
+    """
+    return _has(file, STATS_SIGNS) or _has(file, RESULTS_SIGNS)
+
+
+def _has(file: TableFile, signs: frozenset[str]) -> bool:
     names, tabular = names_in(file)
-    return not tabular and names >= STATS_SIGNS
+    return not tabular and names >= signs
 
 
 def run_files(path: Path) -> list[Path]:
@@ -88,22 +95,40 @@ def read_harness(files: Sequence[TableFile], given: Given = NOTHING) -> Draft:
     Raises:
         EvalSetError: A file of no known harness, several scores and none chosen, nothing left.
     """
-    beside = [file for file in files if adapter_of(file) is None and is_helm_stats(file)]
-    files = [file for file in files if file not in beside]
+    known = {file: adapter_of(file) for file in files}
+    beside = [file for file, one in known.items() if one is None and _has(file, STATS_SIGNS)]
+    files = [file for file, one in known.items() if one is not None or not goes_with_others(file)]
+    if known and not files:
+        remedy = "give samples_*.jsonl (--log_samples) or scenario_state.json, too"
+        raise EvalSetError.of(next(iter(known)).name, "holds no answers of a run", remedy)
     adapters = [_required(file) for file in files]
-    traffic, names = Traffic(given), models_of_files(files)
+    traffic = Traffic(given)
     statements = _statements(given.more[0]) if given.more else {}
-    reading = Reading(traffic, Budget(), names, statements, beside, len(files) > 1)
-    answers: list[Scored] = []
-    for file, adapter in zip(files, adapters, strict=True):
-        answers += adapter.read(file, reading)
-    if any(adapter.models_in_names for adapter in adapters) and not given.models:
+    reading = Reading(traffic, Budget(), statements, beside, len(files) > 1)
+    found = [list(one.read(file, reading)) for file, one in zip(files, adapters, strict=True)]
+    named = {
+        file: {_question(one.served) for one in listed}
+        for file, adapter, listed in zip(files, adapters, found, strict=True)
+        if adapter.models_in_names
+    }
+    names = models_of_files(named) if named else {}
+    answers = [
+        replace(one, served=replace(one.served, model=names[file])) if file in names else one
+        for file, listed in zip(files, found, strict=True)
+        for one in listed
+    ]
+    if names and not given.models:
         listed = ", ".join(dict.fromkeys(names.values()))
         traffic.warnings.append(
             f"the files do not name their models; their own names do: {listed}. Name them "
             "otherwise with --model ID=NAME"
         )
     return scored_draft(answers, traffic)
+
+
+def _question(row: Served) -> str:
+    """What tells a question from those of other tasks: its id with a hash in it, else its text."""
+    return row.query_id if "-" in row.query_id else f"{row.query_id} {row.asked.text}"
 
 
 def _required(file: TableFile) -> Adapter:
@@ -126,4 +151,5 @@ def _statements(file: TableFile) -> dict[str, str]:
 
 
 def kinds_of(files: Iterable[TableFile]) -> list[str]:
-    return list(dict.fromkeys(_required(file).name for file in files))
+    adapters = (adapter_of(file) for file in files)
+    return list(dict.fromkeys(adapter.name for adapter in adapters if adapter is not None))

@@ -16,7 +16,6 @@ from hydra_core.evalsets.importers.harness.scored import (
     Reading,
     Scored,
     as_feedback,
-    key_of,
 )
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile, bytes_of
 from hydra_core.evalsets.importers.reading.json_document import (
@@ -32,6 +31,8 @@ from hydra_core.evalsets.importers.traffic.served import Feedback, Served, whole
 
 #: Where the tasks keep a document's own question, before the prompt that was made of it.
 _QUESTIONS: Final = ("question", "query", "problem", "prompt", "instruction", "input", "text")
+#: What a question is about, which stands beside it.
+_CONTEXTS: Final = ("passage", "context", "article", "story")
 _PROMPT: Final = "arguments.gen_args_0.arg_0"
 _NO_METRICS: Final = frozenset(
     {
@@ -42,11 +43,10 @@ _NO_METRICS: Final = frozenset(
 
 
 def _read_lm_eval(file: TableFile, reading: Reading) -> Iterator[Scored]:
-    model = reading.file_models[key_of(file)]
     for line, row in json_objects(file, reading.budget, reading.traffic.unread):
         asked = asked_in(_message(row, reading.traffic.given.text_path))
         group = text(row.get("task_name"))
-        served = Served((file.name, line), _query_id(row), asked, model, group=group)
+        served = Served((file.name, line), _query_id(row), asked, "", group=group)
         yield Scored(served, _metrics(row))
 
 
@@ -62,7 +62,8 @@ def _message(row: Mapping[str, Any], path: str) -> object:
     facts = mapping(row.get("doc"))
     own = next((facts[name] for name in _QUESTIONS if isinstance(facts.get(name), str)), None)
     if own is not None:
-        return own
+        about = (facts[name] for name in _CONTEXTS if isinstance(facts.get(name), str))
+        return "\n\n".join(filter(None, [*about, own]))
     prompt = value_at(row, _PROMPT)
     arguments = row.get("arguments")
     if prompt is None and isinstance(arguments, list):  # older versions: a list of lists
@@ -82,6 +83,8 @@ def _metrics(row: Mapping[str, Any]) -> dict[str, Any]:
     return {f"{name}{suffix}": as_feedback(row[name]) for name in names if name in row}
 
 
+#: Names at the beginning of a file of means, which stands beside the samples.
+RESULTS_SIGNS: Final = frozenset({"results", "configs"})
 LM_EVAL: Final = Adapter(
     "lm-evaluation-harness",
     frozenset({"doc_id", "filtered_resps"}),
@@ -97,12 +100,11 @@ def _read_evalplus(file: TableFile, reading: Reading) -> Iterator[Scored]:
     if not reading.problems:
         remedy = "give the problems with --problems, such as HumanEvalPlus.jsonl"
         raise EvalSetError.of(file.name, "holds no messages", remedy)
-    model = reading.file_models[key_of(file)]
     for line, (task, solutions) in enumerate(tasks.items(), 1):
         asked = asked_in(reading.problems.get(task))
         for statuses in _statuses(solutions):
             reading.budget.take_rows(1, file.name)
-            served = Served((file.name, line), str(task), asked, model)
+            served = Served((file.name, line), str(task), asked, "")
             scores = {name: Feedback(float(status == "pass")) for name, status in statuses.items()}
             yield Scored(served, scores, "plus" if "plus" in scores else "base")
 

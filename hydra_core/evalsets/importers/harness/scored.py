@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from os.path import commonprefix
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
@@ -41,7 +42,6 @@ class Reading:
     """What an adapter is asked, and where it counts what it leaves out.
 
     Attributes:
-        file_models: File -> name of the model, for harnesses that do not write it down.
         problems: Task -> its message, for harnesses that keep the messages apart.
         beside: Files that another one is read with, such as HELM's statistics.
         several_files: Whether more than one file is read, which may share the numbers of tests.
@@ -49,7 +49,6 @@ class Reading:
 
     traffic: Traffic
     budget: Budget
-    file_models: Mapping[str, str]
     problems: Mapping[str, str] = field(default_factory=dict)
     beside: Sequence[TableFile] = ()
     several_files: bool = False
@@ -65,7 +64,7 @@ class Adapter:
 
     Attributes:
         signs: Names at a file's beginning that together only this harness writes.
-        models_in_names: Whether a model is known by its file's name alone.
+        models_in_names: Whether a model is known by its file's name alone; answers have '' for it.
     """
 
     name: str
@@ -179,28 +178,81 @@ def _mean(group: Sequence[Served]) -> Served:
 
 
 def as_feedback(value: object) -> Feedback:
-    """A score: a number, true or false, or a label."""
+    """A score: a number, true or false, or a label; of several true and false, their share."""
+    if isinstance(value, list) and value and all(isinstance(one, bool) for one in value):
+        value = fmean(value)
     worth = number(value)
     if math.isnan(worth) and isinstance(value, str) and value.strip():
         return Feedback(label=value.strip())
     return Feedback(worth)
 
 
-def models_of_files(files: Sequence[TableFile]) -> dict[str, str]:
-    """File -> the model its name tells: what sets the names apart, else the folder."""
-    stems = {file.name: _stem(file.name) for file in files}
-    paths = [file for file in files if isinstance(file, Path)]
-    alike = len(set(stems.values())) < len(files) == len(paths)
-    if alike or (paths and sum(map(_lies_with_its_model, paths)) == len(files)):
-        return {key_of(path): path.parent.name.replace("__", "/") for path in paths}
-    distinct = list(dict.fromkeys(stems.values()))
-    shared = 0
-    if len(distinct) > 1:
-        while len({stem[: shared + 1] for stem in distinct}) == 1:
-            shared += 1
-        begin = distinct[0][:shared]
-        shared = max((begin.rfind(mark) + 1 for mark in "_"), default=0)
-    return {key_of(file): stems[file.name][shared:] for file in files}
+def models_of_files(questions: Mapping[TableFile, set[str]]) -> dict[TableFile, str]:
+    """File -> the model its name tells: what sets the names of one task's files apart, else the
+    folder.
+
+    Args:
+        questions: What each file answers. Files that share no question are of several tasks.
+
+    Raises:
+        EvalSetError: Files of several tasks whose names do not say which are of one model.
+    """
+    tasks = _tasks(questions)
+    stems = {file: _stem(file.name) for file in questions}
+    paths = [file for file in questions if isinstance(file, Path)]
+    alike = any(len({stems[file] for file in task}) < len(task) for task in tasks)
+    if len(paths) == len(questions) and (alike or all(map(_lies_with_its_model, paths))):
+        return {path: path.parent.name.replace("__", "/") for path in paths}
+    if len(tasks) == 1:
+        return dict(zip(questions, _apart(list(stems.values())), strict=True))
+    found: dict[TableFile, str] = {}
+    for task in (task for task in tasks if len(task) > 1):
+        names = _apart([stems[file] for file in task])
+        found |= zip(task, _reversed(_apart(_reversed(names))), strict=True)
+    known = sorted({*found.values()} or _shared(list(stems.values())), key=len, reverse=True)
+    for file in (file for file in questions if file not in found):
+        own = [name for name in known if _holds(stems[file], name)]
+        if not own:
+            message = "shares no question with the other files, and its name no model"
+            remedy = "end the names of one model's files alike, such as samples_gsm8k_llama.jsonl, "
+            remedy += "or import each file alone"
+            raise EvalSetError.of(file.name, message, remedy)
+        found[file] = own[0]
+    return found
+
+
+def _tasks(questions: Mapping[TableFile, set[str]]) -> list[list[TableFile]]:
+    """The files that share questions with each other."""
+    tasks: list[tuple[set[str], list[TableFile]]] = []
+    for file, own in questions.items():
+        touching = [task for task in tasks if not task[0].isdisjoint(own)]
+        tasks = [task for task in tasks if task not in touching]
+        files = [one for _, listed in touching for one in listed]
+        tasks.append((own.union(*(known for known, _ in touching)), [*files, file]))
+    return [files for _, files in tasks]
+
+
+def _apart(stems: Sequence[str]) -> list[str]:
+    """Names without the parts that all of them begin with."""
+    distinct = list(dict.fromkeys(stems))
+    shared = commonprefix([stem.split("_")[:-1] for stem in distinct]) if len(distinct) > 1 else ()
+    return ["_".join(stem.split("_")[len(shared) :]) for stem in stems]
+
+
+def _reversed(stems: Sequence[str]) -> list[str]:
+    return ["_".join(reversed(stem.split("_"))) for stem in stems]
+
+
+def _shared(stems: Sequence[str]) -> set[str]:
+    """The parts that all names end or begin with, '' excepted."""
+    parts = [stem.split("_") for stem in stems]
+    ends = [commonprefix([list(reversed(one)) for one in parts])[::-1], commonprefix(parts)]
+    return {"_".join(next(filter(None, ends), []))} - {""}
+
+
+def _holds(stem: str, name: str) -> bool:
+    """Whether a name of a file ends or begins with the name of a model."""
+    return stem == name or stem.endswith(f"_{name}") or stem.startswith(f"{name}_")
 
 
 def _lies_with_its_model(path: Path) -> bool:
@@ -209,11 +261,6 @@ def _lies_with_its_model(path: Path) -> bool:
     """
     stamped = path.name.startswith("samples_") and _STAMP.search(path.stem) is not None
     return stamped and ("__" in path.parent.name or any(path.parent.glob("results_*.json")))
-
-
-def key_of(file: TableFile) -> str:
-    """What tells a file from others: its path, or the name of an upload."""
-    return str(file) if isinstance(file, Path) else file.name
 
 
 def _stem(name: str) -> str:

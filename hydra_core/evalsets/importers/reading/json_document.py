@@ -7,6 +7,7 @@ list, of which a record is made for each.
 import io
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
@@ -17,6 +18,7 @@ from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile, ope
 #: Bytes one JSON document may hold after decompression.
 MAX_JSON_BYTES = 100 << 20
 _DEPTH: Final = 5
+_FILLED: Final = re.compile(r"\S")
 #: What follows the name of a list whose objects are records of their own.
 EACH: Final = "[]"
 
@@ -37,9 +39,11 @@ def read_json(file: TableFile, budget: Budget | None = None) -> Any:  # noqa: AN
     return _document(text, file.name)
 
 
-def _document(text: str, source: str) -> Any:  # noqa: ANN401
+def _document(text: str, source: str, *, several: bool = False) -> Any:  # noqa: ANN401
+    """A document; where several may stand behind each other a list of them."""
     try:
-        return parsed(text)
+        found = documents(text) if several else [parsed(text)]
+        return found[0] if len(found) == 1 else found
     except TwiceError as error:
         raise EvalSetError.of(source, str(error), "keep one of them") from error
     except (ValueError, RecursionError) as error:
@@ -48,7 +52,8 @@ def _document(text: str, source: str) -> Any:  # noqa: ANN401
 
 
 def list_of_objects(text: str, source: str) -> list[dict[str, Any]]:
-    """The objects of a JSON document that is a list of them, or that holds one such list.
+    """The objects of a JSON document that is a list of them, or that holds one such list, or of
+    several documents behind each other.
 
     Raises:
         EvalSetError: It is another document, damaged, or over the bound.
@@ -56,7 +61,7 @@ def list_of_objects(text: str, source: str) -> list[dict[str, Any]]:
     if len(text) > MAX_JSON_BYTES:
         message = f"is a JSON document of more than {MAX_JSON_BYTES >> 20} MiB"
         raise EvalSetError.of(source, message, "save it as .jsonl, one object per line")
-    return records_of(_document(text, source), source)
+    return records_of(_document(text, source, several=True), source)
 
 
 def records_of(found: object, source: str) -> list[dict[str, Any]]:
@@ -81,6 +86,21 @@ def parsed(text: str) -> Any:  # noqa: ANN401
         ValueError: It is damaged, or an object has a key twice with different values.
     """
     return json.loads(text, object_pairs_hook=unique_keys)
+
+
+def documents(text: str) -> list[Any]:
+    """The JSON documents that stand behind each other, as exporters of spans write them.
+
+    Raises:
+        ValueError: One is damaged, or an object has a key twice with different values.
+    """
+    decoder = json.JSONDecoder(object_pairs_hook=unique_keys)
+    found: list[Any] = []
+    at = 0
+    while begin := _FILLED.search(text, at):
+        one, at = decoder.raw_decode(text, begin.start())
+        found.append(one)
+    return found or [parsed(text)]
 
 
 def number_in(value: object) -> float:

@@ -276,13 +276,14 @@ def _csv_rows(
 def json_objects(
     file: TableFile, budget: Budget, issues: Issues
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(line number, object) of a JSONL file; lines that hold none go to `issues`.
+    """(line number, object) of a JSONL file, or (place, object) of the list that a JSON document
+    is; lines that hold none go to `issues`.
 
     Raises:
         EvalSetError: The file cannot be read, or is over the budget.
     """
     with open_plain(file, budget) as (kind, stream):
-        if kind != "jsonl":
+        if kind not in ("json", "jsonl"):
             raise EvalSetError.of(file.name, f"is {kind}", "give it as .jsonl")
         text = cast(io.TextIOWrapper, stream)
         for number, found in _json_objects(text, kind, file.name, issues):
@@ -293,17 +294,23 @@ def json_objects(
 def _json_objects(
     text: io.TextIOWrapper, kind: str, source: str, issues: Issues
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(place, object): the line of JSON lines, or the place in the list that a JSON document is."""
+    """(place, object): the line of JSON lines, or the place in the list that a JSON document is,
+    which may be called .jsonl, too.
+    """
     if kind == "json":
         yield from enumerate(list_of_objects(text.read(), source), 1)
         return
-    number = 0
+    number, begun = 0, False
     while line := text.readline(MAX_CELL):
         number += 1
         if not line.endswith("\n") and len(line) >= MAX_CELL:
             raise EvalSetError.of(source, "is longer than 16 MiB", place=f"line {number}")
         if not line.strip():
             continue
+        if not begun and (line.lstrip().startswith("[") or line.strip() == "{"):
+            yield from enumerate(list_of_objects(line + text.read(), source), 1)
+            return
+        begun = True
         try:
             found = parsed(line)
         except TwiceError as error:

@@ -141,8 +141,9 @@ def _listed(value: object) -> Sequence[object] | None:
         return None if said is None else _listed(said)
     if isinstance(value, str):
         return [{"role": "user", "content": value}]
-    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
-        value = value[0]  # a batch of one
+    if isinstance(value, list) and len(value) == 1:  # a batch of one
+        inner = decoded(value[0])
+        value = inner if isinstance(inner, list) else value
     if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
         return [{"role": "user", "content": value}]
     if not isinstance(value, list) or not all(isinstance(one, Mapping) for one in value):

@@ -9,7 +9,6 @@ from typing import Any
 
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile, suffix_of
 from hydra_core.evalsets.importers.reading.cells import LINE, Issues
-from hydra_core.evalsets.importers.reading.json_document import read_json, records_of
 from hydra_core.evalsets.importers.reading.notation import with_decimal_points
 from hydra_core.evalsets.importers.reading.tables import columns_of, json_objects, read_columns
 
@@ -31,20 +30,11 @@ def rows_of(files: Sequence[TableFile], budget: Budget, bad: Issues) -> Iterator
     """
     for file in files:
         kind = suffix_of(file)
-        if kind == ".json":
-            yield from _listed(file, budget)
-        elif kind in (".jsonl", ".ndjson"):
+        if kind in (".json", ".jsonl", ".ndjson"):
             for line, found in json_objects(file, budget, bad):
                 yield (file.name, line), found
         else:
             yield from _table(file, budget, bad)
-
-
-def _listed(file: TableFile, budget: Budget) -> Iterator[Row]:
-    found = records_of(read_json(file, budget), file.name)
-    budget.take_rows(len(found), file.name)
-    for place, row in enumerate(found, 1):
-        yield (file.name, place), row
 
 
 def _table(file: TableFile, budget: Budget, bad: Issues) -> Iterator[Row]:

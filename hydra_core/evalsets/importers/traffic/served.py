@@ -145,9 +145,12 @@ def require_range(values: Sequence[float], scale: float, source: str) -> None:
     out = [value for value in values if not 0 <= value / scale <= 1]
     if not out:
         return
-    counts = {f"{value:g}": values.count(value) for value in sorted(set(values))}
+    distinct = sorted(set(values))
+    counts = {f"{value:g}": values.count(value) for value in distinct}
     shown = ", ".join(f"{value} ({count:,})" for value, count in list(counts.items())[:_MOST])
-    if min(out) < 0:
+    if min(out) < 0 and any(value % 1 for value in distinct):
+        remedy = "choose a score from 0 to 1 of which more is better, or write it so in the files"
+    elif min(out) < 0:
         worth = [f"--label={v}={0 if float(v) < 0 else 1 if float(v) > 0 else 'QUALITY'}"
                  for v in list(counts)[:_MOST]]  # fmt: skip
         remedy = f"say what each value is worth, {' '.join(worth)}"
