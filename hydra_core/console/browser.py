@@ -14,6 +14,7 @@ from streamlit.components.v2.types import ComponentRenderer
 
 from hydra_core.base.spelling import signed
 from hydra_core.base.types import Rule
+from hydra_core.console.figures.theme import apart
 from hydra_core.console.numbers import SYMBOLS, knob_text
 from hydra_core.console.view_result import Measure, Tile
 from hydra_core.console.widgets import colors
@@ -167,6 +168,7 @@ def live_knob(shown: LiveKnob, *, key: str, on_release: Callable[[float], None])
         if isinstance(knob, int | float) and math.isfinite(knob) and knob >= 0:
             on_release(float(knob))
 
+    short = apart(shown.models, 28)
     at = np.searchsorted(shown.steps["knob"], shown.knob, side="right") - 1
     _LIVE_KNOB(
         key=key,
@@ -177,7 +179,10 @@ def live_knob(shown: LiveKnob, *, key: str, on_release: Callable[[float], None])
             "text": shown.text or knob_text(shown.rule, shown.knob),
             "steps": shown.steps,
             "tiles": [asdict(tile) for tile in shown.tiles],
-            "models": [{"name": name, "color": color} for name, color in shown.models.items()],
+            "models": [
+                {"name": name, "color": color, "short": short[name]}
+                for name, color in shown.models.items()
+            ],
             "bars": [asdict(bar) for bar in shown.bars],
             "messages": [asdict(one) for one in shown.messages],
             "point": asdict(shown.point) if shown.point else None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -128,13 +129,24 @@ def spelled(frame: pd.DataFrame, spelling: Mapping[str, Callable[[Any], str]]) -
 def named(width: int, models: Iterable[str]) -> Callable[[str], str]:
     """How these models are written in a column of this width in pixels.
 
-    A cell shows the beginning alone; names that begin alike are written from where they part.
+    A cell shows the beginning alone: where names begin alike, the long ones are shortened.
     """
     most = max(2 * (width - 16) // 13, 5)
     names = set(models)
     begins = Counter(model[:most] for model in names)
-    shown = apart([model for model in names if begins[model[:most]] > 1], most)
+    shown = apart(names, most) if max(begins.values(), default=0) > 1 else {}
     return lambda name: shown.get(name, name)
+
+
+def renamed(frame: pd.DataFrame, models: Iterable[str], most: int = 26) -> pd.DataFrame:
+    """The table with long names of these models written as `apart` does, in sentences too."""
+    short = apart(models, most)
+    either = re.compile("|".join(map(re.escape, sorted(short, key=len, reverse=True))))
+
+    def written(cell: Any) -> Any:  # noqa: ANN401 (a table has cells of any kind)
+        return either.sub(lambda found: short[found[0]], cell) if isinstance(cell, str) else cell
+
+    return frame.map(written)
 
 
 def wide(names: Iterable[str], least: int, most: int) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -91,11 +90,10 @@ def colors() -> Palette:
 
 @st.cache_data(ttl=5, show_spinner=False)
 def _model_order(workspace: str) -> tuple[str, ...]:
-    """Every model known, those that most catalogs have first, then as the catalogs list them."""
+    """Every model known, as the catalogs list them: one more with the same models changes none."""
     del workspace
     known = [entry.catalog for entry in cache.catalogs() if entry.catalog is not None]
-    listed = Counter(model.id for catalog in known for model in catalog.models)
-    return tuple(model for model, _ in listed.most_common())
+    return tuple(dict.fromkeys(model.id for catalog in known for model in catalog.models))
 
 
 def legible() -> None:

@@ -64,7 +64,7 @@ class Drift:
             return "steady"
         if self.psi.lo > CHANGED:
             return "changed"
-        return "shifted" if self.psi.lo > STEADY else "open"
+        return "shifted" if self.psi.lo > STEADY else "undecided"
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,10 @@ def test_long_names_of_columns_are_broken_or_turned_and_have_their_room():
     broken, higher = columns("gpt-5.4", "claude-3-5-sonnet-20240620")
     assert broken.ticktext == ("gpt-5.4", "claude-3-5-<br>sonnet-<br>20240620")
     assert broken.tickangle == 0
+    ids = [f"acme-gateway/anthropic/claude-{x}-thinking-{y}" for x in "ab" for y in ("low", "high")]
+    lines = [text.split("<br>") for text in columns(*ids)[0].ticktext]
+    assert max(map(len, lines)) <= 4
+    assert len(set(map(tuple, lines))) == 4
     many, highest = columns(*["claude-3-5-sonnet-20240620"] * 8)
     assert (many.tickangle, many.ticktext[0]) == (-90, "claude-3-5-sonnet-20240620")
     assert low < higher < highest

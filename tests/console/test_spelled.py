@@ -59,6 +59,15 @@ def test_models_that_begin_alike_are_told_apart_in_a_narrow_column():
     assert tables.spelled(frame, {"model": tables.named(106, ids)}).data["model"].tolist() == ids
 
 
+def test_long_names_are_shortened_in_sentences_too():
+    low, high = (f"acme-internal-gateway/anthropic/claude-sonnet-4.5-{x}" for x in ("low", "high"))
+    table = pd.DataFrame({"model": [low, high], "why": ["", f"{low} is cheaper."], "n": [1, 2]})
+    found = tables.renamed(table, table["model"], 24)
+    assert found["model"].tolist() == ["…claude-sonnet-4.5-low", "…claude-sonnet-4.5-high"]
+    assert found["why"].tolist() == ["", "…claude-sonnet-4.5-low is cheaper."]
+    assert found["n"].tolist() == [1, 2]
+
+
 def test_models_that_begin_differently_are_written_in_full():
     ids = ["llama-3-8b-instruct", "llama-3-70b-instruct", "claude-3-5-sonnet-20240620"]
     assert [tables.named(106, ids)(one) for one in ids] == ids

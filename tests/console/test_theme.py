@@ -41,7 +41,7 @@ def test_long_names_of_a_gateway_are_told_apart_and_short_ones_stay():
     ]
     assert fitting([*ids, "gpt-4o"], 21 * CHAR_PX) == [
         "…sonnet-4.…nking-high", "…opus-4.6-…nking-high",
-        "…i/gpt-5.4-2026-08-14", "…i/gpt-5.5-2026-08-14", "gpt-4o", "gpt-4o",
+        "…gpt-5.4-2026-08-14", "…gpt-5.5-2026-08-14", "gpt-4o", "gpt-4o",
     ]  # fmt: skip
     inside = ["a" * 50 + middle + "b" * 50 for middle in "12"]
     assert list(apart(inside, 7).values()) == ["…1b…bbb", "…2b…bbb"]

@@ -59,7 +59,7 @@ def test_a_reference_without_spread_says_nothing():
     assert np.isnan(found.value)
     assert np.isnan([found.lo, found.hi]).all()
     assert found.bounds() == "the reference has one value only"
-    assert Drift("reasoning", found, 0.5, 0.5).verdict == "open"
+    assert Drift("reasoning", found, 0.5, 0.5).verdict == "undecided"
 
 
 def test_what_moved_is_told_from_what_did_not(tmp_path):

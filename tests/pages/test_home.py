@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from hydra_core.catalog import load_catalog
+from hydra_core.console import widgets
 from hydra_core.store import Actor, Role
 from tests.console.valued import valued
 from tests.evalsets.test_evalset import rewrite_part
@@ -115,3 +116,11 @@ def test_every_term_is_explained_in_one_sentence(open_page):
     for term in ("τ (tau)", "**V**", "Quality retention (QR)", "**Fixed mix**"):
         (line,) = [line for line in helps.split("\n") if term in line]
         assert line.count(".") == 1
+
+
+def test_a_catalog_with_the_same_models_changes_no_colour(own, open_page):
+    before = widgets._model_order(str(own))
+    path = own / "catalogs" / "valued.yaml"
+    shutil.copy(path, path.with_name("another.yaml"))
+    widgets._model_order.clear()
+    assert widgets._model_order(str(own)) == before

@@ -125,17 +125,16 @@ def _color(change: Interval, better: int) -> str:
 
 def details(found: WhatIf, evalset: EvalSet, before: str, after: str) -> None:
     """Traffic before and after, the flip matrix, and the queries that flipped."""
-    left, right = st.columns([5, 6], gap="medium")
     models = tuple(found.shares)
     was, now = 100 * np.array([found.shares[model] for model in models]).reshape(-1, 2).T
-    with left.container(border=True, height="stretch"):
+    with st.container(border=True):
         st.markdown("**Traffic by model**")
         widgets.figure(
             traffic_figure(models, was, now, (before, after), widgets.colors()),
             "what_if.traffic",
             alt="Share of queries that each model gets, before and after",
         )
-    with right.container(border=True, height="stretch"):
+    with st.container(border=True):
         st.markdown("**Flips: from row to column**")
         _flips(found)
     _queries(found, evalset)
@@ -166,7 +165,7 @@ def _flips(found: WhatIf) -> None:
         rows, columns, values, tuple(map(tuple, texts)), tuple(map(tuple, hover)), (0.0, most)
     )
     widgets.figure(
-        heat_figure(view, widgets.colors(), row_height=32, width=450),
+        heat_figure(view, widgets.colors(), row_height=32, width=850),
         "what_if.flips",
         alt="Queries that move from one model to another",
     )
@@ -185,18 +184,18 @@ def _flip_table(comparison: Comparison) -> None:
         frame,
         "what_if.moves",
         {
-            "from": tables.named(112, models),
-            "to": tables.named(112, models),
+            "from": tables.named(220, models),
+            "to": tables.named(220, models),
             "quality": tables.change(),
             "cost": signed_usd,
         },
         height="content" if len(frame) <= 6 else 250,
         column_config={
-            "from": column.TextColumn("From", width=112),
-            "to": column.TextColumn("To", width=112),
-            "queries": column.NumberColumn("Queries", format="localized", width=58),
-            "quality": column.NumberColumn("Δ quality", width=66),
-            "cost": column.NumberColumn("Δ cost", width=78),
+            "from": column.TextColumn("From", width=220),
+            "to": column.TextColumn("To", width=220),
+            "queries": column.NumberColumn("Queries", format="localized", width=100),
+            "quality": column.NumberColumn("Δ quality, pp", width=100),
+            "cost": column.NumberColumn("Δ cost", width=100),
         },
     )
 

@@ -54,6 +54,9 @@ class LiveKnob {
     this.tileRow.style.setProperty("--tiles", data.tiles.length);
     this.bars = rows(this.shares, "bar", data.bars, (bar, one) => drawBar(bar, one, data.models));
     this.models = rows(this.legend, "model", data.bars.length ? data.models : [], drawModel);
+    const longest = Math.max(...data.models.map(({ short }) => short.length));
+    this.legend.style.setProperty("--longest", longest);
+    this.legend.classList.toggle("many", this.models.length > 6);
     this.messages = rows(this.given, "message", data.messages, drawMessage);
     this.lifted.hidden = !this.columns.has("lift");
     this.root.classList.toggle("along", Boolean(data.line));
@@ -308,9 +311,10 @@ function drawMessage(row, { label }) {
   element("span", "fact", row);
 }
 
-function drawModel(row, { name, color }) {
+function drawModel(row, { name, color, short }) {
   element("i", "", row).style.background = color;
-  element("span", "", row).textContent = name;
+  element("span", "", row).textContent = short;
+  row.title = name;
   element("b", "", row);
 }
 

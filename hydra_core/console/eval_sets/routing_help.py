@@ -20,6 +20,7 @@ from hydra_core.console.eval_sets import make_catalog, scoring
 from hydra_core.console.eval_sets import view as figured
 from hydra_core.console.eval_sets.figures import spread_figure, upset_figure
 from hydra_core.console.figures.intervals import intervals_figure
+from hydra_core.console.figures.theme import cut
 from hydra_core.console.frame import BY_HAND, COLLECT, LEARNED, Head, link
 from hydra_core.console.tasks import Task
 from hydra_core.evalsets.evalset import EvalSet, load_evalset
@@ -136,7 +137,7 @@ def _figures(known: PerfectRouter, middle: float, *, texts: bool) -> None:
     gain = known.gain.scaled(100.0)
     interval = f"{gain.bounds()} pp" if gain.known else "one group: no interval"
     entries = (
-        ("Best single model", f"{100 * known.quality:.1f} %", known.best,
+        ("Best single model", f"{100 * known.quality:.1f} %", cut(known.best, 28),
          "Mean quality when every query goes to the model with the highest mean quality."),
         ("Perfect router", f"{100 * known.oracle:.1f} %", "best in hindsight",
          "Mean quality when every query goes to the model that did best on it (the oracle). No "

@@ -13,6 +13,7 @@ from hydra_core.base.types import FloatArray
 from hydra_core.console.figures.theme import (
     CHAR_PX,
     Palette,
+    apart,
     base_layout,
     fitting,
     note,
@@ -46,8 +47,8 @@ class HeatView:
 
 #: One of them has 4.5:1 on any colour, which ink and surface of a theme have not.
 _FONTS = ("#000000", "#FFFFFF")
-#: Characters of a line of a broken name, pixels of a character, and the most columns with lines.
-_LINE, _MOST_BROKEN = 12, 4
+#: Characters of a line of a broken name and of all its lines, and the most columns with lines.
+_LINE, _LONGEST, _MOST_BROKEN = 12, 32, 4
 
 
 def heat_figure(
@@ -62,12 +63,13 @@ def heat_figure(
     title = 24 if view.x_title else 0
     wide = room(view.rows, 196)
     left = wide + (48 if view.y_title else 24)
-    names, above = _columns(view.columns, (width - left - 12) / max(len(view.columns), 1))
+    names, above = _columns(view, (width - left - 12) / max(len(view.columns), 1))
     height = row_height * len(view.rows) + 12 + above + title
     layout = base_layout(colors, height=height, x=view.x_title, y=view.y_title)
     layout["margin"] = {"l": left, "r": 12, "t": above + title, "b": 8}
     layout["xaxis"] |= {"side": "top", "showgrid": False, **names}
-    layout["yaxis"] |= {"autorange": "reversed", "showgrid": False, **_labels(view.rows, wide)}
+    layout["yaxis"] |= {"autorange": "reversed", "showgrid": False}
+    layout["yaxis"] |= _labels(view.rows, wide, view.columns)
     layout["annotations"] = _numbers(view, colors, signed)
     trace = {
         "type": "heatmap",
@@ -87,23 +89,24 @@ def heat_figure(
     return go.Figure({"data": [trace], "layout": layout})
 
 
-def _labels(names: tuple[str, ...], wide: float) -> dict[str, Any]:
-    return {"tickvals": list(range(len(names))), "ticktext": fitting(names, wide)}
+def _labels(names: tuple[str, ...], wide: float, among: tuple[str, ...]) -> dict[str, Any]:
+    return {"tickvals": list(range(len(names))), "ticktext": fitting(names, wide, among)}
 
 
-def _columns(names: tuple[str, ...], each: float) -> tuple[dict[str, Any], int]:
+def _columns(view: HeatView, each: float) -> tuple[dict[str, Any], int]:
     """The ticks of columns `each` pixels wide, and the height they need: long names are broken."""
+    names = view.columns
     wide = room(names, 196)
+    ticks = _labels(names, wide, view.rows)
     if room(names, 1000) + 12 <= min(each, 16 * CHAR_PX + 12):
-        return _labels(names, wide), 36
-    lines = [_broken(name) for name in names]
+        return ticks, 36
+    short = apart((*names, *view.rows), _LONGEST)
+    lines = [_broken(short[name]) for name in names]
     widest = CHAR_PX * max(len(line) for name in lines for line in name) + 8
     if len(names) > _MOST_BROKEN or widest > each:
-        return {**_labels(names, wide), "tickangle": -90}, wide + 16
+        return {**ticks, "tickangle": -90}, wide + 16
     texts = ["<br>".join(map(plain, one)) for one in lines]
-    return {**_labels(names, wide), "ticktext": texts, "tickangle": 0}, 20 + 17 * max(
-        map(len, lines)
-    )
+    return {**ticks, "ticktext": texts, "tickangle": 0}, 20 + 17 * max(map(len, lines))
 
 
 def _broken(name: str) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+_PART_END = re.compile("[-/_. :]")
 #: Pixels of a letter at the size of the axes, on average.
 CHAR_PX = 7
 FONT = "'Source Sans', 'Source Sans 3', 'Source Sans Pro', sans-serif"
@@ -243,23 +244,24 @@ def _parted(names: list[str], most: int, skip: int) -> dict[str, str]:
     Of names with one head and one last word, as `…claude-…-high`, the difference lies in between.
     """
     shared = commonprefix(names) if len(names) > 1 else ""
-    words = len(re.sub(r"[^-/_. :]*$", "", shared))
+    words = max((found.end() for found in _PART_END.finditer(shared)), default=0)
     begin = max(words if words > skip else len(shared), skip)
     shown, alike = dict[str, str](), defaultdict[tuple[str, str], list[str]](list)
     for name in names:
-        start = min(begin, len(name) - most + 1)
+        room = _PART_END.search(name, len(name) - most, begin)  # for more of its last words
+        start = room.end() if room else begin
         shown[name] = cut(name if start <= 3 else f"…{name[start:]}", most)
-        alike[shown[name][: most // 2], re.split(r"[-/_. :]", name)[-1]].append(name)
+        alike[shown[name][: most // 2], _PART_END.split(name)[-1]].append(name)
     for group in alike.values():
         if len(group) > 1 and (begin > skip or len(group) < len(names)):
             shown |= _parted(group, most, begin)
     return shown
 
 
-def fitting(names: Iterable[str], pixels: float) -> list[str]:
-    """Names as plotly draws them, the long ones as `apart` shortens them to so many pixels."""
+def fitting(names: Iterable[str], pixels: float, among: Sequence[str] = ()) -> list[str]:
+    """Names as plotly draws them, told apart `among` others too, in at most so many pixels."""
     names = list(names)
-    shown = apart(names, max(int(pixels / CHAR_PX), 5))
+    shown = apart([*names, *among], max(int(pixels / CHAR_PX), 5))
     return [plain(shown[name]) for name in names]
 
 

@@ -12,7 +12,6 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 from plotly.graph_objects import Figure
 
@@ -463,20 +462,23 @@ def _catalog(entry: CatalogEntry) -> None:
             f"{counted(len(catalog.models), 'model')} · bound to predictor "
             f"{literal(catalog.predictor)} ({literal(catalog.predictor_fingerprint[:12])})"
         )
-        _pool(pool_table(catalog))
+        _pool(catalog)
 
 
-def _pool(frame: pd.DataFrame) -> None:
+def _pool(catalog: Catalog) -> None:
     """A catalog's models with blended price and capabilities in [0, 1]."""
+    frame = pool_table(catalog)
     column = st.column_config
+    blended = f"USD per million tokens, {catalog.policy.price_ratio:g} of input to 1 of output"
     columns = {
         "model": column.TextColumn("Model", width=185),
         "status": column.TextColumn("Status", width=66),
-        "price": column.NumberColumn("Price per Mtok", format="$%.6g", width=100),
+        "price": column.NumberColumn("Blended price", format="$%.6g", width=100, help=blended),
     }
     share = partial(column.ProgressColumn, min_value=0, max_value=1, format="%.2f", width=115)
     further = {name: share(titled(name)) for name in frame.columns if name not in columns}
-    tables.kept(frame, "home.pool", column_config=columns | further)
+    written = {"model": tables.named(185, frame["model"])}
+    tables.kept(frame, "home.pool", written, column_config=columns | further)
 
 
 def _bundle() -> None:

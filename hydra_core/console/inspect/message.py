@@ -331,14 +331,15 @@ def candidates(one: Inspection) -> None:
     if one.decision.valuation is not None:
         value_rule.candidates(one)
         return
-    frame = view.candidate_table(one)
-    frame["Model"] = [literal(name) for name in frame["Model"]]
-    frame["Why"] = [literal(why) for why in frame["Why"]]
+    table = view.candidate_table(one)
+    frame = tables.renamed(table, table["Model"])
+    bold = table["Model"] == one.decision.model
+    frame[["Model", "Why"]] = frame[["Model", "Why"]].map(literal)
     deficits = [titled(name) for name in one.decision.dimensions]
     st.markdown("**Every model, cheapest first**")
     weights = dict(zip(deficits, one.decision.pool.weights.tolist(), strict=True))
-    st.table(_heat(frame, weights, literal(one.decision.model)), border="horizontal")
-    tables.offer_downloads(view.candidate_table(one), "inspect.candidates.table")
+    st.table(_heat(frame, weights, bold), border="horizontal")
+    tables.offer_downloads(table, "inspect.candidates.table")
     text = ", ".join(f"{name.lower()} {weight:.3g}" for name, weight in weights.items())
     costs = f" {literal(one.costs.basis)}" if one.costs else ""
     st.caption(
@@ -349,13 +350,13 @@ def candidates(one: Inspection) -> None:
 
 
 def _heat(
-    frame: pd.DataFrame, weights: Mapping[str, float], chosen: str
+    frame: pd.DataFrame, weights: Mapping[str, float], bold: pd.Series[bool]
 ) -> pd.io.formats.style.Styler:
-    """Deficits shaded by what they add, as weighted by column; the chosen row bold."""
+    """Deficits shaded by what they add, as weighted by column; the chosen row is bold."""
     added = frame[list(weights)].mul(pd.Series(weights))
     top = max(float(added.to_numpy().max()), 0.05)
     css = pd.DataFrame("", index=frame.index, columns=frame.columns)
-    css.loc[frame["Model"] == chosen, :] = "font-weight: 700; "
+    css.loc[bold, :] = "font-weight: 700; "
     for name in weights:
         shades = [tint(colors().warn, round(0.75 * v / top, 3)) for v in added[name]]
         css[name] += [f"background-color: {shade}" for shade in shades]

@@ -53,7 +53,7 @@ def candidates(one: view.Inspection) -> None:
     table, valued = view.value_table(one), one.decision.valuation
     assert valued is not None
     bold = (table["Model"] == one.decision.model).map({True: "font-weight: 700", False: ""})
-    styled = table.map(literal).style.apply(lambda _: bold)
+    styled = tables.renamed(table, table["Model"]).map(literal).style.apply(lambda _: bold)
     st.markdown("**Every model, cheapest first**")
     st.table(styled.hide(axis="index"), border="horizontal")
     tables.offer_downloads(table, "inspect.candidates.table")

@@ -13,6 +13,7 @@ from hydra_core.base.types import Catalog
 from hydra_core.console import cache, tables, widgets
 from hydra_core.console.cache import SetEntry
 from hydra_core.console.figures.shares import traffic_figure
+from hydra_core.console.figures.theme import apart
 from hydra_core.console.live import cache as cache_live
 from hydra_core.console.live import view_traffic as views
 from hydra_core.console.live.traffic import LogView, in_cost_order
@@ -225,24 +226,24 @@ def unknown(look: LogView) -> None:
     catalog, entry = look.catalog, _evalset(look.catalog)
     found = cache_live.clusters(look.key, catalog, entry)
     widgets.toned(*views.region_text(found))
-    column = st.column_config
+    column, short = st.column_config, apart([one.model for one in found], 20)
     rows = [
         ("yes" if one.known else "no", 100.0 * one.share, *one.centre, one.rated, one.in_evalset,
-         f"{one.model} {100 * one.model_share:.0f} %")
+         f"{100 * one.model_share:.0f} % {short[one.model]}")
         for one in found
     ]  # fmt: skip
     tables.kept(
         rows,
         "live.unknown",
         columns={
-            "known": column.TextColumn("Known", width=60),
-            "share": column.NumberColumn("Traffic", format="%.1f %%", width=70),
+            "known": column.TextColumn("Known", width=52),
+            "share": column.NumberColumn("Traffic", format="%.1f %%", width=64),
             **{
                 views.word(name): column.NumberColumn(titled(name), format="%.2f", width=118)
                 for name in catalog.dimensions
             },
-            "rated": column.NumberColumn("Rated", format="localized", width=60),
-            "in_evalset": column.NumberColumn("In the set", format="localized", width=75),
+            "rated": column.NumberColumn("Rated", format="localized", width=52),
+            "in_evalset": column.NumberColumn("In the set", format="localized", width=72),
             "model": column.TextColumn("Mostly to"),
         },
     )

@@ -283,7 +283,7 @@ def drift_text(found: Sequence[Drift]) -> tuple[str, str]:
     """(tone, sentence) on all dimensions."""
     changed, shifted, unknown = (
         [word(one.dimension) for one in found if one.verdict == verdict]
-        for verdict in ("changed", "shifted", "open")
+        for verdict in ("changed", "shifted", "undecided")
     )
     if changed or shifted:
         return "warning", (
