@@ -62,9 +62,9 @@ Reads results of evaluation harnesses, recognised by what they hold: lm-evaluati
 (samples_*.jsonl), Inspect (.eval, .json), promptfoo (.json, .jsonl, .csv), HELM (a run's folder),
 EvalPlus (*_eval_results.json with --problems), LLMRouter (routing data). A file that names no model
 is called by what sets its name apart, or by its folder; --model ID=NAME says otherwise. Files of
-several tasks end with their model, such as samples_gsm8k_llama.jsonl. Of several
-scores, or one score under several filters, --score says which is the quality. Repeats of a query by
-a model are averaged and counted.
+several tasks end with their model, such as samples_gsm8k_llama.jsonl. Of several scores, or one
+score under several filters, --score says which is the quality. Repeats of a query by a
+model are averaged and counted.
 {_PRICES}
 examples:
   hydra-router import harness samples_gsm8k_*.jsonl --score exact_match,strict-match \\

@@ -300,7 +300,7 @@ def test_all_problems_are_reported_with_counts_and_first_lines(tmp_path):
          "holds a list"),
         ("x.jsonl", '{"query_id": "a", "text": "\\ud800", "model": "m", "quality": 1, "cost": 1}\n',
          "half a character"),
-        ("x.jsonl", "[" * 100_000 + "\n", "line 1: is not a JSON object"),
+        ("x.jsonl", "[" * 100_000 + "\n", "is not valid JSON"),
         ("x.parquet", b"PAR1 and no more", "is not a whole Parquet file"),
         ("x.csv.gz", gzip.compress(GOOD.encode())[:-12], "damaged or cut off"),
         ("x.zip", b"PK\x03\x04 and no more", "damaged or cut off"),
