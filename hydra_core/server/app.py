@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from types import FrameType
@@ -27,7 +28,7 @@ from hydra_core.catalog import parse_catalog
 from hydra_core.live.canary import CANARY, MAIN
 from hydra_core.predictor.bundle import Bundle
 from hydra_core.server.admission import OverloadedError, RefuseWhenFull
-from hydra_core.server.answers import ClientGoneError, JsonAnswer, our_headers
+from hydra_core.server.answers import ClientGoneError, JsonAnswer, our_headers, until_gone
 from hydra_core.server.callers import (
     BodyTooLargeError,
     BodyTooSlowError,
@@ -44,7 +45,7 @@ from hydra_core.server.chat import (
     read_chat,
     require_whole,
 )
-from hydra_core.server.deciding import Decided, Result, UnknownModelError
+from hydra_core.server.deciding import Decided, RefusedError, Result, UnknownModelError
 from hydra_core.server.decision_ids import (
     MOST_BYTES,
     UnknownDecisionError,
@@ -62,8 +63,10 @@ from hydra_core.server.questions import (
 from hydra_core.server.service import Service
 from hydra_core.server.settings import AUTO, Settings
 from hydra_core.server.teams import BudgetSpentError
+from hydra_core.server.upstream.calls import Caller
+from hydra_core.server.upstream.failures import NotAnsweredError
 from hydra_core.server.upstream.file import parse_upstreams
-from hydra_core.server.wire import Form, form_of_path
+from hydra_core.server.wire import COUNT, Form, form_of_path
 from hydra_core.store.roles import Action, Actor
 
 _LOG = logging.getLogger(__name__)
@@ -90,6 +93,7 @@ def application(
     systemone = partial(ask, read=read_systemone, answer=systemone_answer)
     deciding = [
         *(Route(f"/v1{form.path}", routes.chat, methods=["POST"]) for form in Form),
+        Route(f"/v1{Form.MESSAGES.path}{COUNT}", routes.count_tokens, methods=["POST"]),
         Route("/v1/decision", routes.decision, methods=["POST"]),
         Route("/v1/decisions", decisions, methods=["POST"]),
         Route("/v1/systemone", systemone, methods=["POST"]),
@@ -165,9 +169,29 @@ class _Routes:
 
     async def chat(self, request: Request) -> Response:
         actor = self._callers.admit(request, Action.DRAFT)
-        if self._service.caller is None:
-            raise AccessError("this service was started without --upstreams: it only decides")
+        _require_caller(self._service.caller)
         return await self._service.answer(request, await self._chat(request, actor))
+
+    async def count_tokens(self, request: Request) -> Response:
+        """A request's tokens, as the upstream of its model counts them: no decision, no cost."""
+        actor = self._callers.admit(request, Action.DRAFT)
+        caller = _require_caller(self._service.caller)
+        chat = replace(await self._chat(request, actor), counts=True)
+        decide = partial(self._service.decider.decide, chat, remember=False)
+        try:
+            decided, _ = await self._service.admission.run(decide, request.receive)
+            upstreams = decided.serving.upstreams
+            assert upstreams is not None
+            asked = caller.call(upstreams, decided.model, decided.request)
+            answer = await until_gone(request.receive, asked)
+        except RefusedError as refused:
+            raise refused.error from None
+        except NotAnsweredError as error:
+            message = f"the upstream of {decided.model} does not count tokens ({error.kind})"
+            raise UnknownModelError(message, http_status=404) from error
+        answer.close()
+        named = our_headers(decided, decided.model)["x-hydra-model"]
+        return Response(answer.first, answer.status, {**answer.headers, "x-hydra-model": named})
 
     async def _chat(self, request: Request, actor: Actor) -> ChatRequest:
         """The chat request of a caller; a large one is read beside the event loop."""
@@ -301,6 +325,12 @@ class _Routes:
             promise_ended=bool(service.promise_ended),
         )
         return Response(text, media_type=CONTENT_TYPE_LATEST)
+
+
+def _require_caller(caller: Caller | None) -> Caller:
+    if caller is None:
+        raise AccessError("this service was started without --upstreams: it only decides")
+    return caller
 
 
 def _decision(decided: Decided) -> dict[str, Any]:

@@ -72,6 +72,7 @@ class ChatRequest:
         caller: Whose conversation it is; '' where nobody has to say who they are.
         team: Who pays, '' for nobody in particular.
         headers: Of the client, for the upstream.
+        counts: Whether its tokens are asked for, not an answer.
     """
 
     query: Query
@@ -85,6 +86,7 @@ class ChatRequest:
     team: str = ""
     form: Form = Form.CHAT
     headers: Mapping[str, str] = field(default_factory=dict)
+    counts: bool = False
 
     @property
     def stream(self) -> bool:

@@ -31,6 +31,8 @@ _STATUSES: Final = ("completed", "incomplete", "queued", "in_progress")
 _Message = dict[str, Any]
 #: How coding agents name their session in the user's id.
 _SESSION: Final = re.compile(r"session_(?:id\W{1,9})?[0-9a-zA-Z-]{8,64}")
+#: Behind the address of Messages: only the tokens of a request are asked for.
+COUNT: Final = "/count_tokens"
 #: What only the upstream that made it knows: a routed request may go to another one.
 STATE: Final = ("previous_response_id", "conversation", "background")
 
@@ -72,6 +74,7 @@ class Form(StrEnum):
 
 def form_of_path(path: str) -> Form:
     """The form whose address ends a request's path; Chat Completions for every other."""
+    path = path.removesuffix(COUNT)
     return next((form for form in Form if path.endswith(form.path)), Form.CHAT)
 
 

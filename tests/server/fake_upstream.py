@@ -43,7 +43,7 @@ class FakeUpstream:
         elif scope["path"] == "/forget":
             self.seen.clear()
             await _json(send, 200, {})
-        elif scope["path"].endswith(("/messages", "/responses")):
+        elif scope["path"].endswith(("/messages", "/responses", "/count_tokens")):
             headers = {name.decode(): value.decode() for name, value in scope["headers"]}
             seen = {"body": json.loads(body), "headers": headers, "path": scope["path"]}
             self.seen.append(seen)
@@ -84,6 +84,8 @@ class FakeUpstream:
         how = self.behaviour.get(asked["model"], self.behaviour.get("*", "ok"))
         if how.isdigit():
             await _json(send, int(how), error_in_form(form, "api_error", f"told to say {how}"))
+        elif form == "count_tokens":
+            await _json(send, 200, {"input_tokens": 42})
         elif not asked.get("stream") or how == "whole":
             await _json(send, 200, whole_in_form(form, asked["model"]))
         else:

@@ -117,6 +117,32 @@ def test_an_official_client_is_answered_whole_and_in_a_stream(speaking, upstream
     assert rows["cost_usd"].min() > 0
 
 
+def test_tokens_are_counted_by_the_model_that_would_answer(speaking, upstream, tmp_path):
+    """As Claude Code asks before each turn; nothing is decided, logged or billed."""
+    client = speaking(log=str(tmp_path / "log"), silent=MODELS[1:])
+    said, talk = [{"role": "user", "content": HARD}], Talk("messages", client)
+    count = talk.client.messages.count_tokens
+    assert count(model="auto", messages=said).input_tokens == 42
+    (seen,) = upstream.seen
+    assert seen["body"] == {"model": f"up-{MODELS[0]}", "messages": said}
+    assert (seen["path"], seen["headers"]["x-api-key"]) == (
+        "/v1/messages/count_tokens",
+        "secret-key",
+    )
+    for how, status in (("404", 404), ("500", 404), ("400", 400)):
+        upstream.behaviour["*"] = how
+        with pytest.raises(talk.error) as caught:
+            count(model="auto", messages=said)
+        assert caught.value.status_code == status
+        assert caught.value.response.json()["type"] == "error"
+    decisions = re.findall(r"hydra_decisions_total{.*} (\S+)", client.get("/metrics").text)
+    assert set(decisions) <= {"0.0"}
+    upstream.behaviour["*"] = "ok"
+    talk.ask()
+    wait_for(lambda: len(read_log(tmp_path / "log").decisions))
+    assert list(read_log(tmp_path / "log").decisions["status"]) == ["answered"]
+
+
 @FORMS
 def test_the_same_message_goes_where_chat_would_send_it(speaking, form):
     client = speaking()

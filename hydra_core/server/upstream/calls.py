@@ -27,7 +27,7 @@ from hydra_core.server.upstream.failures import (
 )
 from hydra_core.server.upstream.file import Timeouts, Upstream, Upstreams
 from hydra_core.server.upstream.reading import MOST_BYTES, EventStream, Seen, written_in
-from hydra_core.server.wire import Form, whole_content
+from hydra_core.server.wire import COUNT, Form, whole_content
 
 #: Headers of an answer that go on to the client.
 _PASSED: Final = ("retry-after", "x-request-id", "request-id", "openai-processing-ms")
@@ -112,7 +112,10 @@ class Caller:
         self, upstream: Upstream, times: Timeouts, model: str, chat: ChatRequest, *, usage: bool
     ) -> Answer:
         """An answer; `usage`: HyDRA asks for the tokens of a stream, which the client did not."""
-        body, form = upstream.models[model].asked(chat.body, chat.form), chat.form
+        served, form = upstream.models[model], chat.form
+        body = {**chat.body, "model": served.name}
+        if not chat.counts:
+            body = served.asked(chat.body, form)
         if usage:
             options = chat.body.get("stream_options") or {}
             body["stream_options"] = {**options, "include_usage": True}
@@ -122,7 +125,7 @@ class Caller:
         try:
             async with asyncio.timeout(times.first_byte_s) as limit:
                 response = await self._opened().post(
-                    f"{upstream.base_url}{form.path}",
+                    f"{upstream.base_url}{form.path}{COUNT if chat.counts else ''}",
                     data=content,
                     headers={**_SENT, **chat.headers, **upstream.proof(form, key)},
                     allow_redirects=False,
@@ -302,6 +305,7 @@ def _judged(body: bytes, status: int, chat: ChatRequest) -> Seen:
     if said is not None:
         raise said
     content, usage = whole_content(found, chat.form), found.get("usage")
+    content = found.get("input_tokens") if chat.counts else content
     if content is None:
         raise NotAnsweredError("bad_answer", status)
     counted = usage if isinstance(usage, dict) else None
