@@ -23,6 +23,24 @@ def json_text(value: object, *, indent: int | None = 2, ascii_only: bool = False
     return json.dumps(ready, indent=indent, ensure_ascii=ascii_only, allow_nan=False)
 
 
+def json_or_none(text: str | bytes) -> Any:  # noqa: ANN401 (JSON)
+    """What JSON text holds, None where it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def objects(value: object) -> list[Mapping[str, Any]]:
+    """The objects of a list, none for anything else."""
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """An object, an empty one for anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
 class TwiceError(ValueError):
     """An object has a key twice with different values; the message names it."""
 

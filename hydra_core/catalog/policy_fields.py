@@ -79,7 +79,6 @@ def read_policy(root: Section, dimensions: tuple[str, ...]) -> Policy | None:
 
 
 def _stated(**values: object) -> dict[str, Any]:
-    """The values that the file gives; the others keep their default."""
     return {name: value for name, value in values.items() if value is not None}
 
 

@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from hydra_core.base.arrays import read_only
 from hydra_core.base.errors import CatalogError, MismatchError, Problem, RoutingError
 from hydra_core.base.types import (
     LEVEL_DIMENSION,
@@ -179,9 +180,9 @@ def pool(
     stored = _stored_weights(catalog, weights)
     return Pool(
         ids=ids,
-        capabilities=_read_only(capabilities(catalog)[rows]),
-        cost=_read_only(rank_costs(catalog, models, realised_cost)),
-        weights=_read_only(compensated_weights(stored, catalog.bands)),
+        capabilities=read_only(capabilities(catalog)[rows]),
+        cost=read_only(rank_costs(catalog, models, realised_cost)),
+        weights=read_only(compensated_weights(stored, catalog.bands)),
         caps=_caps(catalog),
         level=catalog.dimensions[-1:] == (LEVEL_DIMENSION,),
         variants={model.id: model.variant_of for model in models if model.variant_of},
@@ -192,12 +193,7 @@ def _caps(catalog: Catalog) -> FloatArray | None:
     given = catalog.policy.defences.score_caps
     if not given:
         return None
-    return _read_only(np.array([given.get(name, 1.0) for name in catalog.dimensions]))
-
-
-def _read_only(array: FloatArray) -> FloatArray:
-    array.setflags(write=False)
-    return array
+    return read_only(np.array([given.get(name, 1.0) for name in catalog.dimensions]))
 
 
 def _stored_weights(catalog: Catalog, weights: Sequence[float] | None) -> FloatArray:

@@ -280,7 +280,6 @@ def _parts_of_logged(material: Material, part: IntArray, folds: int, seed: int) 
 
 
 def _without(material: Material, part: IntArray, beside: IntArray, number: int) -> Material:
-    """What one fold learns from."""
     logged = material.logged and material.logged.take(np.flatnonzero(beside != number))
     return replace(material, logged=logged).take(np.flatnonzero(part != number))
 

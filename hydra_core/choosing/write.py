@@ -423,7 +423,6 @@ def with_success_profiles(
 
 
 def _half_range_tau(profiles: Profiles, outcomes: Outcomes) -> float:
-    """The tau that spends half of the cost range."""
     ranked = Ranked(outcomes, *profiles.rank(outcomes.requirements, outcomes.closed))
     return float(ranked.taus_at(np.array([0.5]))[0])
 

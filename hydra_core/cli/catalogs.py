@@ -349,7 +349,6 @@ def _check_evalset(folder: Path) -> str:
 
 
 def _bands(options: argparse.Namespace, bundle: Bundle) -> tuple[Band, ...]:
-    """The bundle's bands, or those of an eval set's requirements by it."""
     if options.from_evalset is None:
         return bundle.bands
     from hydra_core.predictor.score_bands import score_bands

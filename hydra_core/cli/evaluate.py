@@ -315,7 +315,6 @@ def _row(name: str, one: PolicyMetrics) -> list[str]:
 
 
 def _print_table(options: argparse.Namespace, evaluation: Evaluation) -> None:
-    """Print the significance table, or write it to a file."""
     from hydra_core.replay.significance_table import common_table, significance_document
 
     if options.table != "-" and Path(options.table).suffix not in (".csv", ".tex"):

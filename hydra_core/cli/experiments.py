@@ -306,7 +306,6 @@ def _count(number: int | None) -> str:
 
 
 def _mean(value: SupportsFloat) -> str:
-    """A metric's value; a dash where no unit has it."""
     return f"{float(value):#.4g}" if math.isfinite(value) else "–"
 
 

@@ -166,7 +166,6 @@ def _livecodebench(options: argparse.Namespace) -> None:
 
 
 def _given(options: argparse.Namespace, beside: Sequence[Path] = ()) -> Given:
-    """What the options say of the files, and the files beside them."""
     from hydra_core.evalsets.importers.given import Given, parse_prices
     from hydra_core.evalsets.importers.traffic.served import parse_labels
 

@@ -183,7 +183,6 @@ def _compare(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) ->
 
 
 def _rung_text(found: Mapping[str, Any]) -> str:
-    """The answer first, then what it rests on."""
     lines = [found["reason"]]
     if found["lift"] is not None:
         lines += ["", lift_table("above the best fixed mix", found["lift"])]
@@ -361,7 +360,6 @@ def _models(
 
 
 def _text(made: OutcomeModel) -> str:
-    """The answer first, then what it rests on."""
     figures: Any = made.figures
     lines = [figures["reason"], ""]
     if figures["lift"] is not None:
@@ -388,7 +386,6 @@ def _text(made: OutcomeModel) -> str:
 
 
 def _logged(logged: dict[str, Any]) -> str:
-    """What the logged queries added, and the lift without them."""
     without = logged["lift_without"]
     if without is None:
         return str(logged["sentence"])

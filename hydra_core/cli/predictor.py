@@ -54,7 +54,6 @@ examples:
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add lab evaluate-predictor, recalibrate, probe and ablate."""
     parser = verb(verbs, "evaluate-predictor", _evaluate, _EVALUATE_PREDICTOR)
     parser.option("labelled", "LABELLED.jsonl", type=Path)
     parser.option("--resamples", "N", "bootstrap, 0: no intervals", type=whole, default=1000)
@@ -330,7 +329,6 @@ def as_json(found: Findings, *, by_value: bool) -> dict[str, Any]:
 
 
 def _share(rate: Interval) -> tuple[str, str]:
-    """A share and its interval; dashes where nothing was tried."""
     if math.isnan(rate.value):
         return "–", "–"
     return f"{rate.value:.1%}", f"{rate.lo:.1%} to {rate.hi:.1%}"

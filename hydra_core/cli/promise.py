@@ -59,7 +59,6 @@ def add_verbs(verbs: Verbs) -> None:
 
 
 def promise(options: argparse.Namespace) -> None:
-    """Promise a setting, or say that none can be promised."""
     from hydra_core.choosing.sources.promise import promise_on
 
     _check(options)

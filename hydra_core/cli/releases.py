@@ -81,7 +81,6 @@ _FORMATS = ("hydra", "litellm", "vllm")
 
 
 def add_verbs(verbs: Verbs) -> None:
-    """Add publish, history, diff, rollback, export, backup and restore."""
     parser = verb(verbs, "publish", _publish, _PUBLISH, "PUBLISH")
     parser.option("catalog", "CATALOG", "name in the workspace, or a YAML file", type=CATALOG.find)
     parser.option("--as", "NAME", "default: the file's name", dest="name")

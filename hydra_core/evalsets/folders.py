@@ -203,7 +203,6 @@ def _manifest_problems(content: Mapping[str, Any]) -> list[Problem]:
 
 
 def _dependence_problems(given: object) -> list[Problem]:
-    """Every problem with the `dependence` of a manifest."""
     if given is None:
         return []
     remedy = "look for dependent queries again"

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from pandas.api import types as dtypes
 
+from hydra_core.base.arrays import read_only
 from hydra_core.base.errors import Problem
 from hydra_core.base.types import FloatArray, IntArray
 from hydra_core.catalog.identifiers import id_problem, proposed_ids
@@ -190,8 +191,7 @@ def outcome_matrices(
         if name in outcomes.columns:
             matrix = np.full((len(query_ids), len(models)), np.nan)
             matrix[rows, columns] = outcomes[name].to_numpy(dtype=float, na_value=np.nan)
-            matrix.setflags(write=False)
-            matrices[name] = matrix
+            matrices[name] = read_only(matrix)
     return matrices
 
 

@@ -30,6 +30,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from hydra_core.base.arrays import read_only
 from hydra_core.base.errors import EvalSetError
 from hydra_core.base.types import FloatArray, Progress
 from hydra_core.base.whole_file import whole_file
@@ -133,8 +134,7 @@ def load_scores(evalset: EvalSet, fingerprint: str) -> FloatArray | None:
     bad = ~((scores >= 0) & (scores <= 1))  # true for NaN as well
     if bad.any() or scores.shape[0] != evalset.n:
         raise EvalSetError.of(str(path), "holds scores outside [0, 1]", _REMEDY)
-    scores.setflags(write=False)
-    return scores
+    return read_only(scores)
 
 
 def load_text_facts(evalset: EvalSet, fingerprint: str) -> TextFacts | None:
@@ -161,9 +161,7 @@ def load_text_facts(evalset: EvalSet, fingerprint: str) -> TextFacts | None:
         raise _unreadable(path, error) from error
     if len(vectors) != evalset.n or not np.isfinite(vectors).all() or (counts < 0).any():
         raise EvalSetError.of(str(path), "holds vectors that are not finite", _REMEDY)
-    for array in (vectors, counts):
-        array.setflags(write=False)
-    return TextFacts(vectors, counts.astype(np.int32))
+    return TextFacts(read_only(vectors), counts.astype(np.int32))
 
 
 def messages_of(evalset: EvalSet, fingerprint: str, width: int) -> Messages:

@@ -350,7 +350,6 @@ class PromiseStatus:
 
     @property
     def sentence(self) -> str:
-        """One sentence for people."""
         if self.ended:
             return f"{self.claim[:1].upper()}{self.claim[1:]}: no longer covered. {self.ended}"
         rated = self.reached if self.rated else "No feedback yet that could contradict it."

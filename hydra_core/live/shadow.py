@@ -83,7 +83,6 @@ def predictions(traffic: Traffic) -> tuple[FloatArray, FloatArray]:
 
 
 def _from_requirements(traffic: Traffic, valuer: Valuer, places: IntArray) -> None:
-    """Fill in what success profiles predict from the logged requirements."""
     if places.size:
         said = valuer.of_requirements(traffic.requirements()[places], _sizes(traffic, places))
         assert said is not None

@@ -164,7 +164,6 @@ class Traffic:
         return np.asarray(self.rows["requirements"].notna(), dtype=bool)
 
     def take(self, chosen: BoolArray) -> Traffic:
-        """Some of the decisions."""
         rows = self.rows.loc[chosen].reset_index(drop=True)
         return Traffic(rows, _clusters(rows), self.orphans, self.lost, self.refused)
 

@@ -159,7 +159,6 @@ def _message(value: int | memoryview) -> memoryview:
 
 
 def _only(value: int | memoryview, wanted: int) -> bytes:
-    """The last bytes of one field of a message, b'' where it is not there."""
     found = b""
     for number, inner in _fields(_message(value)):
         if number == wanted:

@@ -15,8 +15,6 @@ GROUPS = ("english", "european", "cjk", "other")
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A language: its English name and its group."""
-
     name: str
     group: str
 

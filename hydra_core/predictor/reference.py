@@ -17,6 +17,7 @@ from typing import Final
 
 import numpy as np
 
+from hydra_core.base.arrays import read_only
 from hydra_core.base.errors import BundleError
 from hydra_core.base.types import Float32Array
 from hydra_core.predictor.bundle import Bundle
@@ -91,6 +92,4 @@ def _read(raw: bytes, width: int) -> Reference:
         raise ValueError("limit must be one number above 0, kept one between 0 and 1")
     if not (np.isfinite(centres).all() and np.isfinite(limit)):
         raise ValueError("holds numbers that are not finite")
-    wide = centres.astype(np.float32)
-    wide.setflags(write=False)
-    return Reference(wide, float(limit), float(kept))
+    return Reference(read_only(centres.astype(np.float32)), float(limit), float(kept))

@@ -214,7 +214,6 @@ def clusters(train: Sample, test: Inputs, seed: int) -> IntArray:
 
 
 def _pair(train: Sample) -> tuple[int, int]:
-    """The cheapest model, and the one of highest quality (the cheapest of equals)."""
     quality = train.quality.mean(axis=0)
     best = np.flatnonzero(quality >= quality.max())
     return int(train.cost.argmin()), int(best[train.cost[best].argmin()])

@@ -222,8 +222,6 @@ def _repriced(spec: ModelSpec, old: ModelSpec, event: Event) -> ModelSpec:
 
 
 class Cell(StrEnum):
-    """Which kind of number."""
-
     SCORE = "score"
     IMPORTANCE = "importance"
     WEIGHT = "weight"

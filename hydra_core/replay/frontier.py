@@ -7,15 +7,14 @@ and the order is that of the predicted costs of each query.
 """
 
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
 
+from hydra_core.base.arrays import read_only
 from hydra_core.base.types import BoolArray, ChoiceArray, FloatArray, IntArray, Rule
 from hydra_core.evalsets.evalset import RESOLVED_AT
 from hydra_core.routing.matcher import choices_in_order, preference, ranked_values
-
-_Array = TypeVar("_Array", FloatArray, IntArray)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +130,6 @@ def _accumulated(
         read_only(np.cumsum(total[:, i])[keep] / n) for i in range(start.size)
     )
     return StepCurve(read_only(knob[keep]), quality, cost_usd, misroute, rule)
-
-
-def read_only(values: _Array) -> _Array:
-    """The array, which nobody may write to from now on: many readers share it."""
-    values.setflags(write=False)
-    return values
 
 
 #: Stands for the shortfall of a model that a hard gate keeps from a query; no tau reaches it.

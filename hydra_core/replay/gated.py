@@ -9,11 +9,11 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from hydra_core.base.arrays import read_only
 from hydra_core.base.spelling import counted
 from hydra_core.base.tokens import text_tokens
 from hydra_core.base.types import BoolArray, FloatArray, IntArray, ModelSpec
 from hydra_core.evalsets.evalset import EvalSet
-from hydra_core.replay.frontier import read_only
 from hydra_core.routing.gates import gate_of
 from hydra_core.routing.query import Query
 

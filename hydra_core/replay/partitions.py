@@ -114,8 +114,6 @@ def batches(
 
 
 class Engine(StrEnum):
-    """What runs a job."""
-
     LOCAL = "local"
     RAY = "ray"
 

@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from hydra_core.base.arrays import read_only
 from hydra_core.base.list_price import ListPrice
 from hydra_core.base.types import Catalog, FloatArray
 from hydra_core.catalog import profiles
@@ -113,8 +114,7 @@ def costs_at(evalset: EvalSet, known: Mapping[str, ListPrice], price_ratio: floa
         elif then is not None:
             usd[:, column] *= known[model].blended(price_ratio) / then.blended(price_ratio)
             sources[model] = CostSource.SCALED
-    usd.setflags(write=False)
-    return PricedCosts(usd, sources)
+    return PricedCosts(read_only(usd), sources)
 
 
 def _token_costs(evalset: EvalSet, column: int, price: ListPrice) -> FloatArray | None:

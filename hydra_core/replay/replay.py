@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from hydra_core.base.arrays import read_only
 from hydra_core.base.errors import MismatchError
 from hydra_core.base.spelling import counted_that
 from hydra_core.base.types import (
@@ -28,7 +29,7 @@ from hydra_core.evalsets.evalset import RESOLVED_AT, EvalSet, clusters_among
 from hydra_core.evalsets.folders import dependence_note, scored_by
 from hydra_core.evalsets.scores import load_scores
 from hydra_core.outcome_model.heads import Predicted
-from hydra_core.replay.frontier import CLOSED, StepCurve, frontier, read_only
+from hydra_core.replay.frontier import CLOSED, StepCurve, frontier
 from hydra_core.replay.gated import closed_models, gate_notes, stand_ins, used_alone
 from hydra_core.replay.pricing import CostSource, Prices, estimated_costs, priced_costs
 from hydra_core.routing.matcher import choose, returns_on_upgrading, shortfall, value_shortfall

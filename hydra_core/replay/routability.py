@@ -249,7 +249,6 @@ def perfect_router(data: ReplayData) -> PerfectRouter:
 
 
 def _decidable(data: ReplayData) -> float:
-    """Share of the queries on which the models that may serve them differ."""
     open_ = True if data.closed is None else ~data.closed
     most = data.quality.max(axis=1, where=open_, initial=-np.inf)
     least = data.quality.min(axis=1, where=open_, initial=np.inf)
@@ -313,7 +312,6 @@ def routability(
 
 
 def _better(aucs: Sequence[ModelAuc]) -> tuple[float, str]:
-    """The median AUC of the reading that predicts more, and that reading."""
     if not aucs:
         return float("nan"), ""
     text = float(np.median([auc.text.value for auc in aucs]))

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from hydra_core.base.arrays import read_only
 from hydra_core.base.types import (
     Catalog,
     ChoiceArray,
@@ -26,7 +27,7 @@ from hydra_core.outcome_model.heads import Predicted
 from hydra_core.outcome_model.model import OutcomeModel, PoolHeads, text_digests
 from hydra_core.outcome_model.success_profiles import SuccessProfiles, catalog_success_profiles
 from hydra_core.replay.band import CurveBand, lift_band
-from hydra_core.replay.frontier import StepCurve, choices, read_only, shares
+from hydra_core.replay.frontier import StepCurve, choices, shares
 from hydra_core.replay.metrics import (
     ConstantPolicy,
     PolicyMetrics,

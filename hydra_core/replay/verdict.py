@@ -202,7 +202,6 @@ class Verdict:
 
     @property
     def _open(self) -> bool:
-        """Whether the result hangs on models without outcomes."""
         return bool(self.unknown) and self.moved > 0 and self.label is VerdictLabel.SAME
 
     @property

@@ -414,7 +414,6 @@ def _levels(catalog: Catalog) -> frozenset[str]:
 
 
 def _valued(decision: Decision) -> tuple[FloatArray, FloatArray, tuple[str, ...]]:
-    """Predicted success and cost of the models that could be chosen, and their ids."""
     assert decision.valuation is not None
     ids = contenders(decision).ids
     rows = [decision.pool.ids.index(name) for name in ids]

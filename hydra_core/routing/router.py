@@ -224,7 +224,6 @@ class Router:
         )  # fmt: skip
 
     def _kept(self, keys: SessionKeys, query: Query) -> str | None:
-        """The model this conversation has been on, None on its first turn."""
         if self._sessions is None or keys.look_up is None:
             return None
         if query.turn == 1 and not query.continues:
@@ -311,7 +310,6 @@ def _decide(
 
 
 def _capped(state: _State, scores: FloatArray) -> tuple[str, ...]:
-    """The dimensions whose score a cap has cut."""
     if state.pool.caps is None:
         return ()
     cut = state.pool.capped(scores)[: scores.size] < scores
@@ -336,7 +334,6 @@ def _timed(state: _State, query: Query, valued: Valuation | None) -> Valuation |
 
 
 def _turned(state: _State, knob: float) -> _State:
-    """The same revision with another tau, or V, for one query."""
     if state.valuer is not None:
         return replace(state, knob=knob)
     policy = replace(state.catalog.policy, tau=knob)
@@ -366,7 +363,6 @@ def _raised(policy: Policy, query: Query) -> int:
 
 
 def _gates(state: _State, query: Query) -> dict[str, str]:
-    """Why models may not serve the query; RoutingError where none may."""
     gates = {} if state.common.passes(query) else gate_reasons(state.models, query)
     require_open(state.models, gates, query)
     budget = state.catalog.policy.defences.budget_usd
@@ -376,7 +372,6 @@ def _gates(state: _State, query: Query) -> dict[str, str]:
 def _if_able(
     state: _State, model: str | None, gates: Mapping[str, str], levels: FloatArray
 ) -> str | None:
-    """The model where it exists, passes the gates and is healthy; else None."""
     if model is None or model in gates or model not in state.pool.ids:
         return None
     healthy = levels[state.pool.ids.index(model)] >= state.catalog.policy.health_floor

@@ -104,7 +104,6 @@ class Admission:
         self._free.release()
 
     def _queue_s(self) -> float:
-        """About how long the requests that wait now will take."""
         return max(1.0, math.ceil(self.waiting * self._mean_s / self._threads))
 
 

@@ -363,7 +363,6 @@ def _agent_key(
 
 
 def _is_plain(key: str) -> bool:
-    """Whether a conversation's id is short and holds no half a character."""
     return len(key) <= _LONGEST_ID and not any("\ud800" <= sign <= "\udfff" for sign in key)
 
 

@@ -161,7 +161,6 @@ class Decider:
 
     @property
     def canary(self) -> Canary | None:
-        """The canary as it is now."""
         return self._canaries.current if self._canaries is not None else None
 
     def budgets_used(self) -> dict[str, float]:
@@ -234,7 +233,6 @@ class Decider:
         return decided
 
     def _timed(self, query: Query, serving: Serving) -> Query:
-        """The query with what this process has seen of times, where they count."""
         limited = query.max_s is not None or query.max_ttft_s is not None
         if not limited and not serving.catalog.policy.second_usd:
             return query

@@ -35,19 +35,16 @@ class DecisionIds:
         self._key = key
 
     def new(self, caller: str) -> str:
-        """A fresh id of a decision that `caller` asked for."""
         chance = secrets.token_bytes(_CHANCE)
         raw = chance + self._mark(chance)[:_OURS] + self._mark(chance, caller)[:_CALLERS]
         return base64.b32encode(raw).decode().lower()
 
     def is_ours(self, decision_id: str) -> bool:
-        """Whether this service made the id."""
         raw = _decoded(decision_id)
         chance, mark = raw[:_CHANCE], raw[_CHANCE : _CHANCE + _OURS]
         return bool(raw) and hmac.compare_digest(mark, self._mark(chance)[:_OURS])
 
     def is_callers(self, decision_id: str, caller: str) -> bool:
-        """Whether `caller` asked for the decision."""
         raw = _decoded(decision_id)
         mark = self._mark(raw[:_CHANCE], caller)[:_CALLERS]
         return self.is_ours(decision_id) and hmac.compare_digest(raw[_CHANCE + _OURS :], mark)

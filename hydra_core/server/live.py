@@ -106,8 +106,6 @@ class Serving:
 
 
 class Source(Protocol):
-    """Where a catalog comes from."""
-
     def stamp(self) -> object:
         """Something that differs when there is a new one."""
 

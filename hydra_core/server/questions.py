@@ -190,7 +190,6 @@ def _messages(state: object) -> Any:  # noqa: ANN401 (decoded JSON)
 
 
 def _some(found: object, kind: type[_Held], most: int, place: str) -> _Held:
-    """A list or mapping that holds something, and no more than `most`."""
     if isinstance(found, kind) and 1 <= len(found) <= most:
         return found
     raise refused(place, f"must hold 1 to {most} entries", "such as one of type choice")

@@ -248,7 +248,6 @@ def _ledger(folder: Path, settings: Settings) -> TeamBudgets:
 
 
 def _source(catalog: str, settings: Settings) -> Source:
-    """A catalog, with the upstreams that serve it where there are any."""
     source = source_of(catalog)
     return WithUpstreams(source, Path(settings.upstreams)) if settings.upstreams else source
 
@@ -371,7 +370,6 @@ class GuardedProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def _make_room(self) -> None:
-        """Close the connection that has been waited for longest."""
         others = [one for one in self.connections if isinstance(one, GuardedProtocol)]
         oldest = min(others, key=lambda one: one.waited_until, default=self)
         (self if oldest.waited_until == math.inf else oldest).transport.abort()

@@ -345,7 +345,6 @@ class Service:
 
 
 def _gates(serving: Serving, query: Query) -> list[tuple[str, Gate]]:
-    """The models that a gate takes out, and which."""
     found = ((spec.id, gate_of(spec, query)) for spec in serving.router.models)
     return [(model, gate) for model, gate in found if gate is not None]
 

@@ -315,7 +315,6 @@ def _share_at(policy: Policy, team: Team, budget: TeamBudget, name: str, used: f
 
 
 def _cheapest(query: Query, team: Team, route: Route) -> str:
-    """The cheapest model of those that the team may ask for by name."""
     anyone = replace(query, allow=team.models, only_cheapest=ONLY_CHEAPEST)
     return route(anyone, 0.0)[0].model
 

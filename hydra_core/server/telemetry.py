@@ -198,7 +198,6 @@ class Metrics:
             self._vetoes.labels(self._label(decision.pool.ids[i]), _HEALTH).inc()
 
     def gated(self, gates: Iterable[tuple[str, Gate]]) -> None:
-        """Count models that gates took out."""
         for model, gate in gates:
             self._vetoes.labels(self._label(model), gate.value).inc()
 
@@ -213,7 +212,6 @@ class Metrics:
             self._codes.labels(self._label(model), code).inc()
 
     def first_byte(self, model: str, seconds: float) -> None:
-        """Note how long the first byte took."""
         self._first.labels(self._label(model)).observe(seconds)
 
     def finished(self, model: str, status: str) -> None:

@@ -12,6 +12,7 @@ from enum import StrEnum
 from itertools import compress
 from typing import Any, Final
 
+from hydra_core.base.json_values import mapping, objects
 from hydra_core.base.tokens import cached_input, output_with_thinking
 from hydra_core.routing.query import is_count
 
@@ -103,7 +104,6 @@ class Said:
 
 
 def said_in(found: Mapping[str, Any], form: Form) -> Said:
-    """What a decoded event says."""
     if form is Form.CHAT:
         return _chat_event(found)
     return _messages_event(found) if form is Form.MESSAGES else _responses_event(found)
@@ -116,7 +116,7 @@ def whole_content(found: Mapping[str, Any], form: Form) -> object:
         listed = choices if isinstance(choices, list) else []
         messages = [one.get("message") if isinstance(one, Mapping) else None for one in listed]
         known = messages and all(isinstance(one, Mapping) for one in messages)
-        failed = any(one.get("finish_reason") == "error" for one in _listed(choices))
+        failed = any(one.get("finish_reason") == "error" for one in objects(choices))
         return messages if known and not failed else None
     if form is Form.MESSAGES:
         content = found.get("content")
@@ -147,7 +147,7 @@ def counts_of(said: Mapping[str, Any], form: Form) -> tuple[object, object, obje
 
 
 def _chat_event(found: Mapping[str, Any]) -> Said:
-    choices = _listed(found.get("choices"))
+    choices = objects(found.get("choices"))
     ends = [one.get("finish_reason") for one in choices]
     content = [one.get("delta") or one.get("message") for one in choices]
     numbers = [one["index"] if is_count(one.get("index")) else 0 for one in choices]
@@ -178,7 +178,7 @@ def _messages_event(found: Mapping[str, Any]) -> Said:
 
 def _responses_event(found: Mapping[str, Any]) -> Said:
     kind, response = str(found.get("type")), found.get("response")
-    held: Mapping[str, Any] = response if isinstance(response, Mapping) else {}
+    held = mapping(response)
     if kind in ("response.completed", "response.incomplete"):
         return Said(finished=True, done=True, usage=held.get("usage"))
     if kind in ("response.failed", "response.cancelled"):
@@ -187,8 +187,7 @@ def _responses_event(found: Mapping[str, Any]) -> Said:
         flat = {name: found.get(name) for name in ("code", "message", "param")}
         return Said(error=found.get("error") or flat)
     if kind == "response.output_item.added":
-        item = found.get("item")
-        added: Mapping[str, Any] = item if isinstance(item, Mapping) else {}
+        added = mapping(found.get("item"))
         called = str(added.get("type"))  # the upstream's own tools have no name
         return Said(added.get("name") or (called if called.endswith("_call") else ""))
     return Said(found.get("delta") if kind.endswith(".delta") else "")
@@ -204,7 +203,7 @@ def as_chat(found: Mapping[str, Any], form: Form) -> Mapping[str, Any]:
 
 def _tools(found: Mapping[str, Any]) -> list[Any]:
     """What a request declares as tools: also in its input, and as servers of tools."""
-    added = [one.get("tools") for one in _listed(found.get("input"))
+    added = [one.get("tools") for one in objects(found.get("input"))
              if one.get("type") == "additional_tools"]  # fmt: skip
     return [one for one in (found.get("tools"), found.get("mcp_servers"), *added) if one]
 
@@ -245,7 +244,7 @@ def session_of(found: Mapping[str, Any], form: Form) -> str | None:
 def _of_messages(found: Mapping[str, Any]) -> Iterator[_Message]:
     if found.get("system"):
         yield {"role": "system", "content": found["system"]}
-    for message in _listed(found.get("messages")):
+    for message in objects(found.get("messages")):
         content = message.get("content")
         if not isinstance(content, list):
             yield dict(message)
@@ -272,7 +271,7 @@ def _of_responses(found: Mapping[str, Any]) -> Iterator[_Message]:
     given = found.get("input")
     if isinstance(given, str):
         yield {"role": "user", "content": given}
-    for item in _listed(given):
+    for item in objects(given):
         kind = str(item.get("type", "message"))
         if kind == "message":
             yield {"role": item.get("role"), "content": item.get("content")}
@@ -292,9 +291,4 @@ def _call(name: object, said: object) -> dict[str, Any]:
 
 
 def _parts(content: object) -> object:
-    """A tool's result as a message holds it."""
     return [content] if isinstance(content, Mapping) else content or ""
-
-
-def _listed(found: object) -> list[Mapping[str, Any]]:
-    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []

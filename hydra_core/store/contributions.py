@@ -409,7 +409,6 @@ class Ratings:
         self._add(sample, [(query_id, actor.name, RatingState.RATED, scores, note)], actor)
 
     def skip(self, sample: Sample, query_id: str, *, actor: Actor) -> None:
-        """Pass a query over."""
         self._add(sample, [(query_id, actor.name, RatingState.SKIPPED, (), "")], actor)
 
     def undo(self, sample: Sample, *, actor: Actor) -> str | None:

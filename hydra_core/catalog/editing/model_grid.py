@@ -101,7 +101,6 @@ def _day(value: object) -> Value:
 
 
 def _words(value: object) -> Value:
-    """Words between commas, or a list of them."""
     listed = value if isinstance(value, list) else str(value).split(",")
     return [str(word).strip() for word in listed if str(word).strip()]
 
@@ -247,7 +246,6 @@ def _move_cost(document: CatalogDocument, model: Data, renamed: str | None) -> N
 
 
 def _rename_for_teams(document: CatalogDocument, model: Data, renamed: str) -> None:
-    """Teams that may use a model may use it under its new id."""
     teams = mapping(mapping(mapping(document.data()).get("policy")).get("teams"))
     for name, team in teams.items():
         for place, one in enumerate(entries(mapping(team).get("models"))):

@@ -261,8 +261,6 @@ _OF_GRADERS: Final = (
 
 
 class GainFrom(StrEnum):
-    """Where a lift comes from."""
-
     WITHIN = "within groups"
     GROUPS = "telling groups apart"
     NOTHING = "nothing to explain"

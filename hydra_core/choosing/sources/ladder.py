@@ -340,7 +340,6 @@ def _ladder(rungs: tuple[Rung, ...], findings: tuple[Finding, ...]) -> Ladder:
 
 
 def _inside(title: str) -> str:
-    """A title as it stands inside a sentence."""
     return title[0].lower() + title[1:]
 
 

@@ -160,7 +160,6 @@ def _mean_odds(success: FloatArray) -> FloatArray:
 
 
 def _level_prior(mean_odds: FloatArray, rate: float | None) -> tuple[float, float]:
-    """Mean and precision of the prior on a newcomer's level."""
     if rate is None:
         return 0.0, _NO_RATE_PRECISION
     return shift_of_rate(mean_odds, rate), LEVEL_PRECISION
@@ -263,7 +262,6 @@ def _leaning(
 
 
 def _beside(first: Linear, second: Linear) -> Linear:
-    """The outputs of both."""
     return Linear(
         np.concatenate([first.weights, second.weights], axis=1).astype(np.float32),
         np.concatenate([first.offset, second.offset]).astype(np.float32),

@@ -31,8 +31,6 @@ class ModelPrice:
 
 @dataclass(frozen=True, slots=True)
 class PriceCard:
-    """Prices by model id."""
-
     prices: Mapping[str, ModelPrice] = field(default_factory=dict)
 
     def problems(self, models: Sequence[str], *, need_answers: bool = False) -> list[Problem]:

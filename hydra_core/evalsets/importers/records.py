@@ -14,6 +14,7 @@ from typing import Any, Final
 import pandas as pd
 
 from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.json_values import mapping
 from hydra_core.base.spelling import counted_that
 from hydra_core.base.tokens import text_tokens
 from hydra_core.evalsets.importers.assemble import Rows, assemble
@@ -21,7 +22,7 @@ from hydra_core.evalsets.importers.draft import Draft, with_estimates
 from hydra_core.evalsets.importers.given import NOTHING, Given, PriceCard
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
 from hydra_core.evalsets.importers.reading.cells import FILE, LINE, Issues
-from hydra_core.evalsets.importers.reading.json_document import mapping, number_in, read_json
+from hydra_core.evalsets.importers.reading.json_document import number_in, read_json
 from hydra_core.evalsets.importers.reading.tables import columns_of, json_objects, read_columns
 
 _Place = tuple[str, int]
@@ -48,7 +49,6 @@ class _Records:
     estimated: int = 0
 
     def query(self, place: _Place, query_id: str, text: str, group: str) -> None:
-        """One row that names a query."""
         self.queries.append((*place, query_id, text, group))
 
     def outcome(

@@ -16,12 +16,13 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.json_values import mapping
 from hydra_core.base.types import FloatArray
 from hydra_core.evalsets.importers.assemble import NO_TEXTS
 from hydra_core.evalsets.importers.draft import Draft, Dropped, report_on
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
 from hydra_core.evalsets.importers.reading.cells import LINE, Issues
-from hydra_core.evalsets.importers.reading.json_document import mapping, number_in, read_json
+from hydra_core.evalsets.importers.reading.json_document import number_in, read_json
 from hydra_core.evalsets.importers.reading.tables import columns_of, read_columns
 from hydra_core.evalsets.rules import model_id_problem
 

@@ -130,7 +130,6 @@ def read_table(
 
 
 def _unit_columns(mapping: TableMapping, columns: Sequence[str]) -> list[str]:
-    """The columns that say in which unit another one stands."""
     listed = (unit_columns(name, columns, measure) for name, measure in measures(mapping).items())
     return list(dict.fromkeys(one for some in listed for one in some))
 
@@ -143,14 +142,12 @@ def _effort_columns(mapping: TableMapping, columns: Iterable[str]) -> list[str]:
 
 
 def _attempt_columns(mapping: TableMapping, columns: Iterable[str]) -> list[str]:
-    """The column that counts the attempts at a query, if there is one."""
     names = list(columns)
     free = set(names) - set(mapping.all_columns().values()) - holders(names)
     return sorted(one for one in free if _ATTEMPT.fullmatch(one.strip()))[:1]
 
 
 def _columns_beside(mapping: TableMapping, columns: Sequence[str]) -> list[str]:
-    """The columns that say more of those that are mapped: units, efforts, attempts."""
     return [
         *_unit_columns(mapping, columns),
         *_effort_columns(mapping, columns),

@@ -155,7 +155,6 @@ def _folded(grader: Grader, text: str) -> str:
 
 
 def _references(message: Mapping[str, Any]) -> list[str]:
-    """Every text that counts as right."""
     found = message.get("reference")
     several = found if isinstance(found, list) else [found]
     if not several or any(isinstance(one, dict | bool) or one is None for one in several):
@@ -223,7 +222,6 @@ def _written_out(text: str) -> str:
 
 
 def _unmixed(match: re.Match[str]) -> str:
-    """A whole number with a fraction behind it as one number."""
     whole, above, below = map(int, match.groups())
     return repr(whole + above / below) if above < below else match[0]
 
@@ -258,7 +256,6 @@ def _json_schema(grader: Grader, answer: str, message: Mapping[str, Any]) -> flo
 
 
 def _unfenced(answer: str) -> str:
-    """What stands in the first code block; the whole answer where there is none."""
     _, fence, rest = answer.partition("```")
     body, end, _ = rest.partition("```")
     return body.partition("\n")[2] if fence and end else answer

@@ -255,7 +255,6 @@ class CollectPlan:
 
     @property
     def budget_usd(self) -> float:
-        """The most that the calls may cost."""
         return self.settings.budget_usd
 
     def cells(self, messages: Sequence[Asked]) -> list[Cell]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import random
 import time
@@ -12,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from hydra_core.base.errors import HydraError, LabelError
+from hydra_core.base.json_values import json_or_none
 from hydra_core.base.tokens import cached_input, output_with_thinking
 from hydra_core.lab.labeling.config import Server
 
@@ -149,7 +149,7 @@ class Client:
             if self.server.honours_idempotency_key:
                 return None, "lost the connection", 0.0
             raise LostError(f"{self.server.role}: no answer came; it may be paid") from error
-        reply = reply_of(_parsed(raw.content))
+        reply = reply_of(json_or_none(raw.content))
         return replace(reply, seconds=time.monotonic() - began), "", 0.0
 
     def _not_taken(self, error: openai.APIStatusError) -> GivenUpError | LabelError:
@@ -262,10 +262,3 @@ def _said(found: object) -> tuple[str, str]:
 
 def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9
-
-
-def _parsed(raw: bytes) -> object:
-    try:
-        return json.loads(raw)
-    except (ValueError, RecursionError):
-        return None

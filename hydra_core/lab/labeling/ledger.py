@@ -34,7 +34,6 @@ _RESTORE: Final = "bring the file back from a backup; it is never repaired by gu
 
 
 def _chained(before: bytes, line: bytes) -> bytes:
-    """The digest that ends a line, after the line before it."""
     return hashlib.sha256(before + b"\n" + line).hexdigest()[:32].encode()
 
 

@@ -48,7 +48,6 @@ class SampleRatio:
 
     @property
     def alarm(self) -> Alarm:
-        """How bad it is."""
         if self.p_value < 0.001:
             return Alarm.RED
         return Alarm.YELLOW if self.p_value < 0.01 else Alarm.NONE

@@ -148,7 +148,6 @@ class _Draft:
 
 
 def _last_run(values: Sequence[object], wanted: object) -> int:
-    """How many at the end are `wanted`."""
     return next((n for n, one in enumerate(reversed(values)) if one != wanted), len(values))
 
 

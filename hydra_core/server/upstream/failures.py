@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
+from hydra_core.base.json_values import json_or_none, mapping
 from hydra_core.server.wire import Form
 
 #: Every kind of failure, in the words of log and metrics.
@@ -157,8 +158,7 @@ def error_in(
     error = next(filter(None, errors), None)
     if not error:
         return None
-    inner = error if isinstance(error, Mapping) else {}
-    said = (inner.get(name) for name in ("code", "status", "type"))
+    said = (mapping(error).get(name) for name in ("code", "status", "type"))
     status = next(filter(None, map(_status, said)), None)
     body = json.dumps({"error": error}, default=str).encode("utf-8", "replace")
     kind = refusal_of(status or 400, body, asked) or (REJECTED if status else "bad_answer")
@@ -223,12 +223,7 @@ def _wait_in_words(message: str) -> float | None:
 
 def decoded(body: bytes) -> object:
     """The JSON of an error, None where it is none or too long."""
-    if not 0 < len(body) <= _MOST_BYTES:
-        return None
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        return None
+    return json_or_none(body) if 0 < len(body) <= _MOST_BYTES else None
 
 
 def shown_error(status: int | None, body: bytes, key: str, form: Form) -> bytes:

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import aiohttp
 
+from hydra_core.base.json_values import objects
 from hydra_core.base.tokens import BYTES_PER_TOKEN
 from hydra_core.base.types import Ability, ModelSpec
 from hydra_core.routing.query import is_count
@@ -363,14 +364,13 @@ def _may_have_read(given: int, chat: ChatRequest, spec: ModelSpec) -> bool:
 
 def _uses_own_tools(body: Mapping[str, Any]) -> bool:
     """Whether the upstream may call tools by itself, such as a search, and read their results."""
-    tools = body.get("tools")
-    listed = [one for one in tools if isinstance(one, Mapping)] if isinstance(tools, list) else []
-    hosted = any(one.get("type") not in (None, "function", "custom") for one in listed)
+    hosted = any(
+        one.get("type") not in (None, "function", "custom") for one in objects(body.get("tools"))
+    )
     return hosted or any(body.get(name) is not None for name in _SEARCHES)
 
 
 def _reads_more(chat: ChatRequest) -> bool:
-    """Whether the upstream reads what the request only names: stored turns, media."""
     media = chat.query.has_image or chat.query.needs & {Ability.PDF, Ability.AUDIO}
     return bool(media) or _names_more(chat.body)
 

@@ -142,7 +142,6 @@ def _required(file: TableFile) -> Adapter:
 
 
 def _statements(file: TableFile) -> dict[str, str]:
-    """Task -> its message."""
     issues, messages = Issues(), {}
     for _, row in json_objects(file, Budget(), issues):
         messages[text(row.get("task_id"))] = text(row.get("prompt"))

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final
 
+from hydra_core.base.json_values import mapping, objects
 from hydra_core.base.spelling import counted
 from hydra_core.evalsets.importers.harness.scored import Adapter, Reading, Scored, as_feedback
 from hydra_core.evalsets.importers.reading.bounded import TableFile, suffix_of
 from hydra_core.evalsets.importers.reading.json_document import (
-    mapping,
-    objects,
     read_json,
     value_at,
 )
@@ -89,7 +88,6 @@ def _rows(file: TableFile, reading: Reading) -> Iterator[tuple[int, Mapping[str,
 
 
 def _variables(row: Mapping[str, Any]) -> dict[str, str]:
-    """The variables of a row's test as text."""
     found = mapping(value_at(row, "testCase.vars")) or mapping(row.get("vars"))
     return {
         str(name): value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

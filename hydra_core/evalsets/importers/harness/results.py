@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hydra_core.base.errors import EvalSetError
+from hydra_core.base.json_values import mapping, objects
 from hydra_core.evalsets.importers.harness.scored import (
     Adapter,
     Reading,
@@ -19,8 +20,6 @@ from hydra_core.evalsets.importers.harness.scored import (
 )
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile, bytes_of
 from hydra_core.evalsets.importers.reading.json_document import (
-    mapping,
-    objects,
     read_json,
     value_at,
 )
@@ -264,7 +263,6 @@ def _read_inspect(file: TableFile, reading: Reading) -> Iterator[Scored]:
 
 
 def _effort(header: Mapping[str, Any]) -> str:
-    """How much a run's model was asked to reason, '' where the log does not say."""
     places = ("plan.config", "eval.model_generate_config")
     configs = [mapping(value_at(header, place)) for place in places]
     stated = (one.get(name) for one in configs for name in _EFFORTS)

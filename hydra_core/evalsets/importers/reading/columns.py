@@ -247,7 +247,6 @@ class Columns:
         return f"use a plain number such as 0.5{truth}"
 
     def _how(self, how: str) -> str:
-        """How to say that a column is written so."""
         return self.form.to_read.replace("HOW", how)
 
     def _note(self, column: str, known: Mapping[str, Digits], reader: Reader) -> None:
@@ -337,7 +336,6 @@ def _with_unit(cells: pd.Series, units: pd.Series, measure: Measure) -> pd.Serie
 
 
 def _is_plain(texts: pd.Series, measure: Measure, notation: Notation) -> bool:
-    """Whether every cell is read as it stands."""
     foreign = measure is Measure.COST and notation.currency
     if notation.divisor != 1 or notation.decimal == "," or foreign:
         return False
@@ -375,7 +373,6 @@ def _count(match: re.Match[str]) -> int:
 
 
 def _quoted(remedy: str, column: str) -> str:
-    """A remedy with the column's name in its option, as a shell takes it."""
     return _OPTION.sub(lambda match: quote(f"{column}={match[1]}"), remedy)
 
 

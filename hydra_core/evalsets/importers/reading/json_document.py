@@ -113,16 +113,6 @@ def number_in(value: object) -> float:
         return math.inf
 
 
-def objects(value: object) -> list[Mapping[str, Any]]:
-    """The objects of a list, none for anything else."""
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
-
-
-def mapping(value: object) -> Mapping[str, Any]:
-    """An object, an empty one for anything else."""
-    return value if isinstance(value, Mapping) else {}
-
-
 def value_at(found: Any, path: str) -> Any:  # noqa: ANN401 (JSON)
     """The value under a name, else at a path of names and numbers; None where there is none.
 

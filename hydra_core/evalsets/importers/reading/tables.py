@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from pandas.api.extensions import ExtensionArray
 
 from hydra_core.base.errors import EvalSetError, Problem
-from hydra_core.base.json_values import TwiceError
+from hydra_core.base.json_values import TwiceError, json_or_none
 from hydra_core.base.reading.csv_rows import MAX_CELL, BrokenRow, csv_rows
 from hydra_core.evalsets.folders import read_arrow
 from hydra_core.evalsets.importers.reading.bounded import (
@@ -100,13 +100,7 @@ def _paths_in_cells(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> li
 
 
 def _object(cell: str) -> dict[str, Any] | None:
-    """The object that a cell holds as JSON, None where it holds none."""
-    if not cell.lstrip().startswith("{"):
-        return None
-    try:
-        found = json.loads(cell)
-    except (ValueError, RecursionError):
-        return None
+    found = json_or_none(cell) if cell.lstrip().startswith("{") else None
     return found if isinstance(found, dict) else None
 
 
@@ -245,7 +239,6 @@ def csv_records(file: TableFile, budget: Budget) -> Iterator[tuple[int, list[str
 
 
 def _header(rows: Iterator[tuple[int, list[str]]]) -> tuple[int, list[str]]:
-    """The first row with cells, and its line."""
     return next(((line, row) for line, row in rows if row), (0, []))
 
 
@@ -448,7 +441,6 @@ def _texts(column: pa.ChunkedArray) -> ExtensionArray:
 
 
 def _plain(column: pa.ChunkedArray) -> Any:  # noqa: ANN401 (pyarrow has no types)
-    """A column as text, what is nested as JSON."""
     if not pa.types.is_nested(column.type):
         return column.cast(pa.large_string())
     values = [dict(v) if pa.types.is_map(column.type) and v else v for v in column.to_pylist()]

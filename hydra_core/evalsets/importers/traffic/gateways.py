@@ -27,13 +27,14 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.base.errors import EvalSetError, ExtraError, Problem
+from hydra_core.base.json_values import mapping
 from hydra_core.base.spelling import counted_that
 from hydra_core.base.types import FloatArray
 from hydra_core.decision_log.reading import read_log
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.given import NOTHING, Given
 from hydra_core.evalsets.importers.reading.bounded import MAX_ROWS, Budget, TableFile
-from hydra_core.evalsets.importers.reading.json_document import mapping, value_at
+from hydra_core.evalsets.importers.reading.json_document import value_at
 from hydra_core.evalsets.importers.traffic.messages import NO_MESSAGE, NO_TEXT, Asked, asked_in
 from hydra_core.evalsets.importers.traffic.rows import (
     Row,
@@ -346,7 +347,6 @@ def read_helicone(files: Sequence[TableFile], given: Given = NOTHING) -> Draft:
 
 
 def _helicone_no_answer(row: Mapping[str, Any]) -> str:
-    """Why a row holds no answer of a model, '' where it does."""
     status = number(row.get("response_status"))
     if not math.isnan(status) and not 200 <= status < 300:
         return "the request failed"

@@ -15,11 +15,11 @@ from statistics import median
 from typing import Any, Final
 
 from hydra_core.base.errors import EvalSetError
+from hydra_core.base.json_values import mapping
 from hydra_core.base.spelling import counted_that
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.given import NOTHING, Given
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
-from hydra_core.evalsets.importers.reading.json_document import mapping
 from hydra_core.evalsets.importers.traffic.messages import asked_in
 from hydra_core.evalsets.importers.traffic.rows import (
     Row,
@@ -209,7 +209,6 @@ def _tokens(usage: Mapping[str, Any]) -> tuple[float, float, float]:
 def _beside(
     counts: Mapping[str, float], beginnings: tuple[str, ...], whole: Sequence[str]
 ) -> dict[str, float]:
-    """The counts of one side that stand beside its own."""
     named = counts.items()
     return {name: n for name, n in named if name.startswith(beginnings) and name not in whole}
 
@@ -279,7 +278,6 @@ def _langfuse_scores(
 
 
 def _written(row: Mapping[str, Any]) -> str:
-    """When a score was written, '' where its file does not say."""
     times = (text(row.get(name)) for name in ("updated_at", "timestamp", "created_at"))
     return next(filter(None, times), "")
 

@@ -13,10 +13,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from hydra_core.base.errors import EvalSetError
+from hydra_core.base.json_values import objects
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.given import NOTHING, Given
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
-from hydra_core.evalsets.importers.reading.json_document import objects
 from hydra_core.evalsets.importers.traffic.messages import NO_MESSAGE, Asked, asked_in
 from hydra_core.evalsets.importers.traffic.rows import (
     decoded,

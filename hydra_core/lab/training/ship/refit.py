@@ -123,7 +123,6 @@ def _halved(graph: onnx.GraphProto, name: str, value: Float32Array) -> None:
 
 
 def _put(graph: onnx.GraphProto, tensor: TensorProto, *old: str) -> None:
-    """Put in a tensor instead of those of these names."""
     kept = [one for one in graph.initializer if one.name not in old]
     del graph.initializer[:]
     graph.initializer.extend([*kept, tensor])

@@ -40,7 +40,6 @@ def _tables() -> dict[str, dict[str, list[str]]]:
 
 @cache
 def _sentences() -> dict[tuple[str, str], list[str]]:
-    """Claims written out one by one, by language and family."""
     out: dict[tuple[str, str], list[str]] = {}
     for row in read_lines(_DATA / "claims.jsonl.gz"):
         out.setdefault((str(row["lang"]), str(row["family"])), []).append(str(row["text"]))
