@@ -1,12 +1,10 @@
 """The interval that every estimate is shown with, and its level."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist
-from typing import Final
+from typing import Final, Self
 
 from hydra_core.base.spelling import signed
 
@@ -50,12 +48,12 @@ class Interval:
     reason: str = field(default="", kw_only=True)
 
     @classmethod
-    def none(cls, value: float, reason: str) -> Interval:
+    def none(cls, value: float, reason: str) -> Self:
         """An estimate without an interval, and why."""
         return cls(value, math.nan, math.nan, reason=reason)
 
     @classmethod
-    def holding(cls, value: float, lo: float, hi: float) -> Interval:
+    def holding(cls, value: float, lo: float, hi: float) -> Self:
         """An interval that is widened to its own estimate where resampling missed it."""
         return cls(value, min(lo, value), max(hi, value))
 
@@ -69,22 +67,22 @@ class Interval:
         """What a normal estimate with this interval has; NaN where there is no interval."""
         return (self.hi - self.lo) / 2 / normal_quantile()
 
-    def scaled(self, factor: float, offset: float = 0.0) -> Interval:
+    def scaled(self, factor: float, offset: float = 0.0) -> Self:
         """`offset + factor * x` for all three; bounds stay in order."""
         lo, hi = sorted((offset + factor * self.lo, offset + factor * self.hi))
         return replace(self, value=offset + factor * self.value, lo=lo, hi=hi)
 
-    def widened(self, factor: float) -> Interval:
+    def widened(self, factor: float) -> Self:
         """The same estimate with both bounds this many times (>= 1) as far from it."""
         down, up = self.value - self.lo, self.hi - self.value
         return replace(self, lo=self.value - factor * down, hi=self.value + factor * up)
 
-    def spanning(self, *others: Interval) -> Interval:
+    def spanning(self, *others: Self) -> Self:
         """The same estimate with bounds that hold those of the others too."""
         every = (self, *others)
         return replace(self, lo=min(one.lo for one in every), hi=max(one.hi for one in every))
 
-    def clipped(self, lo: float, hi: float) -> Interval:
+    def clipped(self, lo: float, hi: float) -> Self:
         """The same with bounds no wider than what is possible at all."""
         lo, hi = min(max(self.lo, lo), self.value), max(min(self.hi, hi), self.value)
         return replace(self, lo=lo, hi=hi)

@@ -6,12 +6,10 @@ gives what a requirement adds at each knot; between two knots it is a straight l
 model's mean cost (tokens times prices, or USD) times a shared factor, itself such curves.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 
@@ -38,7 +36,7 @@ class Curves:
     knot: FloatArray
 
     @classmethod
-    def of(cls, knots: Sequence[Sequence[float]]) -> Curves:
+    def of(cls, knots: Sequence[Sequence[float]]) -> Self:
         """Return the curves with these knots; of each dimension ascending, the last one 1."""
         starts = [[0.0, *points[:-1]] for points in knots]
         dimension = np.repeat(np.arange(len(starts)), [len(points) for points in starts])

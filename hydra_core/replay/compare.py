@@ -3,10 +3,9 @@
 A policy may be a catalog's own, replayed; `what_if` says what another catalog would change.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -87,7 +86,7 @@ class PolicyRun:
         """(n,) 1 where only a cheaper model without outcomes may have resolved the query."""
         return 0.0 * self.misrouted if self.maybe is None else self.maybe - self.misrouted
 
-    def take(self, at: IntArray) -> PolicyRun:
+    def take(self, at: IntArray) -> Self:
         """The same policy on some of the queries alone, by their places."""
         parts = ("rows", "choice", "quality", "cost_usd", "oracle", "misrouted")
         unknown = None if self.unknown is None else self.unknown[at]

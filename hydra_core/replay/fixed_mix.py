@@ -1,9 +1,8 @@
 """What a policy is compared with: the best fixed mix of models at the same mean cost."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -100,7 +99,7 @@ class MatchedCost:
     quality_per_usd: FloatArray
 
     @classmethod
-    def of(cls, mixes: Sequence[Mix], models: int) -> MatchedCost:
+    def of(cls, mixes: Sequence[Mix], models: int) -> Self:
         """Line the mixtures up over a pool of so many models."""
         ends = np.array([[m.cheap.index for m in mixes], [m.strong.index for m in mixes]])
         share = np.array([mix.strong_share for mix in mixes])

@@ -1,14 +1,12 @@
 """An eval set, its scores and a catalog's pool lined up as arrays, replayed, and cut into folds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from dataclasses import replace as replaced
 from datetime import date
 from functools import cached_property
 from shlex import quote
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 
@@ -89,7 +87,7 @@ class ReplayData:
         return result
 
     @cached_property
-    def with_outcomes(self) -> ReplayData:
+    def with_outcomes(self) -> Self:
         """The same queries with the measured models alone, for what reads outcomes only."""
         if not self.unmeasured:
             return self
@@ -205,7 +203,7 @@ class ReplayData:
         success, cost_usd = self.predictions.success, self.predictions.cost_usd
         return returns_on_upgrading(success, cost_usd), cost_usd
 
-    def take(self, rows: IntArray) -> ReplayData:
+    def take(self, rows: IntArray) -> Self:
         """The same data for some rows only (for halves and language slices)."""
         clusters = self.clusters
         return replaced(

@@ -6,8 +6,6 @@ front. LiteLLM tells a plugin neither the declared tools nor the cool-downs: too
 were used in the conversation, and failed models are LiteLLM's own business.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Collection, Iterable
@@ -15,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from hydra_core.base.errors import HydraError, RoutingError
 from hydra_core.base.types import Catalog
@@ -46,7 +44,7 @@ class Choosing:
         self._live = live
         self._threads = ThreadPoolExecutor(thread_name_prefix="hydra")
 
-    def __deepcopy__(self, memo: object) -> Choosing:
+    def __deepcopy__(self, memo: object) -> Self:
         """Itself: LiteLLM copies its configuration, plugins included, and there is one router."""
         return self
 

@@ -44,8 +44,8 @@ def checked_line(value: str, what: str, limit: int = MAX_NAME) -> str:
     return line
 
 
-def checked_name(value: str, taken: Iterable[str]) -> str:
-    """A new catalog's name: by the rules of ids, and not to be confused with one there is.
+def require_name(value: str, taken: Iterable[str]) -> None:
+    """Refuse a new catalog's name that is no id, or may be confused with one there is.
 
     Raises:
         StoreError: It breaks a rule, or looks like another's.
@@ -57,7 +57,6 @@ def checked_name(value: str, taken: Iterable[str]) -> str:
     twin = next((name for name in taken if skeleton(name) == skeleton(value)), None)
     if twin is not None and twin != value:
         raise StoreError(f"the catalog's name {value!r} looks like {twin!r}; choose another")
-    return value
 
 
 def checked_text(value: str, what: str, *, required: bool = False) -> str:

@@ -17,12 +17,12 @@ from hydra_core.store.base import (
     Journal,
     checked_line,
     checked_metrics,
-    checked_name,
     checked_text,
     checked_unfinished,
     columns_of,
     fields_of,
     finite,
+    require_name,
 )
 from hydra_core.store.records import Draft, Note, OperatingPoint, Rating, RatingState, Sample
 from hydra_core.store.roles import Action, Actor, require
@@ -61,7 +61,7 @@ class Drafts:
         name = checked_line(catalog, "the catalog's name")
         parse_catalog(text, source=name)
         if base_revision == 0:
-            checked_name(name, ())
+            require_name(name, ())
         if base_revision < 0:
             raise StoreError(f"{name}: there is no revision {base_revision}")
         draft = Draft(name, actor.name, base_revision, (text,), 0, 1, self._journal.clock())

@@ -21,9 +21,9 @@ from hydra_core.store.base import (
     check_trail,
     checked_line,
     checked_metrics,
-    checked_name,
     checked_text,
     columns_of,
+    require_name,
     utc_now,
 )
 from hydra_core.store.contributions import Drafts, Notes, OperatingPoints, Ratings, close_draft
@@ -292,7 +292,7 @@ class Store:
         reason, measured = checked_text(note, "the note"), checked_metrics(metrics)
         with self._journal.database.writing() as connection:
             if base_revision == 0:
-                checked_name(name, connection.scalars(sa.select(tables.catalogs.c.name)))
+                require_name(name, connection.scalars(sa.select(tables.catalogs.c.name)))
             lock(connection, name)
             newest = newest_of(connection, name)
             _require_newest(newest, name, base_revision)

@@ -63,25 +63,16 @@ class Client:
 
     Args:
         answers: Whether it has answered before, so that its settings are right.
-        sleep: Waits that many seconds; an argument so that tests need not.
-        rng: Jitter of the waits.
 
     Raises:
         LabelError: The key's environment variable is not set, or `openai` is not installed.
     """
 
-    def __init__(
-        self,
-        server: Server,
-        *,
-        answers: bool = False,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        rng: random.Random | None = None,
-    ) -> None:
+    def __init__(self, server: Server, *, answers: bool = False) -> None:
         self.server, self._answers, self._length = server, answers, _LENGTH
         self._openai: AsyncOpenAI = _connect(server)
         self._slots = asyncio.Semaphore(server.concurrency)
-        self._sleep, self._rng = sleep, rng or random.Random(server.model)
+        self._rng = random.Random(server.model)
 
     async def close(self) -> None:
         await self._openai.close()
@@ -120,7 +111,7 @@ class Client:
                 refused(reason)
                 if attempt + 1 < _TRIES:
                     pause = min(_FIRST_WAIT_S * 2.0**attempt, _LONGEST_WAIT_S)
-                    await self._sleep(wait or pause * self._rng.uniform(0.5, 1.0))
+                    await asyncio.sleep(wait or pause * self._rng.uniform(0.5, 1.0))
         raise GivenUpError(f"{self.server.role}: {reason} {_TRIES} times in a row")
 
     async def _once(self, body: Mapping[str, Any], key: str) -> tuple[Reply | None, str, float]:

@@ -73,13 +73,11 @@ def label_rows(
 
 def write_outputs(
     folder: Path, config: LabelConfig, messages: Sequence[Message], record: Record
-) -> int:
-    """Write ``labels.jsonl`` and ``set_aside.jsonl``; how many messages have a label."""
-    rows = label_rows(config, messages, record)
-    _replace(folder / "labels.jsonl", rows)
+) -> None:
+    """Write ``labels.jsonl`` and ``set_aside.jsonl``."""
+    _replace(folder / "labels.jsonl", label_rows(config, messages, record))
     aside = [{"id": m.id, "reason": record.aside[m.id]} for m in messages if m.id in record.aside]
     _replace(folder / "set_aside.jsonl", aside)
-    return len(rows)
 
 
 def _replace(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -1,11 +1,9 @@
 """A trained predictor -> a bundle folder, recalibrated on validation, with its measured quality."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import onnx
@@ -147,7 +145,7 @@ class Origin:
     licence: str
 
     @classmethod
-    def of(cls, bundle: Bundle) -> Origin:
+    def of(cls, bundle: Bundle) -> Self:
         """That of a bundle whose encoder is kept."""
         return cls(*(str(bundle.encoder.get(one.name, "")) for one in fields(cls)))
 
