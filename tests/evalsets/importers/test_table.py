@@ -21,6 +21,7 @@ from hydra_core.evalsets.importers.mapping import TableMapping, parse_map, sugge
 from hydra_core.evalsets.importers.reading.bounded import MAX_BYTES, MAX_ROWS, Budget, watched
 from hydra_core.evalsets.importers.reading.cells import Form
 from hydra_core.evalsets.importers.reading.notation import parse_notations
+from hydra_core.evalsets.importers.reading.tables import columns_of
 from hydra_core.evalsets.importers.table import model_names, read_table
 
 HEADER = "query_id,text,language,model,quality,cost_usd\n"
@@ -259,6 +260,16 @@ BROKEN = {
         "id,question,gpt-5,,haiku,\n,,score,cost,score,cost\nq,What?,1,0.1,0,0.01\n",
         "line 1: are two rows of headings",
     ),
+    "headings of measures above models": (
+        "id,question,score,,cost,\n,,gpt-5,haiku-4,gpt-5,haiku-4\nq,What?,1,0,0.1,0.01\n",
+        "line 1: are two rows of headings (write one row of headings, such as 'cost gpt-5', and "
+        "delete line 1)",
+    ),
+    "too large": (
+        GOOD + row("c", cost="1e400"),
+        "1 of 5 cells are too large for a number, first in x.csv line 7 ('1e400')",
+    ),
+    "too large quality": (GOOD + row("c", quality="1e400"), "cells are too large for a number"),
     "unmarked utf-16": (
         GOOD.encode("utf-16-le"),
         "is UTF-16LE text without a byte order mark (save it as UTF-8, such as by iconv -f "
@@ -278,6 +289,20 @@ def test_what_is_broken_is_said_and_nothing_is_written(tmp_path, case):
         import_table([source], tmp_path / "set")
     assert message in str(caught.value)
     assert [path.name for path in tmp_path.iterdir()] == ["x.csv"]
+
+
+def test_the_remedy_for_two_rows_of_headings_works(tmp_path):
+    headings = "id,question,score gpt-5,score haiku-4,cost gpt-5,cost haiku-4"
+    draft = read_table([write(tmp_path, "x.csv", f"{headings}\nq,What?,1,0,0.1,0.01\n")])
+    assert draft.models == ("gpt-5", "haiku-4")
+    assert draft.quality.tolist() == [[1, 0]]
+    assert draft.cost_usd.tolist() == [[0.1, 0.01]]
+
+
+def test_words_that_repeat_in_a_row_below_empty_headings_are_no_headings(tmp_path):
+    table = "id,question,gpt-5,haiku,,\nq1,What?,yes,yes,note,note\nq2,Why?,no,yes,note,note\n"
+    columns = columns_of(write(tmp_path, "x.csv", table))
+    assert columns == ["id", "question", "gpt-5", "haiku", "", ""]
 
 
 def test_all_problems_are_reported_with_counts_and_first_lines(tmp_path):

@@ -347,11 +347,14 @@ def _out_of_range(
     texts: pd.Series, values: pd.Series, measure: Measure, form: Form
 ) -> list[_Fault]:
     read = values[values != ""].astype(float)
-    if measure is not Measure.QUALITY:
-        low = (read < 0) | (read == float("inf"))
-        return [_Fault(low.reindex(texts.index, fill_value=False), "are not >= 0", "correct them")]
-    out = ((read < 0) | (read > 1)).reindex(texts.index, fill_value=False)
-    return [_Fault(out, "are not from 0 to 1", _scale_remedy(read, form))]
+    huge = read.abs() == float("inf")
+    share = measure is Measure.QUALITY
+    out = ~huge & ((read < 0) | (share & (read > 1)))
+    what, remedy = ("are not >= 0", "correct them")
+    if share:
+        what, remedy = ("are not from 0 to 1", _scale_remedy(read[~huge], form))
+    faults = ((huge, "are too large for a number", "correct them"), (out, what, remedy))
+    return [_Fault(bad.reindex(texts.index, fill_value=False), *words) for bad, *words in faults]
 
 
 def _scale_remedy(values: pd.Series, form: Form) -> str:

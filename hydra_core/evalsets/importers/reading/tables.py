@@ -42,6 +42,7 @@ _MAX_COLUMNS = 2_000
 _HEAD_ROWS = 1_000
 _HEAD_CELLS = 100
 _CHUNK = 20_000
+_LETTERS = re.compile(r"[^\W\d_]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 Record: TypeAlias = tuple[int, Sequence[str]]
@@ -120,13 +121,18 @@ def _inside(cells: Iterable[str], path: str) -> Iterator[str | None]:
 
 
 def _require_one_heading(first: list[str], line: int, second: list[str], source: str) -> None:
-    """Refuse a heading of two rows, as merged cells give it: the second completes the first."""
+    """Refuse a heading of two rows, as merged cells give it: the second completes the first, and
+    holds no number, or again the models of each measure.
+    """
     if len(first) != len(second) or len(set(first)) == len(first):
         return
     pairs = list(zip(first, second, strict=True))
     completes = all(above.strip() or below.strip() for above, below in pairs)
     both = [f"{above.strip()} {below.strip()}" for above, below in pairs if above and below]
-    words = not re.search(r"\d", "".join(second)) and sum(map(bool, second)) > 1
+    filled = [cell.strip() for cell in second if cell.strip()]
+    again = len(set(filled)) < len(filled) and all(map(_LETTERS.search, filled))
+    again = again and not (first[0].strip() and second[0].strip())  # a row has an id of its own
+    words = len(filled) > 1 and (again or not re.search(r"\d", "".join(filled)))
     if words and completes and both:
         remedy = f"write one row of headings, such as {both[-1]!r}, and delete line {line}"
         raise EvalSetError.of(source, "are two rows of headings", remedy, place=f"line {line}")
