@@ -32,12 +32,13 @@ examples:
       --out swebench
 """
 _TABLE = """tables of queries and outcomes (CSV, JSONL, Parquet; long or wide)
-Reads CSV, TSV, JSON, JSONL or Parquet (text formats also .gz or .zip), long (a row per query and
-model) or wide (a row per query, columns for each model: quality:MODEL and cost:MODEL, or "MODEL
-correct" and "MODEL $"). Columns with usual names are recognised; --map names the others, also by a
-path inside objects. Signs of currency and percent, decimal commas and thousands are read column by
-column; --read says how a column is written where its cells leave it open. Files are joined on
-query_id. Nothing is written unless every row is valid; at most 400 MiB and 2,000,000 rows.
+Reads CSV, TSV, Markdown, JSON, JSONL or Parquet (text formats also .gz or .zip), long (a row per
+query and model) or wide (a row per query, columns for each model: quality:MODEL and cost:MODEL, or
+"MODEL correct" and "MODEL $"). Columns with usual names are recognised; --map names the others,
+also by a path inside objects. Signs of currency and percent, decimal commas and thousands are read
+column by column; --read says how a column is written where its cells leave it open. Files are
+joined on query_id. Nothing is written unless every row is valid; at most 400 MiB and 2,000,000
+rows.
 
 fields: query_id text language conversation_id turn group cluster label_<dimension>; what hard gates
 read: has_image needs_tools needs require allow deny context_tokens (all but has_image by --map);

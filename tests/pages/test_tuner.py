@@ -51,7 +51,7 @@ def done(page):
 def test_the_result_says_what_was_promised_and_what_was_kept(done):
     assert not done.exception
     labels = {metric.label for metric in done.metric}
-    assert {"QR kept", "Promised − kept", "Gain over τ alone"} <= labels
+    assert {"QR kept", "Promised − kept", "Gain at equal cost"} <= labels
     table = done.dataframe[0].value
     assert table["promised"].notna().sum() == 3
     assert table["kept"].notna().all()

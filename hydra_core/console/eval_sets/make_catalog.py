@@ -196,7 +196,7 @@ def _catalog(entry: SetEntry, loaded: EvalSet, entered: new_catalog.EnteredPrice
                 st.caption(literal(str(one)))
         for warning in made.warnings:
             st.warning(literal(warning), icon=":material/warning:")
-        st.caption(":material/info: Assumed; edit it in the catalog: "
+        st.caption(":material/info: Edit in the catalog what is not so. "
                    + " ".join(literal(text) for text in made.assumptions))  # fmt: skip
         _publication(entry, loaded, made)
 

@@ -75,7 +75,7 @@ COST = "This message"
 #: A candidate's fate in one or two words.
 FATES = {
     Fate.CHOSEN: "Chosen",
-    Fate.DEARER: "Costs more",
+    Fate.DEARER: "Comes later",
     Fate.SHORT: "Falls short",
     Fate.GATED: "Ruled out",
     Fate.UNHEALTHY: "Unhealthy",

@@ -49,7 +49,7 @@ def basis() -> None:
     n = len(working.changes)
     what = f"{n} change{'s' * (n != 1)}" if n else "edits"
     st.warning(
-        f"{searched} Your draft has {what} that count only once they are published.",
+        f"{searched} It does not see your draft, which has {what}, until you publish it.",
         icon=":material/edit_note:",
     )
 
@@ -172,11 +172,11 @@ def show_result(result: SearchedPolicy, entry: SetEntry, sweep: Sweep, want: Wan
     plain = search_form.without_cells(sweep, want) if want.cells else None
     left, right = st.columns([12, 8], gap="medium")
     with left:
-        st.markdown("**Chosen on, reported on**")
+        st.markdown("**Promised and kept**")
         _halves(result, plain)
         st.caption(
-            "A setting promises more where it was chosen than it keeps on the other half. Expect "
-            "the kept figures, not the promised ones."
+            "A setting mostly promises more where it was chosen than it keeps on the other half. "
+            "Expect the kept figures, not the promised ones."
         )
         if want.cells and plain is None:
             st.caption("Search once without cells to see here what the cells add.")
@@ -232,14 +232,14 @@ def _figures(result: SearchedPolicy) -> None:
         ("Promised − kept", f"{signed(100 * result.optimism_qr)} pp",
          cost_apart(cost.value, result.optimism_cost_usd),
          "QR promised minus QR kept; below, cost measured against cost promised."),
-        ("Gain over τ alone", f"{signed(more.value)} pp",
+        ("Gain at equal cost", f"{signed(more.value)} pp",
          f"{signed(more.lo)} to {signed(more.hi)} pp",
-         "Quality at the same cost against choosing τ alone with the weights left as they are, "
+         "Quality against choosing τ alone, with the weights left as they are, at the same cost; "
          "paired by query."),
-        ("Saved over τ alone", f"{signed(saved.value)} %" if saved and certain else "–",
+        ("Saved at equal quality", f"{signed(saved.value)} %" if saved and certain else "–",
          "quality buys nothing here" if saved is None else "too few queries to say"
          if not certain else f"{signed(saved.lo)} to {signed(saved.hi)} %",
-         "The same gain as cost saved at the same quality, at the price that fixed models pay for "
+         "The same gain against τ alone as cost saved, at the price that fixed models pay for "
          "quality here."),
     )  # fmt: skip
     metric_row(entries)

@@ -283,8 +283,9 @@ def search(sweep: Sweep, want: Wanted) -> Task | None:
     done = task is not None and task.result is not None
     if st.button(
         label, type="primary", icon=":material/play_arrow:", key="tuner.start", width="stretch",
-        disabled=done, help="This search is done; change the aim, the budget or the cells for "
-        "another." if done else None,
+        disabled=done,
+        help="This search is done. For another, change the aim, the settings to try or the cells."
+        if done else None,
     ):  # fmt: skip
         _start(key, sweep, want)
         st.rerun()

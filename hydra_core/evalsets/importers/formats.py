@@ -98,7 +98,7 @@ class Format:
 FORMATS: Final[Mapping[Kind, Format]] = {
     Kind.TABLE: Format(
         "Table",
-        "CSV, JSON, JSONL or Parquet: one row a query and model, or one row a query.",
+        "CSV, TSV, Markdown, JSON, JSONL or Parquet: a row a query and model, or a row a query.",
         "query_id,text,model,quality,cost_usd\nq1,Fix the race in ...,gpt-5,1,0.012\n"
         "q1,Fix the race in ...,gpt-5-mini,0,0.001",
     ),
