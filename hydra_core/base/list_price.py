@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -80,6 +80,10 @@ class ListPrice:
         """USD per million tokens at `price_ratio` input tokens for each output token."""
         total = price_ratio * self.input_usd_per_mtok + self.output_usd_per_mtok
         return total / (price_ratio + 1.0)
+
+
+#: Of a model that costs nothing, where somebody says so: a 0 alone may stand for an unknown price.
+FREE: Final = ListPrice(0.0, 0.0)
 
 
 def long_prices(prices: Sequence[ListPrice]) -> dict[int, ListPrice]:

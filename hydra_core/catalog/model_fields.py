@@ -1,5 +1,6 @@
 """The `models` section: lifecycle, prices, facts, evidence and capabilities of each model."""
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
@@ -165,6 +166,10 @@ _LONG: Final = (
     "prices of long requests, such as [{above_tokens: 200000, ...}]; in a cell 200000: 4/18/0.4 "
     "(input tokens: USD per million in/out/cached)"
 )
+_PRICE: Final = (
+    "give the price in USD per million tokens; a self-hosted model may state its cost; of one that "
+    "costs nothing 0 for every price, and free in price_source"
+)
 #: What a variant may not take from its base.
 _OWN: Final = ("id", "notes", "variant_of", "shares_prompt_cache")
 #: Mappings in which a variant's entries stand beside its base's.
@@ -267,7 +272,7 @@ def _model(
         "provider": section.text("provider", "who serves it, such as openai", limit=200),
         "status": status,
         "retire_on": _retire_on(section, status),
-        **_prices(section),
+        **_prices(section, free=_says_free(section.node.get("price_source"))),
         "context_window": section.integer(
             "context_window", _TOKENS, "the context window in tokens"
         ),
@@ -297,7 +302,7 @@ def _long_prompts(model: Section) -> tuple[LongPromptPrice, ...]:
     for section in model.sections("long_prompts", _LONG, limit=8, required=False):
         section.known(LONG_KEYS)
         above = section.integer("above_tokens", _TOKENS, "input tokens that still cost less")
-        prices = _prices(section)
+        prices = _prices(section, free=False)
         read, written, cached = (prices[key] for key in _PRICES)
         if above is not None and read is not None and written is not None:
             found.append(LongPromptPrice(above, read, written, cached))
@@ -316,10 +321,25 @@ def _retire_on(section: Section, status: ModelStatus | None) -> date | None:
     return day
 
 
-def _prices(section: Section) -> dict[str, float | None]:
-    """USD per million tokens in and out, and of cached input where that is given."""
-    remedy = "give the price in USD per million tokens; a self-hosted model may state its cost"
-    return {key: section.price(key, remedy, required=key in _PRICES[:2]) for key in _PRICES}
+def _prices(section: Section, *, free: bool) -> dict[str, float | None]:
+    """USD per million tokens in and out, and of cached input where that is given.
+
+    Args:
+        free: Whether somebody says that the model costs nothing: then they may all be 0.
+    """
+    allowed = Bounds(0.0) if free else POSITIVE
+    found = {
+        key: section.price(key, _PRICE, allowed=allowed, required=key in _PRICES[:2])
+        for key in _PRICES
+    }
+    if len({price == 0 for price in found.values() if price is not None}) > 1:
+        section.wrong(_PRICES[0], "must be 0 as another price is, or no price may be 0", _PRICE)
+    return found
+
+
+def _says_free(source: Node | None) -> bool:
+    text = source.value if isinstance(source, ScalarNode) else None
+    return isinstance(text, str) and re.search(r"\bfree\b", text, re.IGNORECASE) is not None
 
 
 def _evidence(

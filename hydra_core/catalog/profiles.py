@@ -225,7 +225,8 @@ def estimated_costs(catalog: Catalog, known: Mapping[str, float]) -> dict[str, f
 def mean_tokens(catalog: Catalog, known: Mapping[str, float]) -> float:
     """Millions of tokens a query takes, by the models whose mean cost is known; NaN without one."""
     ratio = catalog.policy.price_ratio
-    tokens = [known[m.id] / blended_price(m, ratio) for m in catalog.models if m.id in known]
+    prices = {m.id: blended_price(m, ratio) for m in catalog.models if m.id in known}
+    tokens = [known[model] / price for model, price in prices.items() if price > 0]
     return float(np.mean(tokens)) if tokens else float("nan")
 
 

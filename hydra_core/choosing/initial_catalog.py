@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from hydra_core.base.errors import CatalogError, EvalSetError, Problem
-from hydra_core.base.list_price import ListPrice
+from hydra_core.base.list_price import FREE, ListPrice
 from hydra_core.base.spelling import counted, usd
 from hydra_core.base.types import Band, Catalog, FloatArray, Pool, Selection
 from hydra_core.catalog.editing.document import CatalogDocument, Value, flow
@@ -28,7 +28,7 @@ from hydra_core.catalog.prices.price_file import (
     parse_price_file,
 )
 from hydra_core.catalog.prices.price_table import typed_price
-from hydra_core.catalog.prices.quotes import PriceQuote
+from hydra_core.catalog.prices.quotes import ABOVE_ZERO, FREE_WORD, PriceQuote
 from hydra_core.catalog.prices.recorded import cost_gaps, tier_notes
 from hydra_core.catalog.prices.suggestions import tiers_value
 from hydra_core.catalog.schema import SCHEMA, parse_catalog
@@ -43,7 +43,6 @@ from hydra_core.replay.replay import ReplayData, align, align_catalog, data_fron
 
 #: The columns of the table that hold USD per million tokens, and what a problem calls them.
 PRICE_COLUMNS = {"input": "input price", "output": "output price", "cached": "cached input price"}
-_REMEDY = "give it in USD per million tokens, above 0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +137,14 @@ def entered_prices(
         model = str(row["model"])
         cells = {name: str(row[name]).strip() for name in PRICE_COLUMNS}
         read = {name: typed_price(cell) for name, cell in cells.items()}
+        free_cells = cells["input"].lower() == cells["output"].lower() == FREE_WORD
         wrong = [
-            name for name, price in read.items() if cells[name] and (price is None or price <= 0)
+            name
+            for name, price in read.items()
+            if cells[name] and (price is None or price <= 0) and not (free_cells and price == 0)
         ]
         problems += [
-            Problem(model, f"{PRICE_COLUMNS[name]} is {cells[name]}", _REMEDY) for name in wrong
+            Problem(model, f"{PRICE_COLUMNS[name]} is {cells[name]}", ABOVE_ZERO) for name in wrong
         ]
         per_input, per_output, per_cached = (
             None if price is None else float(price) for price in read.values()
@@ -296,6 +298,9 @@ class CatalogText:
         seconds = self._seconds(model)
         if seconds is not None:
             lines.append(f"    latency_s: {flow(seconds)}")
+        source = given.note or "given by the operator"
+        if given.price == FREE and FREE_WORD not in source:
+            source = f"{FREE_WORD}: {source}"
         return [
             *lines,
             self._fact(model, "context_window", ASSUMED_WINDOW),
@@ -303,7 +308,7 @@ class CatalogText:
             self._fact(model, "tools", True),
             f"    scores: {flow(scores)}",
             "    capabilities: derived",
-            f"    price_source: {flow(given.note or 'given by the operator')}",
+            f"    price_source: {flow(source)}",
             f"    price_date: {flow(given.day or self._today)}",
         ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import date
 from pathlib import Path
 from shlex import quote as quote_word
@@ -135,15 +135,17 @@ def _gathered_prices(
         listed = listed or free.get(model)
         prices[model] = GivenPrice(price.price, None, "given by the operator", listed)
     if options.prices is not None:
-        _propose_entries(options.prices, [model for model in models if model not in prices])
+        missing = [model for model in models if model not in prices]
+        _propose_entries(options.prices, missing, free)
     return prices
 
 
-def _propose_entries(path: Path, missing: Sequence[str]) -> None:
+def _propose_entries(path: Path, missing: Sequence[str], free: Collection[str]) -> None:
     """Refuse models without a price where the list has an entry that may be theirs, naming it."""
     from hydra_core.catalog.identifiers import plain_name
     from hydra_core.catalog.prices.lists import LIST_ENDINGS, read_prices
     from hydra_core.catalog.prices.price_file import near_entries
+    from hydra_core.catalog.prices.quotes import FREE_WORD
     from hydra_core.catalog.schema import read_catalog_text
 
     if not missing or path.suffix.lower() not in LIST_ENDINGS:
@@ -156,6 +158,8 @@ def _propose_entries(path: Path, missing: Sequence[str]) -> None:
     problems = []
     for model in missing:
         plain, remedy = plain_name(model), f"give --price {model}=INPUT,OUTPUT"
+        if model in free:
+            remedy += f", or if it costs nothing --price {quote_word(f'{model}={FREE_WORD}')}"
         like = [one.entry for one in listed.quotes if plain in plain_name(one.id)][:3]
         if quote := near.get(model):
             option = f"--list-entry {quote_word(f'{model}={quote.entry}')}"

@@ -231,7 +231,6 @@ def _add_logs(sources: Verbs) -> None:
         parser = verb(sources, name, partial(_files, name), text, "IMPORT")
         parser.option("files", "FILE.jsonl", type=Path, nargs="+")
         parser.option("--score", "NAME", "which one is the quality", default="")
-        parser.each("--price", "ID=IN,OUT[,cached=PRICE]")
         _log_options(parser, scaled=True)
 
 
@@ -241,6 +240,8 @@ def _log_options(parser: Grammar, *, scaled: bool = False) -> None:
         parser.option("--quality-scale", "X", "the score that means 1", type=float, default=1.0)
         said = "what feedback in words is worth, from 0 to 1; once per label"
         parser.each("--label", "LABEL=QUALITY", said)
+        said = "USD per Mtok, where no cost was recorded; or ID=free; once per model"
+        parser.each("--price", "ID=IN,OUT[,cached=PRICE]", said)
     parser.shared(*IMPORT)
 
 

@@ -58,14 +58,15 @@ def price_problems(prices: object, models: object) -> list[Problem]:
             remedy = "{input: 2.5, output: 10, cached: 1.25}, cached may be left out"
             if tiers:
                 remedy += f"; {_LONG}: [{{{_ABOVE}: 200000, input: 5, output: 15}}]"
-            message = f"must be USD per million tokens above 0, got {price!r}"
+            message = f"must be USD per million tokens, all above 0 or all 0 (free), got {price!r}"
             problems.append(Problem(f"prices: {model}", message, remedy))
     return problems
 
 
 def _is_row(row: Mapping[str, Any]) -> bool:
     needed = {"input", "output"} <= row.keys() <= set(_PRICES)
-    return needed and all(map(_above_zero, row.values()))
+    free = all(value == 0 and not isinstance(value, bool) for value in row.values())
+    return needed and (free or all(map(_above_zero, row.values())))
 
 
 def _is_tier(tier: object) -> bool:

@@ -111,7 +111,7 @@ def costs_at(evalset: EvalSet, known: Mapping[str, ListPrice], price_ratio: floa
             usd[:, column], sources[model] = by_tokens, CostSource.TOKENS
         elif then == known[model]:
             sources[model] = CostSource.SAME_PRICE
-        elif then is not None:
+        elif then is not None and then.blended(price_ratio) > 0:
             usd[:, column] *= known[model].blended(price_ratio) / then.blended(price_ratio)
             sources[model] = CostSource.SCALED
     return PricedCosts(read_only(usd), sources)

@@ -86,6 +86,13 @@ CASES = {
         "must be > 0, got 0",
         "self-hosted",
     ),
+    "one price zero of a free model": (
+        "input_usd_per_mtok: 0.31",
+        "price_source: free tier\n    input_usd_per_mtok: 0",
+        f"{CHEAP}: input_usd_per_mtok (line 30)",
+        "must be 0 as another price is",
+        "0 for every price",
+    ),
     "price negative": (
         "input_usd_per_mtok: 0.31",
         "input_usd_per_mtok: -5",

@@ -51,7 +51,8 @@ def test_one_problem_reads_as_one_line():
         parse_catalog(edited(("input_usd_per_mtok: 1.19", "input_usd_per_mtok: -5")), "pool.yaml")
     assert str(caught.value) == (
         "pool.yaml: models[1] 'strong': input_usd_per_mtok (line 41): must be > 0, got -5 "
-        "(give the price in USD per million tokens; a self-hosted model may state its cost)"
+        "(give the price in USD per million tokens; a self-hosted model may state its cost; "
+        "of one that costs nothing 0 for every price, and free in price_source)"
     )
 
 

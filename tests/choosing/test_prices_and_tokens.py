@@ -1,6 +1,7 @@
 """An operator's set with gaps: a clear sentence each, nothing guessed, nothing lost."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -112,6 +113,42 @@ def test_what_a_list_says_of_a_free_model_holds_beside_a_given_price(at, tmp_pat
     assert at.run("init", at.folder, *made)[0] == 0
     windows = {model.id: model.context_window for model in load_catalog(at.out).models}
     assert windows == {"small": 200_000, "large": 400_000}
+
+
+FREE = "models:\n  small: free\n  large: {input: 10, output: 20}\n"
+
+
+@pytest.mark.parametrize("tokens", [True, False])
+def test_a_model_that_is_said_to_be_free_costs_nothing(at, monkeypatch, tokens):
+    monkeypatch.setattr("tests.choosing.test_prices_and_tokens.COST", np.tile([0.0, 0.016], (N, 1)))
+    at.saved(tokens=tokens)
+    assert at.init(FREE)[0] == 0
+    small = load_catalog(at.out).models[0]
+    assert (small.id, small.input_usd_per_mtok, small.output_usd_per_mtok) == ("small", 0, 0)
+    assert small.price_source == "free, as the price file says"
+    assert mean_costs(at.evaluated()[1]) == {"small": 0.0, "large": pytest.approx(0.016)}
+
+
+def test_a_free_price_beside_paid_costs_has_to_be_confirmed(at):
+    at.saved()
+    code, _, err = at.init(FREE)
+    assert code == 2
+    assert (
+        "small: the price times the recorded tokens gives $0 a query, $0.0015 was recorded" in err
+    )
+    assert at.init(FREE, "--confirm-price", "small")[0] == 0
+
+
+def test_a_list_with_a_price_of_0_names_the_word_that_makes_it_free(at, tmp_path):
+    at.saved(costs=False)
+    path = tmp_path / "list.csv"
+    path.write_text("Model,Input,Output\nsmall,0,0\nlarge,10,20\n")
+    command = ("init", at.folder, "--prices", path, "--out", at.out)
+    _, _, err = at.run(*command)
+    option = re.search(r"if it costs nothing (--price \S+)\)", err)[1]
+    assert at.run(*command, *option.split())[0] == 0
+    assert mean_costs(at.evaluated()[1])["small"] == 0
+    assert load_catalog(at.out).models[0].price_source == "free: given by the operator"
 
 
 def test_what_a_list_asks_beside_the_price_is_a_warning(at, tmp_path):

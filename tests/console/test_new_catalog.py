@@ -6,7 +6,7 @@ from datetime import date
 import pytest
 
 from hydra_core.base.errors import CatalogError
-from hydra_core.base.list_price import ListPrice
+from hydra_core.base.list_price import FREE, ListPrice
 from hydra_core.catalog.prices.price_file import GivenPrice, free_entries
 from hydra_core.choosing.initial_catalog import (
     entered_prices,
@@ -52,6 +52,13 @@ def test_what_a_list_says_of_a_free_model_holds_beside_the_price_that_is_typed()
     kept = dict(entered_prices(table, GIVEN, free).prices)
     assert kept["b"].price == ListPrice(0.01, 0.01)
     assert kept["b"].listed.context_window == 200_000
+
+
+def test_a_model_is_free_where_the_word_stands_for_both_prices():
+    kept = dict(edited("b", input="free", output="Free").prices)
+    assert kept["b"].price == FREE
+    assert edited("b", input="free", output=0).problems
+    assert edited("b", input="free", output=2).problems
 
 
 @pytest.mark.parametrize("value", [0.0, -5.0, float("inf")])

@@ -3,6 +3,7 @@
 unit: usd_per_1m_tokens
 models:
   gpt-4o: {input: 2.5, output: 10, cached: 1.25, date: 2024-08-06, note: public list price}
+  llama-on-our-own-machine: free
 """
 
 import difflib
@@ -14,12 +15,12 @@ from pathlib import Path
 from typing import Final
 
 from hydra_core.base.errors import CatalogError, Problem
-from hydra_core.base.list_price import ListPrice
+from hydra_core.base.list_price import FREE, ListPrice
 from hydra_core.base.reading.fields import Section, read_mapping
 from hydra_core.base.reading.yaml_reader import MapNode, ScalarNode, shown
 from hydra_core.catalog.identifiers import id_problem, plain_name
 from hydra_core.catalog.prices.lists import LIST_ENDINGS, read_prices
-from hydra_core.catalog.prices.quotes import ABOVE_ZERO, PriceQuote
+from hydra_core.catalog.prices.quotes import ABOVE_ZERO, FREE_WORD, PriceQuote
 from hydra_core.catalog.schema import read_catalog_text
 
 _SHOWN: Final = 4
@@ -209,6 +210,9 @@ def _prices(root: Section) -> dict[str, GivenPrice]:
         problem = id_problem(name)
         if problem is not None:
             models.wrong(name, *problem)
+        if isinstance(node, ScalarNode) and node.value == FREE_WORD:
+            found[name] = GivenPrice(FREE, None, "free, as the price file says")
+            continue
         if not isinstance(node, MapNode):
             models.wrong(name, f"must be a mapping, got {shown(node)}", "{input: 2.5, output: 10}")
             continue

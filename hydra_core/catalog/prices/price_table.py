@@ -13,6 +13,7 @@ from hydra_core.base.currencies import FOREIGN
 from hydra_core.base.errors import CatalogError, Problem
 from hydra_core.base.reading.csv_rows import MARKDOWN, BrokenRow, csv_rows
 from hydra_core.catalog.prices.quotes import (
+    FREE_WORD,
     PriceQuote,
     PriceSource,
     PriceTier,
@@ -341,6 +342,8 @@ def _prices(
         cell = cells[column].strip()
         stated = f"{column} {unit}".strip()
         found[column] = None if cell.lower() in BLANK else price_per_mtok(cell, stated)
+        if cell.lower() == FREE_WORD:
+            found[column] = Decimal(0)
         if found[column] is None and cell.lower() not in BLANK:
             place = f"line {line}, column {column!r}"
             remedy = "write USD per million tokens, such as 2.5"
@@ -403,8 +406,10 @@ def price_per_mtok(cell: str, heading: str) -> Decimal | None:
 def typed_price(value: object) -> Decimal | None:
     """USD per million tokens of a cell: a plain number, or a price such as $0.40 or 40 ct.
 
-    None where it says no price.
+    0 for the word free; None where it says no price.
     """
+    if str(value).strip().lower() == FREE_WORD:
+        return Decimal(0)
     number = price_number(value)
     return number if number is not None else price_per_mtok(str(value).strip(), "")
 

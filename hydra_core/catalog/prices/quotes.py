@@ -125,10 +125,11 @@ class SkipEntry(Exception):  # noqa: N818
     """This entry gives no usable price; the message says why."""
 
 
-#: What to write instead of a price of 0, by which models cannot be compared.
+#: What says that a model costs nothing; 0 often stands for a price that nobody knows.
+FREE_WORD: Final = "free"
 ABOVE_ZERO: Final = (
-    "give USD per million tokens, above 0; of a free or self-hosted model what it costs you, "
-    "such as 0.01"
+    "give USD per million tokens, above 0; of a self-hosted model what it costs you, such as 0.01, "
+    "or if it costs nothing the word free"
 )
 NO_PRICE: Final = "a price of 0 or less, which is no list price"
 

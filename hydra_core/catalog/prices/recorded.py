@@ -1,5 +1,6 @@
 """Prices beside recorded costs: where tokens times price is far from what was paid, and why."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal
@@ -52,7 +53,7 @@ class CostGap:
     def factor(self) -> float:
         """How many times the larger is the smaller."""
         ratio = self.computed_usd / self.recorded_usd
-        return max(ratio, 1 / ratio)
+        return max(ratio, 1 / ratio) if ratio else math.inf
 
     @property
     def must_be_confirmed(self) -> bool:
@@ -60,10 +61,11 @@ class CostGap:
         return self.factor >= _CONFIRMED
 
     def __str__(self) -> str:
+        factor = f"a factor of {_factor(self.factor)}" if self.computed_usd else "the price is free"
         text = (
             f"{self.model}: the price times the recorded tokens gives "
             f"${_plain(self.computed_usd)} a query, ${_plain(self.recorded_usd)} was recorded "
-            f"(a factor of {_factor(self.factor)})"
+            f"({factor})"
         )
         return f"{text}; {self.reason}" if self.reason else text
 
@@ -81,7 +83,7 @@ def cost_gaps(recorded: Recorded, prices: Mapping[str, ListPrice]) -> tuple[Cost
         if gap.factor >= _MENTIONED:
             gaps.append(gap)
     ratios = [gap.computed_usd / gap.recorded_usd for gap in gaps]
-    alike = 1 < compared == len(gaps) and max(ratios) < 1.5 * min(ratios)
+    alike = 1 < compared == len(gaps) and 0 < max(ratios) < 1.5 * min(ratios)
     explained = [
         replace(gap, reason=_reason(gap, recorded, prices[gap.model], alike=alike)) for gap in gaps
     ]
@@ -97,7 +99,8 @@ def _means(recorded: Recorded, column: int, price: ListPrice) -> tuple[float, fl
     cached = extras["cached_input_tokens"][:, column] if "cached_input_tokens" in extras else 0.0
     usd = price.usd(read, written, cached)
     paid = recorded.cost_usd[:, column]
-    rows = np.isfinite(usd) & np.isfinite(paid) & (paid > 0) & (usd > 0)
+    rows = np.isfinite(usd) & np.isfinite(paid) & (paid > 0)
+    rows &= (usd > 0) | (price.blended(1.0) == 0)
     if not rows.any():
         return None
     return float(usd[rows].mean()), float(paid[rows].mean())
@@ -106,6 +109,8 @@ def _means(recorded: Recorded, column: int, price: ListPrice) -> tuple[float, fl
 def _reason(gap: CostGap, recorded: Recorded, price: ListPrice, *, alike: bool) -> str:
     """What a gap looks like, by its size and by what the other models have."""
     ratio = gap.computed_usd / gap.recorded_usd
+    if not ratio:
+        return ""
     if alike and 1 / 150 < ratio < 1 / 60:
         return "the costs look like cents"
     if alike and 1 / 2_000 < ratio < 1 / 500:

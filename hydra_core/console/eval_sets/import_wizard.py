@@ -18,7 +18,7 @@ from hydra_core.base.list_price import ListPrice
 from hydra_core.base.spelling import counted
 from hydra_core.catalog.identifiers import proposed_ids
 from hydra_core.catalog.prices.price_table import typed_price
-from hydra_core.catalog.prices.quotes import price_number, share_number
+from hydra_core.catalog.prices.quotes import ABOVE_ZERO, FREE_WORD, price_number, share_number
 from hydra_core.choosing.initial_catalog import covered
 from hydra_core.console import cache, replays, selectors, state, tables, widgets
 from hydra_core.console.access import identity
@@ -99,8 +99,7 @@ def _files(kind: Kind) -> list[UploadedFile]:
         accept_multiple_files=True,
         key="eval_sets.files",
         max_upload_size=MOST_MB,
-        help=f"Up to {MOST_MB} MB in all, also once unpacked. Several files are joined on the "
-        "query id.",
+        help=f"Up to {MOST_MB} MB in all, also once unpacked. Several files join on the query id.",
     )
     if not uploads:
         what = FORMATS[kind].files
@@ -426,16 +425,18 @@ def _prices(form: Format, ids: Sequence[str]) -> PriceCard:
             },
         )  # fmt: skip
         st.caption(
-            "Give the tokens of an answer only if the files have neither tokens nor answers. Such "
-            "costs are marked as estimated."
+            "Give an answer's tokens only if the files have neither these nor answers. Such costs "
+            "are marked as estimated. Of a model that costs nothing write free for both prices."
         )
-    read = tables.read_numbers(edited, "id", "input", typed_price)
-    written = tables.read_numbers(edited, "id", "output", typed_price)
+    sides = ("input", "output")
+    read, written = (tables.read_numbers(edited, "id", one, typed_price) for one in sides)
     answer = tables.read_numbers(edited, "id", "answer", price_number)
+    said = edited.set_index("id")[[*sides]].fillna("").astype(str).map(str.lower)
+    zero = [m for m in ids if 0 in (read.get(m), written.get(m)) and {*said.loc[m]} != {FREE_WORD}]
+    EvalSetError.raise_any("prices", [Problem(m, "has a price of 0", ABOVE_ZERO) for m in zero])
     return PriceCard({
         model: ModelPrice(ListPrice(read[model], written[model]), answer.get(model))
-        for model in ids
-        if model in read and model in written
+        for model in ids if model in read and model in written
     })  # fmt: skip
 
 

@@ -114,6 +114,7 @@ FORMATS: Final[Mapping[Kind, Format]] = {
         '{"request_id": "r1", "model": "gpt-5", "messages": [...], "spend": 0.012, ...}',
         read_spend_logs,
         more="Feedback, a table with request_id and quality",
+        priced=True,
     ),
     Kind.LANGFUSE: Format(
         "Langfuse export",
@@ -121,6 +122,7 @@ FORMATS: Final[Mapping[Kind, Format]] = {
         '{"id": "o1", "type": "GENERATION", "provided_model_name": "gpt-5", "input": ...}',
         read_langfuse,
         more="Files of scores",
+        priced=True,
         scored=True,
     ),
     Kind.HELICONE: Format(

@@ -14,9 +14,9 @@ from shlex import quote
 from typing import Final
 
 from hydra_core.base.errors import EvalSetError, Problem
-from hydra_core.base.list_price import ListPrice
+from hydra_core.base.list_price import FREE, ListPrice
 from hydra_core.catalog.identifiers import proposed_ids
-from hydra_core.catalog.prices.quotes import ABOVE_ZERO, price_number
+from hydra_core.catalog.prices.quotes import ABOVE_ZERO, FREE_WORD, price_number
 from hydra_core.evalsets.importers.reading.bounded import TableFile
 from hydra_core.evalsets.rules import model_id_problem
 
@@ -41,7 +41,7 @@ class PriceCard:
             if price is None:
                 remedy = f"give --price {model}=INPUT,OUTPUT in USD per million tokens"
                 found.append(Problem(model, "no cost was recorded and it has no price", remedy))
-            elif need_answers and price.answer_tokens is None:
+            elif need_answers and price.answer_tokens is None and price.price != FREE:
                 remedy = f"give --price {model}=INPUT,OUTPUT,TOKENS with the mean length of answers"
                 found.append(Problem(model, "its answers' tokens were not recorded", remedy))
         return found
@@ -69,7 +69,7 @@ class PriceCard:
 
 
 def parse_prices(texts: Sequence[str]) -> PriceCard:
-    """A card from texts `ID=INPUT,OUTPUT`, with `,ANSWER_TOKENS` or `,cached=PRICE` behind it.
+    """A card from texts ID=free or ID=INPUT,OUTPUT, with ANSWER_TOKENS or cached=PRICE behind it.
 
     Raises:
         EvalSetError: With every text that is none.
@@ -85,8 +85,10 @@ def parse_prices(texts: Sequence[str]) -> PriceCard:
         if cached and per_cached is None:
             values = []
         cached_price = None if per_cached is None else float(per_cached)
-        if not model or len(values) not in (2, 3):
-            form = "ID=INPUT,OUTPUT[,ANSWER_TOKENS][,cached=PRICE]"
+        if model and numbers.strip().lower() == FREE_WORD and not cached and model not in prices:
+            prices[model] = ModelPrice(FREE)
+        elif not model or len(values) not in (2, 3):
+            form = "ID=INPUT,OUTPUT[,ANSWER_TOKENS][,cached=PRICE] or ID=free"
             problems.append(Problem(repr(text), f"is not {form}"))
         elif min(*values[:2], 1.0 if cached_price is None else cached_price) <= 0:
             problems.append(Problem(repr(text), "holds a price that is not above 0", ABOVE_ZERO))

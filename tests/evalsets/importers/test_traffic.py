@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from hydra_core.base.errors import EvalSetError
+from hydra_core.base.list_price import FREE, ListPrice
 from hydra_core.cli.main import main
 from hydra_core.decision_log.records import OutcomeRecord
 from hydra_core.decision_log.writer import LogWriter
@@ -148,6 +149,23 @@ def test_a_spend_of_zero_is_not_known_as_litellm_writes_it_without_a_price_too(t
     np.testing.assert_array_equal(cost["openai/gpt-5"], [0.01, np.nan, np.nan])
     assert cost["meta/llama-3.3:free"][2] == 0
     assert "1 request has a cost of 0" in " ".join(draft.report.warnings)
+
+
+def test_a_model_that_is_said_to_be_free_costs_nothing_in_spend_logs(tmp_path):
+    """Also where no tokens were counted; a price computes the cost of the others."""
+    rows = [spend(1, spend=0, prompt_tokens=0), spend(2, spend=0, model="ollama/llama3"),
+            spend(3, spend=0, model="ollama/llama3", prompt_tokens=0)]  # fmt: skip
+    votes = tmp_path / "votes.csv"
+    votes.write_text("request_id,quality\nr1,1\nr2,0\nr3,1\n")
+    command = ["import", "spend-logs", str(jsonl(tmp_path / "spend.jsonl", rows))]
+    command += ["--feedback", str(votes), "--out", str(tmp_path / "set")]
+    prices = ["--price", "ollama/llama3=free", "--price", "openai/gpt-5=1,2"]
+    assert main([*command, *prices]) == 0
+    evalset = load_evalset(tmp_path / "set")
+    assert evalset.models == ("ollama/llama3", "openai/gpt-5")
+    np.testing.assert_array_equal(evalset.cost_usd[:, 0], [np.nan, 0, 0])
+    assert np.isnan(evalset.cost_usd[:, 1]).all()
+    assert evalset.prices == {"ollama/llama3": FREE, "openai/gpt-5": ListPrice(1, 2)}
 
 
 def test_of_two_rows_of_a_request_the_one_with_a_cost_counts(tmp_path):

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 import pandas as pd
 
 from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.list_price import FREE
 from hydra_core.base.spelling import counted_that
 from hydra_core.evalsets.importers.assemble import Rows, assemble
 from hydra_core.evalsets.importers.draft import Draft, Dropped, with_estimates
@@ -420,7 +421,7 @@ class Traffic:
             have = counted_that(self._zeros, "request", "has", "have")
             warnings.append(
                 f"{have} a cost of 0, which also stands where no price is known: it was read as "
-                "not known"
+                "not known; --price ID=IN,OUT computes it, --price ID=free says that it is 0"
             )
         warnings += [remedy] if (remedy := self.labels.remedy()) else []
         warnings += _without_cached_price(kept, given.prices) if estimated else []
@@ -436,9 +437,10 @@ def _priced(rows: list[Served], prices: PriceCard) -> int:
     for i, row in enumerate(rows):
         price = prices.prices.get(row.model)
         known = row.input_tokens > 0 and not math.isnan(row.output_tokens)  # 0: not counted
-        if math.isnan(row.cost_usd) and price is not None and known:
+        if math.isnan(row.cost_usd) and price is not None and (known or price.price == FREE):
             tokens = (row.input_tokens, row.output_tokens, row.cached_input_tokens)
-            rows[i] = replace(row, cost_usd=price.price.usd_of_one(*tokens))
+            usd = price.price.usd_of_one(*tokens) if known else 0.0
+            rows[i] = replace(row, cost_usd=usd)
             count += 1
     return count
 
@@ -447,7 +449,11 @@ def _without_cached_price(rows: Sequence[Served], prices: PriceCard) -> list[str
     """Models with cached input that was priced as other input, as a warning."""
     cached = {row.model for row in rows if row.cached_input_tokens > 0}
     priced = {model: one.price for model, one in prices.prices.items() if model in cached}
-    full = sorted(m for m, price in priced.items() if price.cached_input_usd_per_mtok is None)
+    full = sorted(
+        model
+        for model, price in priced.items()
+        if price.cached_input_usd_per_mtok is None and price != FREE
+    )
     if not full:
         return []
     example = f"--price {full[0]}=INPUT,OUTPUT,cached=PRICE"
