@@ -80,7 +80,7 @@ class Caller:
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
         self._environ = environ
         self._session: aiohttp.ClientSession | None = None
-        self._not_asked_usage: set[str] = set()  # upstreams that refuse to be asked for it
+        self._not_asked_usage: set[str] = set()  # models whose upstream refuses to be asked
 
     async def close(self) -> None:
         if self._session is not None:
@@ -93,7 +93,7 @@ class Caller:
             NotAnsweredError: Another model may be asked: nothing was given to the client yet.
         """
         upstream = upstreams.by_model[model]
-        asks = chat.stream and not chat.wants_usage and upstream.name not in self._not_asked_usage
+        asks = chat.stream and not chat.wants_usage and model not in self._not_asked_usage
         asks &= isinstance(chat.body.get("stream_options") or {}, Mapping)  # else it is to blame
         try:
             answer = await self._asked(upstream, upstreams.timeouts, model, chat, usage=asks)
@@ -105,7 +105,7 @@ class Caller:
                 raise
         again = await self._asked(upstream, upstreams.timeouts, model, chat, usage=False)
         if not again.rejected:
-            self._not_asked_usage.add(upstream.name)
+            self._not_asked_usage.add(model)
         return again
 
     async def _asked(
