@@ -29,7 +29,7 @@ from hydra_core.choosing.sources.newcomers import (
 )
 from hydra_core.choosing.sources.profiles import fit_success_profiles
 from hydra_core.evalsets.evalset import EvalSet
-from hydra_core.outcome_model.heads import Linear, Messages, Raw, log_odds
+from hydra_core.outcome_model.heads import Linear, Messages, Predicted, Raw, log_odds
 from hydra_core.outcome_model.model import LEAST_OUTCOMES, Costs
 from hydra_core.routing.matcher import cost_order, returns_on_upgrading
 
@@ -135,7 +135,11 @@ def with_newcomers(
         success = _cross_fitted(every, known, rate, learning.seed)
         raw = _beside(learning.raw, success[: material.n], heads.costs)
         pool = heads.for_pool(material.models, np.zeros(len(material.models)), per_mtok)
-        predicted = pool.combine(raw)
+        known_so_far, wide = learning.predicted, pool.combine(raw)
+        predicted = Predicted(
+            np.column_stack([known_so_far.success, wide.success[:, -1]]),
+            np.column_stack([known_so_far.cost_usd, wide.cost_usd[:, -1]]),
+        )
         logged = learning.logged
         if logged is not None:
             logged = replace(logged, raw=_beside(logged.raw, success[material.n :], heads.costs))

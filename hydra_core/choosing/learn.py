@@ -4,15 +4,16 @@ Every figure is cross-fitted: each query is predicted by heads (features, learne
 included) that were chosen and fitted without it and its cluster.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from hydra_core.base.errors import OutcomeModelError, Problem
 from hydra_core.base.intervals import Interval
+from hydra_core.base.list_price import ListPrice
 from hydra_core.base.types import FloatArray, IntArray, Progress
 from hydra_core.choosing.heads import TREES, Choice, choose, fit, grouped_parts
 from hydra_core.choosing.lift import Lift, lift_of, recommendation
@@ -30,8 +31,11 @@ from hydra_core.choosing.sources.newcomers import Newcomer
 from hydra_core.outcome_model.heads import Predicted, Raw
 from hydra_core.outcome_model.model import OutcomeHeads
 from hydra_core.replay.gated import used_alone
+from hydra_core.replay.predictions import input_sizes
 from hydra_core.replay.significance import mean_interval, standard_error
 
+#: What heads of the material predict at its prices, from what they said.
+_Combined: TypeAlias = Callable[[OutcomeHeads, Raw], Predicted]
 #: Shares of the training queries that the learning curve is drawn at.
 _SHARES: Final = (0.125, 0.25, 0.5)
 _CURVE_TREES: Final = 60
@@ -140,6 +144,7 @@ def learn(
     material: Material,
     prices: FloatArray | None,
     *,
+    long: Mapping[int, ListPrice] | None = None,
     folds: int = 5,
     seed: int = 0,
     curve: bool = True,
@@ -152,6 +157,7 @@ def learn(
         material: What to learn from.
         prices: (m, 2) USD per million tokens read and written, in the order of the material's
             models; None predicts cost as the set has it.
+        long: Place among the models -> price of those that charge long requests more.
         folds: Parts of the outer cross-fit.
         seed: Draws folds and trees.
         curve: Whether to draw the learning curve (about a third of the time).
@@ -170,15 +176,23 @@ def learn(
         )
         remedy = "add queries with other texts"
         raise OutcomeModelError(material.evalset.name, [Problem("", message, remedy)])
+    sizes = input_sizes(material.evalset) if long else None
+    if sizes is not None:
+        sizes = sizes[material.rows]
+
+    def combined(heads: OutcomeHeads, raw: Raw) -> Predicted:
+        pool = heads.for_pool(material.models, np.zeros(len(material.models)), prices, long)
+        return pool.combine(raw, sizes)
+
     with threadpool_limits(1):  # the trees use every core; small matrices gain nothing by two
         return _learn(
-            material, prices, folds, seed, curve=curve, real=groups_are_traffic, progress=progress
+            material, combined, folds, seed, curve=curve, real=groups_are_traffic, progress=progress
         )
 
 
 def _learn(
     material: Material,
-    prices: FloatArray | None,
+    combined: _Combined,
     folds: int,
     seed: int,
     *,
@@ -216,16 +230,16 @@ def _learn(
     chosen = _choice(material, few, np.random.default_rng([seed, folds]))
     heads = _fit(material, chosen, seed)
     step()
-    predicted = _combined(heads, material, alone, prices)
+    predicted = combined(heads, alone)
     before = lift = _lift(material, predicted, seed)
     if raw is not None and logged is not None:
         joined = not _is_worse(raw, alone, material)
         heads, alone = (join_logged(heads, material), raw) if joined else (heads, alone)
-        predicted = _combined(heads, material, alone, prices)
+        predicted = combined(heads, alone)
         lift = _lift(material, predicted, seed)
     steps: tuple[CurveStep, ...] = ()
     if curve and material.compared:
-        steps = _curve(replace(material, logged=None), chosen, part, prices, before, seed, step)
+        steps = _curve(replace(material, logged=None), chosen, part, combined, before, seed, step)
     recommend, reason = recommendation(lift)
     check = _checked(material, lift, real=real)
     if check is not None:
@@ -337,13 +351,6 @@ def _said(material: Material, rows: IntArray, heads: OutcomeHeads, into: Raw | N
     return into
 
 
-def _combined(
-    heads: OutcomeHeads, material: Material, raw: Raw, prices: FloatArray | None
-) -> Predicted:
-    strength = np.zeros(len(material.models))
-    return heads.for_pool(material.models, strength, prices).combine(raw)
-
-
 def _lift(material: Material, predicted: Predicted, seed: int) -> Lift | None:
     rows = material.complete
     if rows.size < 2 * len(material.models) or not material.compared:
@@ -362,7 +369,7 @@ def _curve(
     material: Material,
     chosen: Choice | None,
     part: IntArray,
-    prices: FloatArray | None,
+    combined: _Combined,
     full: Lift | None,
     seed: int,
     step: Callable[[], None],
@@ -382,7 +389,7 @@ def _curve(
             raw = _said(material, np.flatnonzero(part == number), heads, raw)
             size += kept.size
         assert raw is not None
-        found = _lift(material, _combined(heads, material, raw, prices), seed)
+        found = _lift(material, combined(heads, raw), seed)
         if found is not None:
             steps.append(CurveStep(size // folds, found.mean))
         step()

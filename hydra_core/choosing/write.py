@@ -16,6 +16,7 @@ import numpy as np
 from hydra_core.base.digests import file_sha256
 from hydra_core.base.errors import OutcomeModelError
 from hydra_core.base.intervals import Interval
+from hydra_core.base.list_price import ListPrice, long_prices
 from hydra_core.base.reading.plain_yaml import plain_text
 from hydra_core.base.spelling import signed
 from hydra_core.base.types import (
@@ -336,6 +337,11 @@ def prices_of(catalog: Catalog, models: tuple[str, ...]) -> FloatArray:
     """Return (m, 2) list prices, USD per million tokens read and written."""
     specs = [catalog.model(name) for name in models]
     return np.array([[s.input_usd_per_mtok, s.output_usd_per_mtok] for s in specs])
+
+
+def long_prices_of(catalog: Catalog, models: tuple[str, ...]) -> dict[int, ListPrice]:
+    """Return place -> price of the models that charge long requests more."""
+    return long_prices([catalog.model(name).price for name in models])
 
 
 def with_source(

@@ -136,7 +136,7 @@ def _compare(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) ->
     from hydra_core.choosing.learn import learn
     from hydra_core.choosing.material import gather, with_all_outcomes
     from hydra_core.choosing.sources.ladder import ladder_of_replay
-    from hydra_core.choosing.write import prices_of, start_of
+    from hydra_core.choosing.write import long_prices_of, prices_of, start_of
     from hydra_core.cli.score import vectors_for
     from hydra_core.evalsets.scores import messages_of
     from hydra_core.outcome_model.heads import Predicted
@@ -160,6 +160,7 @@ def _compare(options: argparse.Namespace, catalog: Catalog, evalset: EvalSet) ->
         learned = learn(
             material,
             prices_of(catalog, material.models),
+            long=long_prices_of(catalog, material.models),
             folds=options.folds,
             seed=options.seed,
             curve=False,
@@ -255,6 +256,7 @@ def _learn(options: argparse.Namespace) -> None:
     from hydra_core.choosing.material import gather, with_gates
     from hydra_core.choosing.write import (
         audit_recorder,
+        long_prices_of,
         prices_of,
         require_free_folder,
         write_outcome_model,
@@ -283,6 +285,7 @@ def _learn(options: argparse.Namespace) -> None:
         learned = learn(
             material,
             prices,
+            long=None if catalog is None else long_prices_of(catalog, material.models),
             folds=options.folds,
             seed=options.seed,
             groups_are_traffic=options.groups_are_traffic,

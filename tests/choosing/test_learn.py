@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hydra_core.base.errors import EvalSetError, OutcomeModelError
-from hydra_core.base.list_price import ListPrice
+from hydra_core.base.list_price import ListPrice, LongPromptPrice
 from hydra_core.base.types import Pool
 from hydra_core.choosing.heads import PENALTIES, fit_costs, grouped_parts, grow, ridge_path
 from hydra_core.choosing.learn import learn
@@ -95,6 +95,21 @@ def test_cost_is_predicted_tokens_at_the_prices_given(material, learned):
     pool = learned.heads.for_pool(MODELS, np.zeros(3), 2 * PRICES)
     twice = pool.combine(learned.raw).cost_usd.mean(axis=0)
     np.testing.assert_allclose(twice, 2 * spent)
+
+
+def test_long_requests_cost_their_price_in_a_lift_as_in_a_route(tmp_path):
+    evalset = learnable(tmp_path / "set", 60)
+    texts = ["why " * (900 if i % 2 else 9) for i in range(60)]
+    queries = evalset.queries.assign(text=texts)
+    material = replace(material_of(evalset), evalset=replace(evalset, queries=queries))
+    long = {1: ListPrice(1.0, 4.0, long_prompts=(LongPromptPrice(500, 3.0, 12.0),))}
+    flat, found = (
+        learn(material, PRICES, long=one, folds=3, curve=False).predicted.cost_usd
+        for one in (None, long)
+    )
+    ratio = found / flat
+    np.testing.assert_allclose(ratio[::2], 1.0)
+    np.testing.assert_allclose(ratio[1::2], [[1.0, 3.0, 1.0]] * 30)
 
 
 def test_a_newcomer_leans_on_what_is_known_of_the_others(tmp_path, material):

@@ -23,7 +23,12 @@ from hydra_core.choosing.learn import learn
 from hydra_core.choosing.lift import Rival, rivals
 from hydra_core.choosing.material import gather, with_gates
 from hydra_core.choosing.sources.few_outcomes import FEW
-from hydra_core.choosing.write import audit_recorder, require_free_folder, write_outcome_model
+from hydra_core.choosing.write import (
+    audit_recorder,
+    long_prices_of,
+    require_free_folder,
+    write_outcome_model,
+)
 from hydra_core.console import cache, drafts, replays, selectors, tables, widgets
 from hydra_core.console.access import identity
 from hydra_core.console.access.identity import stop_button
@@ -86,7 +91,10 @@ def start(
         material = with_gates(gather(evalset, messages, models, rates, costs), catalog)
         task.stage, task.done, task.total = "Learning, cross-fitted", 0, 0
         per_mtok = np.array([prices[name] for name in material.models])
-        found = learn(material, per_mtok, groups_are_traffic=groups_are_traffic, progress=task.step)
+        long = long_prices_of(catalog, material.models)
+        found = learn(
+            material, per_mtok, long=long, groups_are_traffic=groups_are_traffic, progress=task.step
+        )
         found = with_newcomers(found, rates, prices)
         return write_outcome_model(folder, found, fingerprint=bundle.fingerprint, record=record)
 
