@@ -44,6 +44,18 @@ def test_markup_in_a_model_name_is_shown_as_text():
     assert "&lt;b&gt;small&lt;/b&gt;" in notes
 
 
+@pytest.mark.parametrize("curve", ["beside", "pinned_curve"])
+def test_a_name_stands_beside_every_curve(curve):
+    level = CurveLine(np.linspace(0.1, 0.5, 300), np.full(300, 72.0), np.linspace(0, 1, 300))
+    spots = (*view().models, Spot("third", 0.4, 72.0))
+    shifts = []
+    for drawn in (None, level):
+        notes = frontier_figure(view(models=spots, **{curve: drawn}), LIGHT).layout.annotations
+        shifts += [note.yshift for note in notes if note.text == "third"]
+    assert shifts[0] == 0
+    assert abs(shifts[1]) > 8
+
+
 def test_axes_do_not_move_with_the_operating_point():
     one = frontier_figure(view(), LIGHT).layout
     other = frontier_figure(view(selected=Spot("τ 0.9", 0.14, 72.0)), LIGHT).layout

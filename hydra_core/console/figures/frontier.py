@@ -105,6 +105,11 @@ class FrontierView:
     imported: tuple[Spot, ...] = ()
     knob: str = "τ %s"
 
+    @property
+    def curves(self) -> list[CurveLine]:
+        """All curves of knobs that are drawn."""
+        return [one for one in (self.curve, self.pinned_curve, self.beside) if one is not None]
+
 
 def frontier_figure(
     view: FrontierView, colors: Palette, *, height: int = 440, width: int = 560
@@ -226,11 +231,10 @@ def _marker(view: FrontierView, spots: Sequence[Spot], marker: dict[str, Any]) -
 def _ranges(view: FrontierView) -> tuple[Range, Range]:
     """Axis ranges that hold everything with room for labels, and do not move with tau."""
     spots = [*view.models, *view.imported, *([view.oracle] if view.oracle else [])]
-    curves = [one for one in (view.curve, view.pinned_curve, view.beside) if one is not None]
     bounds = []
     for values, lines, room in (
-        ([s.x for s in spots], [one.x for one in curves], 0.07),
-        ([s.y for s in spots], [one.y for one in curves], 0.09),
+        ([s.x for s in spots], [one.x for one in view.curves], 0.07),
+        ([s.y for s in spots], [one.y for one in view.curves], 0.09),
     ):
         bounds.append(with_room(np.concatenate([values, *lines]), room))
     return bounds[0], bounds[1]
@@ -258,11 +262,11 @@ def _labels(
         Label(name, float(x), float(y), size)
         for name, (x, y), size in zip(names, at, sizes, strict=True)
     ]
-    every = max(view.curve.x.size // 150, 1)
     dashes = np.linspace(0.0, 1.0, 120) * (len(view.hull) - 1)
     steps = np.arange(len(view.hull))
     hull = [np.interp(dashes, steps, view.hull[:, side]) for side in (0, 1)]
-    lines = [pixels(view.curve.x[::every], view.curve.y[::every]), pixels(hull[0], hull[1])]
+    some = [(one, slice(None, None, max(one.x.size // 150, 1))) for one in view.curves]
+    lines = [pixels(*hull), *(pixels(one.x[part], one.y[part]) for one, part in some)]
     plain_font = {"color": colors.ink, "size": 13}
     fonts: list[dict[str, Any]] = [plain_font] * (len(spots) - 1)
     fonts.append({"color": colors.accent, "size": 16, "weight": 700})
