@@ -495,5 +495,4 @@ class Pool:
             requirements = np.concatenate([requirements, full], axis=-1)
         if self.caps is None:
             return requirements
-        result: FloatArray = np.minimum(requirements, self.caps)
-        return result
+        return np.minimum(requirements, self.caps)

@@ -57,8 +57,7 @@ class Path:
         """(n, p) -> (penalties, n, q)."""
         turned = (columns - self.centre) @ self.vectors
         scaled = self.rotated[None] / (self.values + self.n * PENALTIES[:, None])[:, :, None]
-        result: FloatArray = turned @ scaled + self.mean
-        return result
+        return turned @ scaled + self.mean
 
     def heads(self, penalty: float) -> Linear:
         """The solution at one penalty."""
@@ -181,8 +180,7 @@ def grouped_parts(clusters: IntArray, count: int, rng: np.random.Generator) -> I
     names, unit = np.unique(clusters, return_inverse=True)
     dealt = np.empty(names.size, dtype=np.intp)
     dealt[rng.permutation(names.size)] = np.arange(names.size) % count
-    result: IntArray = dealt[unit]
-    return result
+    return dealt[unit]
 
 
 def fit_features(

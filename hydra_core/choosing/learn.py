@@ -289,8 +289,7 @@ def _parts_of_logged(material: Material, part: IntArray, folds: int, seed: int) 
     order = np.argsort(material.clusters, kind="stable")
     ranked = material.clusters[order]
     at = np.minimum(np.searchsorted(ranked, clusters), ranked.size - 1)
-    result: IntArray = np.where(ranked[at] == clusters, part[order[at]], found)
-    return result
+    return np.where(ranked[at] == clusters, part[order[at]], found)
 
 
 def _without(material: Material, part: IntArray, beside: IntArray, number: int) -> Material:

@@ -201,8 +201,7 @@ def _numbered(clusters: IntArray, rows: IntArray) -> IntArray:
     order = np.concatenate([first, np.setdiff1d(clusters, first)])
     number = np.empty(int(clusters.max()) + 1, dtype=np.intp)
     number[order] = np.arange(order.size)
-    result: IntArray = number[clusters]
-    return result
+    return number[clusters]
 
 
 def _material(
@@ -239,8 +238,7 @@ def _others(quality: FloatArray, columns: Sequence[int]) -> FloatArray:
     left = np.setdiff1d(np.arange(quality.shape[1]), columns)
     found = quality[:, left]
     complete = found[:, np.isfinite(found).all(axis=0)]
-    result: FloatArray = complete[:, np.ptp(complete, axis=0) > 0]
-    return result
+    return complete[:, np.ptp(complete, axis=0) > 0]
 
 
 def _by_vector(together: IntArray, vectors: HalfArray) -> IntArray:
@@ -249,8 +247,7 @@ def _by_vector(together: IntArray, vectors: HalfArray) -> IntArray:
     np.minimum.at(first, together, vector_numbers(vectors))
     number = np.empty(first.size, dtype=np.intp)
     number[np.argsort(first, kind="stable")] = np.arange(first.size)
-    result: IntArray = number[together]
-    return result
+    return number[together]
 
 
 def _columns(evalset: EvalSet, models: Sequence[str]) -> list[int]:

@@ -91,8 +91,7 @@ def cluster_numbers(queries: pd.DataFrame) -> IntArray | None:
         numbers = np.where(codes < 0, n + np.arange(n), codes)
     else:
         numbers = joined(map(same_key, columns), n)
-    clusters: IntArray = pd.factorize(numbers)[0]
-    return clusters
+    return pd.factorize(numbers)[0]
 
 
 def clusters_among(
@@ -101,8 +100,7 @@ def clusters_among(
     """The cluster numbers of some rows, in order of appearance; None where there are none."""
     if clusters is None:
         return None
-    numbers: IntArray = pd.factorize(np.asarray(clusters)[rows])[0]
-    return numbers
+    return pd.factorize(np.asarray(clusters)[rows])[0]
 
 
 def same_key(keys: pd.Series) -> Pairs:

@@ -76,8 +76,7 @@ def check_queries(queries: pd.DataFrame) -> list[Problem]:
 def _places(column: pd.Series, known: pd.Index) -> IntArray:
     """(rows,) place of every cell among `known`, -1 where it is not there."""
     codes, values = pd.factorize(column, use_na_sentinel=False)
-    places: IntArray = known.get_indexer(pd.Index(values))[codes]
-    return places
+    return known.get_indexer(pd.Index(values))[codes]
 
 
 def check_optional_columns(queries: pd.DataFrame) -> list[Problem]:

@@ -233,8 +233,7 @@ def vector_numbers(vectors: HalfArray) -> IntArray:
     """(n, d) -> (n,) number of each vector among the different ones, in an order of their own."""
     width = vectors.dtype.itemsize * vectors.shape[1]
     whole = np.ascontiguousarray(vectors).view(f"V{width}").ravel()
-    numbers: IntArray = np.unique(whole, return_inverse=True)[1].astype(np.intp)
-    return numbers
+    return np.unique(whole, return_inverse=True)[1].astype(np.intp)
 
 
 def suspects(

@@ -70,8 +70,7 @@ class LoggedOutcomes:
             raise ValueError("a served model has propensity 0: the log contradicts itself")
 
     def _of_served(self) -> FloatArray:
-        picked: FloatArray = self.propensities[np.arange(len(self.served)), self.served]
-        return picked
+        return self.propensities[np.arange(len(self.served)), self.served]
 
     def weights(self, target: FloatArray) -> FloatArray:
         """(n,) importance weights of a target policy (n, m)."""

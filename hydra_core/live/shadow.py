@@ -295,8 +295,7 @@ def _open(traffic: Traffic, specs: list[ModelSpec]) -> BoolArray:
     passes = np.array([by_fact[one] for one in facts], dtype=bool).reshape(len(rows), len(specs))
     needed = rows["context_tokens"].fillna(0).to_numpy(dtype=np.float64)
     windows = np.array([spec.context_window for spec in specs])
-    result: BoolArray = passes & (windows[None, :] >= needed[:, None])
-    return result
+    return passes & (windows[None, :] >= needed[:, None])
 
 
 def _fact(has_image: bool, needs_tools: bool, allow: object, *others: object) -> Query:

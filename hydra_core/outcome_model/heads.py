@@ -57,8 +57,7 @@ class Features:
     def columns(self, messages: Messages) -> Float32Array:
         """(n, p) standardised columns: small blocks first, then the reduced vector."""
         raw = self.raw(messages)
-        result: Float32Array = (raw - self.mean) / self.scale
-        return result
+        return (raw - self.mean) / self.scale
 
     def raw(self, messages: Messages) -> Float32Array:
         """(n, p) columns before they are standardised."""
@@ -129,8 +128,7 @@ class Linear:
 
     def __call__(self, columns: Float32Array) -> Float32Array:
         """(n, p) -> (n, q)."""
-        result: Float32Array = columns @ self.weights + self.offset
-        return result
+        return columns @ self.weights + self.offset
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -73,8 +73,7 @@ class Learned:
 def _places(known: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> IntArray:
     order = np.argsort(known, kind="stable")
     at = np.minimum(np.searchsorted(known, wanted, sorter=order), known.size - 1)
-    found: IntArray = np.where(known[order[at]] == wanted, order[at], -1)
-    return found
+    return np.where(known[order[at]] == wanted, order[at], -1)
 
 
 def text_digests(texts: Sequence[str]) -> npt.NDArray[np.uint64]:
@@ -248,8 +247,7 @@ class PoolHeads:
         if self.prices is None or own.all() or not own.any():
             return np.zeros(own.size)
         blended = np.log(self.prices @ np.array([3.0, 1.0]))
-        result: FloatArray = np.where(own, 0.0, blended - blended[own].mean())
-        return result
+        return np.where(own, 0.0, blended - blended[own].mean())
 
     def _spread(self, logs: Float32Array) -> FloatArray:
         """(n, all) logarithms -> (n, m); a model without outcomes has the mean of the others."""

@@ -136,8 +136,7 @@ def factorise(text: FloatArray, quality: FloatArray, other: FloatArray, *, seed:
 
 def _predict(text: FloatArray, weights: list[FloatArray]) -> FloatArray:
     logits = text @ weights[0] @ weights[1] + weights[2]
-    result: FloatArray = 1.0 / (1.0 + np.exp(-np.clip(logits, -30, 30)))
-    return result
+    return 1.0 / (1.0 + np.exp(-np.clip(logits, -30, 30)))
 
 
 def _slopes(

@@ -273,8 +273,7 @@ def _cheaper_resolved(quality: FloatArray, cost: FloatArray) -> FloatArray:
     cost = np.asarray(cost, dtype=np.float64)
     dearer = (cost[:, None] < cost).astype(np.float32)
     counts = (quality >= RESOLVED_AT).astype(np.float32) @ dearer
-    cheaper: FloatArray = (counts > 0).astype(np.float64)
-    return cheaper
+    return (counts > 0).astype(np.float64)
 
 
 def _arrivals(shortfalls: FloatArray, cost: FloatArray, taus: FloatArray) -> IntArray:
@@ -292,8 +291,7 @@ def _arrivals(shortfalls: FloatArray, cost: FloatArray, taus: FloatArray) -> Int
     gained = np.bincount(row + models[:-1][handover], minlength=size)
     lost = np.bincount(row + models[1:][handover], minlength=size)
     first = np.bincount(models[last], minlength=size)
-    moved: IntArray = (first + gained - lost).reshape(-1, m)
-    return moved
+    return (first + gained - lost).reshape(-1, m)
 
 
 def _records(ranked: FloatArray) -> tuple[IntArray, IntArray, BoolArray]:

@@ -111,8 +111,7 @@ def _too_long(queries: pd.DataFrame, windows: IntArray) -> BoolArray:
         long = (texts.str.len().fillna(0).to_numpy() > windows.min()) & (needed == 0)
         for row in np.flatnonzero(long):
             needed[row] = round(text_tokens(texts.iloc[row]))
-    result: BoolArray = windows[None, :] < needed[:, None]
-    return result
+    return windows[None, :] < needed[:, None]
 
 
 def gate_notes(closed: BoolArray | None, gone: int) -> tuple[str, ...]:

@@ -90,8 +90,7 @@ def costliest(data: ReplayData) -> str:
 
 def misrouted(data: ReplayData, choice: IntArray) -> BoolArray:
     """(n,) True where a model of lower static cost than the chosen one resolved the query."""
-    wrong: BoolArray = data.cheapest_resolving < data.pool.cost[choice]
-    return wrong
+    return data.cheapest_resolving < data.pool.cost[choice]
 
 
 def maybe_misrouted(data: ReplayData, choice: IntArray) -> BoolArray:

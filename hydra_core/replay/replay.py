@@ -83,8 +83,7 @@ class ReplayData:
 
     def unknown(self, choice: IntArray) -> BoolArray:
         """(n,) whether nobody knows what the model chosen for each query would achieve."""
-        result: BoolArray = ~self.measured[choice]
-        return result
+        return ~self.measured[choice]
 
     @cached_property
     def with_outcomes(self) -> Self:

@@ -392,8 +392,7 @@ def _auc(
 
 def _ranks(values: FloatArray) -> FloatArray:
     """Ranks scaled to (0, 1), so that parts with other base rates can be pooled."""
-    ranks: FloatArray = pd.Series(values).rank().to_numpy() / (values.size + 1)
-    return ranks
+    return pd.Series(values).rank().to_numpy() / (values.size + 1)
 
 
 def auc_interval(

@@ -280,8 +280,7 @@ def value_shortfall(success: FloatArray, cost_usd: FloatArray, value_usd: float)
         raise ValueError(f"the value of a resolved query must be > 0 USD, got {value_usd}")
     net = success - cost_usd / max(value_usd, _LEAST_USD)
     best: FloatArray = functools.reduce(np.maximum, net.T)  # m is small: column by column
-    behind: FloatArray = best[:, None] - net
-    return behind
+    return best[:, None] - net
 
 
 def value_shortfall_of_one(

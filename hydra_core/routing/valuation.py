@@ -66,14 +66,12 @@ class Valuation:
         """(m,) what is weighed against success: cost, and time at its price."""
         if self.seconds is None:
             return self.cost_usd
-        weighed: FloatArray = self.cost_usd + self.second_usd * self.seconds
-        return weighed
+        return self.cost_usd + self.second_usd * self.seconds
 
     @property
     def net(self) -> FloatArray:
         """(m,) success - cost / V, time at its price in the cost: the largest is chosen."""
-        result: FloatArray = self.success - self.weighed_usd / self.value_usd
-        return result
+        return self.success - self.weighed_usd / self.value_usd
 
     def range_of(self, i: int) -> tuple[float, float] | None:
         """95 % interval of what similar predictions came to, widened to hold the prediction itself.

@@ -292,5 +292,4 @@ def _posterior(
 
 
 def success_of(odds: FloatArray) -> FloatArray:
-    result: FloatArray = 1.0 / (1.0 + np.exp(-odds))
-    return result
+    return 1.0 / (1.0 + np.exp(-odds))

@@ -102,8 +102,7 @@ class Predictor(nn.Module):
 
     def logits(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """(b, t), (b, t) -> (b, K) before the sigmoid."""
-        logits: Tensor = self.heads(self.dropout(self.pooled(input_ids, attention_mask)))
-        return logits
+        return self.heads(self.dropout(self.pooled(input_ids, attention_mask)))
 
     def pooled(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """(b, t), (b, t) -> (b, width) text vectors."""
@@ -234,5 +233,4 @@ def save_weights(model: Predictor, path: Path) -> None:
 
 def load_weights(path: Path) -> dict[str, Tensor]:
     """Read what `save_weights` wrote; tensors only, nothing is executed."""
-    state: dict[str, Tensor] = torch.load(path, weights_only=True, map_location="cpu")
-    return state
+    return torch.load(path, weights_only=True, map_location="cpu")

@@ -33,8 +33,7 @@ class _Graph(nn.Module):
         self.model = model
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        scores: Tensor = self.model(input_ids, attention_mask)
-        return scores
+        return self.model(input_ids, attention_mask)
 
 
 @dataclass(frozen=True, slots=True)

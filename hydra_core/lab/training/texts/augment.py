@@ -32,10 +32,7 @@ JOINS = (" ", " ", " ", "\n", "\n\n", "\n\n---\n", " -- ", ". ")
 
 @cache
 def _tables() -> dict[str, dict[str, list[str]]]:
-    tables: dict[str, dict[str, list[str]]] = YAML(typ="safe").load(
-        (_DATA / "suffixes.yaml").read_text("utf-8")
-    )
-    return tables
+    return YAML(typ="safe").load((_DATA / "suffixes.yaml").read_text("utf-8"))
 
 
 @cache

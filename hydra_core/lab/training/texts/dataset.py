@@ -56,8 +56,7 @@ def _signature(text: str, a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArr
     plain = re.sub(r"[\W_]+", " ", text.lower()).strip()
     shingles = {plain[i : i + _SHINGLE] for i in range(max(1, len(plain) - _SHINGLE + 1))}
     hashes = np.array([crc32(s.encode("utf-8", "replace")) for s in shingles], np.uint64)
-    values: NDArray[np.uint64] = ((hashes[:, None] * a + b) % _PRIME).min(0)
-    return values
+    return ((hashes[:, None] * a + b) % _PRIME).min(0)
 
 
 #: Models by tier. The reasoning models lack some benchmarks; where they have none, `STRONG` stands
