@@ -17,6 +17,7 @@ from hydra_core.base.errors import CatalogError, MismatchError, Problem, Routing
 from hydra_core.base.types import (
     LEVEL_DIMENSION,
     Band,
+    BoolArray,
     Catalog,
     CostBasis,
     FloatArray,
@@ -54,9 +55,7 @@ def _terms(scores: FloatArray, importance: FloatArray, omega: FloatArray) -> Flo
     return np.where(share > 0, share * scores[:, :, None], 0.0)
 
 
-def to_band(
-    raw: FloatArray, bands: Sequence[Band], counts: np.typing.NDArray[np.bool_] | None = None
-) -> FloatArray:
+def to_band(raw: FloatArray, bands: Sequence[Band], counts: BoolArray | None = None) -> FloatArray:
     """Step 2: the affine map of each dimension's raw range onto the predictor's band.
 
     Args:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hydra_core.base.intervals import tails
-from hydra_core.base.types import FloatArray
+from hydra_core.base.types import FloatArray, IntArray
 from hydra_core.predictor.bundle import Bundle
 
 #: Per dimension: correlations; mean absolute, root mean squared and mean signed error; agreement
@@ -37,7 +37,7 @@ class Reliability:
 
     score: FloatArray
     label: FloatArray
-    count: npt.NDArray[np.intp]
+    count: IntArray
 
 
 def report(
@@ -46,7 +46,7 @@ def report(
     labels: FloatArray,
     by: Mapping[str, Sequence[str]],
     resamples: int = 1000,
-    clusters: npt.NDArray[np.intp] | None = None,
+    clusters: IntArray | None = None,
 ) -> Report:
     """What `evaluate-predictor --json` prints: `evaluate` with the bundle it belongs to."""
     found = evaluate(scores, labels, bundle.dimensions, by, resamples=resamples, clusters=clusters)
@@ -61,7 +61,7 @@ def evaluate(
     by: Mapping[str, Sequence[str]] | None = None,
     *,
     resamples: int = 1000,
-    clusters: npt.NDArray[np.intp] | None = None,
+    clusters: IntArray | None = None,
 ) -> Report:
     """All metrics, over all messages and over each part of them.
 
@@ -123,7 +123,7 @@ def _block(
     dimensions: Sequence[str],
     resamples: int,
     rng: np.random.Generator,
-    unit: npt.NDArray[np.intp],
+    unit: IntArray,
 ) -> Report:
     n = len(scores)
     if n < 3:
@@ -145,7 +145,7 @@ def _intervals(
     dimensions: Sequence[str],
     resamples: int,
     rng: np.random.Generator,
-    unit: npt.NDArray[np.intp],
+    unit: IntArray,
 ) -> Report:
     """{metric: {dimension or "mean": [2.5th, 97.5th percentile]}} over bootstrap resamples."""
     n = len(scores)
@@ -169,7 +169,7 @@ def _intervals(
     return result
 
 
-def _counts(unit: npt.NDArray[np.intp], rows: int, rng: np.random.Generator) -> FloatArray:
+def _counts(unit: IntArray, rows: int, rng: np.random.Generator) -> FloatArray:
     """(rows, n) how often each of n messages is drawn in each of `rows` resamples of whole units,
     so that each sums to n.
     """

@@ -32,7 +32,7 @@ class Messages:
     vectors: npt.NDArray[np.float16]
     counts: CountArray
 
-    def take(self, rows: npt.NDArray[np.intp]) -> Messages:
+    def take(self, rows: IntArray) -> Messages:
         return Messages(self.requirements[rows], self.vectors[rows], self.counts[rows])
 
 

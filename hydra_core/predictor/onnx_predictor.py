@@ -20,10 +20,9 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from hydra_core.base.errors import BundleError, Problem
-from hydra_core.base.types import Float32Array, FloatArray, IntArray, Progress
+from hydra_core.base.types import BoolArray, Float32Array, FloatArray, IntArray, Progress
 from hydra_core.predictor.bundle import Bundle, load_bundle
 from hydra_core.predictor.graph import Graph, GraphRun
 from hydra_core.predictor.languages import script_of
@@ -114,7 +113,7 @@ class Prediction:
 
     requirements: FloatArray
     tokens: IntArray
-    truncated: npt.NDArray[np.bool_]
+    truncated: BoolArray
     ignored: IntArray | None = None
     vectors: Float32Array | None = None
     distances: FloatArray | None = None

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 
 from hydra_core.base.errors import BundleError
-from hydra_core.base.types import Band, FloatArray, IntArray
+from hydra_core.base.types import Band, BoolArray, FloatArray, IntArray
 from hydra_core.evalsets.evalset import EvalSet
 from hydra_core.lab.bundle_writing import write_manifest
 from hydra_core.predictor.bundle import Bundle, Curve, load_bundle
@@ -123,7 +123,6 @@ _FOLDS: Final = 5
 LEAST_RATED: Final = 4 * _FOLDS
 _KNOTS: Final = 9
 _AS_IT_IS: Final = Curve((0.0, 1.0), (0.0, 1.0))
-_Mask = npt.NDArray[np.bool_]
 _Names = npt.NDArray[np.str_]
 
 
@@ -303,7 +302,7 @@ def _own_scripts(
     return own
 
 
-def _shared(of: _Names, cluster: IntArray, own: Sequence[str]) -> _Mask:
+def _shared(of: _Names, cluster: IntArray, own: Sequence[str]) -> BoolArray:
     """(n,) messages that the common curve is fitted on: those without one of their own, or all
     where too few are left.
     """
@@ -311,14 +310,14 @@ def _shared(of: _Names, cluster: IntArray, own: Sequence[str]) -> _Mask:
     return rest if len(np.unique(cluster[rest])) >= LEAST_RATED else np.ones(len(of), dtype=bool)
 
 
-def _through_common(x: FloatArray, y: FloatArray, fold: IntArray, rest: _Mask) -> FloatArray:
+def _through_common(x: FloatArray, y: FloatArray, fold: IntArray, rest: BoolArray) -> FloatArray:
     """(n,) scores through the common curve, cross-fitted; `x` itself where that is no nearer."""
     said = _crossfit(x, y, fold, rest)
     nearer = np.abs(said - y)[rest].mean() < np.abs(x - y)[rest].mean()
     return said if nearer else x
 
 
-def _crossfit(x: FloatArray, y: FloatArray, fold: IntArray, fitted_on: _Mask) -> FloatArray:
+def _crossfit(x: FloatArray, y: FloatArray, fold: IntArray, fitted_on: BoolArray) -> FloatArray:
     """(n,) each score through the curve of the `fitted_on` messages in the other folds."""
     said = np.empty_like(x)
     for number in np.unique(fold):

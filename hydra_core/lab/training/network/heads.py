@@ -15,7 +15,7 @@ from scipy.linalg import cho_factor, cho_solve
 from sklearn.linear_model import Ridge
 from torch import Tensor, nn
 
-from hydra_core.base.types import Float32Array
+from hydra_core.base.types import Float32Array, FloatArray
 
 Families = NDArray[np.int64]
 
@@ -110,9 +110,7 @@ def fit_kernel(
     return head
 
 
-def _unrest(
-    x: Float32Array, points: Float32Array, gamma: float, family: Families
-) -> NDArray[np.float64]:
+def _unrest(x: Float32Array, points: Float32Array, gamma: float, family: Families) -> FloatArray:
     """(landmarks, landmarks): the form that gives the spread of scores inside families."""
     rows = np.flatnonzero(family >= 0)
     names, owner = np.unique(family[rows], return_inverse=True)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from hydra_core.base.types import Float32Array
+from hydra_core.base.types import BoolArray, Float32Array
 from hydra_core.lab.training.network.heads import (
     KernelConfig,
     LayeredHead,
@@ -106,7 +106,7 @@ class Wordings:
     labels: Float32Array
     weight: Float32Array
     family: NDArray[np.int64]
-    for_words: NDArray[np.bool_]
+    for_words: BoolArray
 
 
 def wordings(messages: Sequence[Message], *, attacked: float, seed: int) -> Wordings:

@@ -17,7 +17,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import Ridge
 from tokenizers import Tokenizer
 
-from hydra_core.base.types import Float32Array
+from hydra_core.base.types import Float32Array, IntArray
 from hydra_core.lab.training.network.heads import rbf
 from hydra_core.lab.training.network.model import EncoderConfig, Predictor, from_pack
 from hydra_core.lab.training.network.pretrained import PretrainedPack
@@ -25,7 +25,7 @@ from hydra_core.lab.training.texts.dataset import Message, group_of
 from hydra_core.lab.training.texts.encode import buckets, collate
 from hydra_core.predictor.tokens import shorten
 
-Rows = Sequence[int] | NDArray[np.intp]
+Rows = Sequence[int] | IntArray
 Scorer = Callable[[Rows], Float32Array]
 LAYERS = (6, 9, 12)
 FOLDS = 5

@@ -7,12 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 import onnx
-from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from scipy.stats import spearmanr
 from tokenizers import Tokenizer
 
-from hydra_core.base.types import Float32Array
+from hydra_core.base.types import Float32Array, FloatArray
 from hydra_core.lab.bundle_writing import write_manifest
 from hydra_core.lab.training.network.model import EncoderConfig, Predictor, predict
 from hydra_core.lab.training.ship.card import (
@@ -77,7 +76,7 @@ def fit_knots(raw: Float32Array, truth: Float32Array, weight: Float32Array) -> C
     return Curve(tuple(_KNOTS.round(5).tolist()), tuple(y.tolist()))
 
 
-def _curve(x: NDArray[np.float64], pedestal: float) -> NDArray[np.float64]:
+def _curve(x: FloatArray, pedestal: float) -> FloatArray:
     return x - pedestal * np.exp(-x / _FADE)
 
 
