@@ -10,13 +10,15 @@ import pytest
 import yaml
 
 from hydra_core.base.tokens import BYTES_PER_TOKEN
+from hydra_core.catalog.schema import load_catalog
 from hydra_core.decision_log.reading import read_log
 from hydra_core.server.callers import new_token
+from hydra_core.server.chat import read_chat
 from hydra_core.server.upstream.file import UpstreamsError, parse_upstreams
-from hydra_core.server.upstream.reading import Event, Seen
+from hydra_core.server.upstream.reading import Event, Seen, Usage, usage_of
 from hydra_core.server.wire import Form, counts_of
 from hydra_core.store.roles import Role
-from tests.server.conftest import EASY, HARD, MODELS, asked, upstreams_text, wait_for
+from tests.server.conftest import CATALOG, EASY, HARD, MODELS, asked, upstreams_text, wait_for
 from tests.server.fake_upstream import PIECES
 
 TEXT = "".join(PIECES)
@@ -411,6 +413,18 @@ def test_a_count_that_is_null_later_stays_as_it_was():
     seen.note(Event(b"", usage=start))
     seen.note(Event(b"", usage=dict.fromkeys(start, None) | {"output_tokens": 33}))
     assert counts_of(seen.usage, Form.MESSAGES) == (800, 700, 33)
+
+
+def test_what_summing_up_a_conversation_took_counts_beside_the_answer():
+    spec = load_catalog(CATALOG).model("claude-haiku-4.5")
+    found = {"messages": [{"role": "user", "content": HARD}], "max_tokens": 2_000}
+    chat = read_chat(found, form=Form.MESSAGES, size=750_000)
+    last = {"type": "message", "input_tokens": 23_000, "output_tokens": 1_000}
+    first = {"type": "compaction", "input_tokens": 180_000, "output_tokens": 3_500}
+    said = {**last, "iterations": [first, last]}
+    assert usage_of(said, chat, spec) == Usage(203_000, 0, 4_500, 180_000)
+    assert usage_of({**last, "iterations": [{**first, "input_tokens": -1}]}, chat, spec) is None
+    assert usage_of({**last, "iterations": None}, chat, spec) == Usage(23_000, 0, 1_000, 23_000)
 
 
 def test_a_coding_agents_session_is_its_conversation(speaking):

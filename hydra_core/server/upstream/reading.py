@@ -306,6 +306,8 @@ _ADDED_TOKENS: Final = 20_000
 _NAMES_MORE: Final = (*STATE, "prompt", "file_id", "file_url", "url")
 #: Keys that have an upstream search for itself, whatever they hold.
 _SEARCHES: Final = ("web_search_options", "plugins", "mcp_servers")
+#: A round in which Messages sums up a conversation.
+_SUMS_UP: Final = "compaction"
 #: So many times an upstream's own tools may have it read a request: it counts each of them.
 _MOST_ROUNDS: Final = 100
 
@@ -335,15 +337,37 @@ class Usage:
 
 
 def usage_of(said: object, chat: ChatRequest, spec: ModelSpec) -> Usage | None:
-    """The tokens that an answer's decoded `usage` reports, None where none can be true."""
+    """The tokens that an answer's decoded `usage` reports, None where none can be true.
+
+    Messages counts beside the answer what it took to sum up a long conversation first.
+    """
     if not isinstance(said, Mapping):
         return None
+    rounds = said.get("iterations") if chat.form is Form.MESSAGES else None
+    listed = rounds if isinstance(rounds, list) else []
+    summing_up = [one for one in listed if isinstance(one, Mapping) and one.get("type") == _SUMS_UP]
+    parts = [_possible(said, chat, spec, _most_output(chat, spec))]
+    parts += [_possible(one, chat, spec, spec.context_window) for one in summing_up]
+    known = [one for one in parts if one is not None]
+    if len(known) < len(parts):
+        return None
+    return Usage(
+        sum(one.input for one in known),
+        sum(one.cached for one in known),
+        sum(one.output for one in known),
+        max(one.size for one in known),
+    )
+
+
+def _possible(
+    said: Mapping[str, Any], chat: ChatRequest, spec: ModelSpec, most_output: int
+) -> Usage | None:
     given, cached, output = map(_count, counts_of(said, chat.form))
     if given is None or output is None or cached is None:
         return None
-    possible = _may_have_read(given, chat, spec) and output <= _most_output(chat, spec)
     size = min(given, chat.input_tokens) if _uses_own_tools(chat.body) else given
-    return Usage(given, cached, output, size) if possible and cached <= given else None
+    possible = _may_have_read(given, chat, spec) and output <= most_output and cached <= given
+    return Usage(given, cached, output, size) if possible else None
 
 
 def estimate_of(chat: ChatRequest, written: int) -> Usage:
