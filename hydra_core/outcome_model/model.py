@@ -61,9 +61,12 @@ class Learned:
 
     def rows_of(self, query_ids: Sequence[str], texts: npt.NDArray[np.uint64]) -> IntArray:
         """(k,) the learned row of each query of another table, -1 where it was not learned on."""
-        if self.texts.size and texts.size:
-            return _places(self.texts, texts)
-        return _places(self.query_ids, np.array(query_ids, dtype=np.str_))
+        own = _places(self.query_ids, np.array(query_ids, dtype=np.str_))
+        if not (self.texts.size and texts.size):
+            return own
+        # one text may be learned in several rows, which differ by what came before it
+        same = (own >= 0) & (self.texts[own] == texts)
+        return np.where(same, own, _places(self.texts, texts))
 
     def shares(self, query_ids: Sequence[str], texts: npt.NDArray[np.uint64]) -> int:
         """How many of these queries were learned on: by text, where both sides have texts."""

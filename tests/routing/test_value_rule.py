@@ -136,6 +136,16 @@ def test_neighbours_are_queries_that_were_learned_on(router):
     assert set(near[0].outcomes) == {"cheap", "middle", "strong"}
 
 
+def test_a_text_that_was_learned_twice_has_the_prediction_of_its_own_row(learned):
+    known = learned[1].learned
+    alike = replace(known, texts=np.full(known.texts.size, 7, dtype=np.uint64))
+    named = (*known.query_ids[[5, 3]], "new", known.query_ids[0])
+    rows = alike.rows_of(named, np.array([7, 7, 7, 8], dtype=np.uint64))
+    assert rows[:2].tolist() == [5, 3]
+    assert rows[2] >= 0
+    assert rows[3] == -1
+
+
 def test_every_flip_flips(router, learned):
     material, model = learned
     tried = 0
