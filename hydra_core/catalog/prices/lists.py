@@ -1,4 +1,4 @@
-"""Reads price lists: LiteLLM's and its proxy's, OpenRouter's and models.dev's, and one's own table.
+"""Reads price lists: LiteLLM's and its proxy's, OpenRouter's, Vercel's, models.dev's, one's own.
 
 Their units differ; all are converted in decimal arithmetic, so that 2.75e-07 is 0.275 and nothing
 else. A missing price, 0 and -1 are not prices: such entries are dropped and counted.
@@ -41,6 +41,7 @@ _MAX_QUOTES: Final = 100_000
 _PER_TOKEN: Final = Decimal(1_000_000)
 _PER_MTOK: Final = Decimal(1)
 _OPENROUTER: Final = ("prompt", "completion", "input_cache_read")
+_VERCEL: Final = ("input", "output", "input_cache_read")
 _MODELS_DEV: Final = ("input", "output", "cache_read")
 _LITELLM: Final = {
     "input": "input_cost_per_token",
@@ -68,7 +69,7 @@ def read_prices(text: str, filename: str, *, as_of: date) -> PriceList:
     """The quotes in a price list; whose it is, is told by its form.
 
     Args:
-        text: JSON of one of the three lists, one models.dev TOML file, or a CSV, TSV or Markdown
+        text: JSON of one of the lists, one models.dev TOML file, or a CSV, TSV or Markdown
             table.
         filename: For messages; of a TOML file also the model's id and, in a path such as
             ``openai/models/gpt-5.toml``, its provider.
@@ -115,6 +116,8 @@ def _recognised(
     rows = [one for one in listed if is_map(one)] if isinstance(listed, list) else []
     if any("prompt" in row["pricing"] for row in rows if is_map(row.get("pricing"))):
         return PriceSource.OPENROUTER, _openrouter_entries
+    if any(_is_vercels(row) for row in rows):
+        return PriceSource.VERCEL, _vercel_entries
     if any("model_info" in row for row in rows):
         return PriceSource.LITELLM, _proxy_entries
     values = [value for value in data.values() if isinstance(value, dict)] if is_map(data) else []
@@ -126,8 +129,8 @@ def _recognised(
         filename,
         "is none of the price lists that are read here",
         "give LiteLLM's model_prices_and_context_window.json, the answer of its proxy's "
-        "/model/info or of OpenRouter's /api/v1/models, models.dev's api.json or a model's TOML "
-        "file, or a table as .csv",
+        "/model/info, of OpenRouter's /api/v1/models or of Vercel's AI Gateway /v1/models, "
+        "models.dev's api.json or a model's TOML file, or a table as .csv",
     )
 
 
@@ -270,6 +273,69 @@ def _openrouter_tiers(pricing: Mapping[str, Any]) -> tuple[PriceTier, ...]:
         )
         for start, one in sorted(above.items())[:_MOST]
     )
+
+
+def _is_vercels(row: Mapping[str, Any]) -> bool:
+    """Whether it is a language model with prices as Vercel writes them; others' are per million."""
+    pricing = row.get("pricing")
+    if not is_map(pricing) or row.get("type") != "language":
+        return False
+    return isinstance(pricing.get("input"), str) or isinstance(pricing.get("input_tiers"), list)
+
+
+def _vercel_entries(data: Mapping[str, Any], as_of: date) -> _Entries:
+    for entry in data["data"]:
+        if is_map(entry):
+            yield word(entry.get("id")), partial(_vercel, entry, as_of)
+
+
+def _vercel(entry: Mapping[str, Any], as_of: date) -> PriceQuote:
+    name, pricing, tags = word(entry.get("id")), entry.get("pricing"), entry.get("tags")
+    if entry.get("type") != "language":
+        raise SkipEntry("not a chat model")
+    if not name or not is_map(pricing):
+        raise SkipEntry("no id or no prices")
+    varies = pricing.get("varies_by_provider") is True
+    steps = _vercel_steps(pricing)
+    return PriceQuote(
+        source=PriceSource.VERCEL,
+        id=name,
+        provider=name.split("/", 1)[0] if "/" in name else "",
+        **_prices(steps.pop(0), _PER_TOKEN),
+        context_window=count(entry.get("context_window")),
+        vision="vision" in tags if isinstance(tags, list) else None,
+        tools="tool-use" in tags if isinstance(tags, list) else None,
+        deprecated=False,
+        retired_on=None,
+        as_of=as_of,
+        remarks=("the prices differ by provider",) if varies else (),
+        tiers=tuple(
+            PriceTier(above, *(optional_price(price, _PER_TOKEN) for price in prices))
+            for above, prices in sorted(steps.items())[:_MOST]
+        ),
+    )
+
+
+def _vercel_steps(pricing: Mapping[str, Any]) -> dict[int, list[Any]]:
+    """Input tokens above which prices hold, 0 for the usual ones -> in, out and of cached input.
+
+    A price that has no step there stays what it is below it.
+    """
+    named: dict[int, dict[str, Any]] = {0: {}}
+    for side in _VERCEL:
+        listed = pricing.get(f"{side}_tiers")
+        for one in listed[:_MOST] if isinstance(listed, list) else []:
+            if is_map(one):
+                named.setdefault(max((count(one.get("min")) or 1) - 1, 0), {})[side] = one.get(
+                    "cost"
+                )
+        named[0][side] = pricing.get(side, named[0].get(side))
+    prices: dict[str, Any] = {}
+    steps = {}
+    for above, stated in sorted(named.items()):
+        prices |= stated
+        steps[above] = [prices[side] for side in _VERCEL]
+    return steps
 
 
 def _models_dev_entries(data: Mapping[str, Any], as_of: date) -> _Entries:

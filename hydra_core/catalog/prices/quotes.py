@@ -22,6 +22,7 @@ class PriceSource(StrEnum):
     LITELLM = "LiteLLM"
     OPENROUTER = "OpenRouter"
     MODELS_DEV = "models.dev"
+    VERCEL = "Vercel AI Gateway"
     TABLE = "price table"
 
 

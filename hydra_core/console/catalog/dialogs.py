@@ -126,8 +126,9 @@ def prices(entry: CatalogEntry, working: Working) -> None:
         st.warning("Correct the problems of the draft first.")
         return
     st.caption(
-        "LiteLLM's model_prices_and_context_window.json, OpenRouter's models JSON, models.dev "
-        "JSON or TOML, or a table of your own (CSV). Nothing is applied until you tick it."
+        "LiteLLM's model_prices_and_context_window.json, OpenRouter's or Vercel's models JSON, "
+        "models.dev JSON or TOML, or a table of your own (CSV). Nothing is applied until you tick "
+        "it."
     )
     left, right = st.columns([3, 1], vertical_alignment="bottom")
     upload = left.file_uploader("Price list", type=["json", "toml", "csv", "tsv", "md"])

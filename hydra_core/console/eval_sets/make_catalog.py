@@ -84,7 +84,8 @@ def _prices(entry: SetEntry, loaded: EvalSet) -> new_catalog.EnteredPrices:
             "Prices from a file", ["yaml", "yml", "json", "toml", "csv", "tsv", "md"],
             key=f"make_catalog.file.{entry.key}",
             help="`models: {gpt-4o: {input: 2.5, output: 10}}` in USD per million tokens, or a "
-            "table with model, input and output, or a list of LiteLLM, OpenRouter or models.dev.",
+            "table with model, input and output, or a list of LiteLLM, OpenRouter, Vercel or "
+            "models.dev.",
         )  # fmt: skip
     if file is not None:
         text = uploaded_text(file)

@@ -175,3 +175,31 @@ def test_the_entry_of_the_provider_in_the_models_name_is_proposed_before_a_resel
     listed = {"gmi/openai/gpt-5.4": CHAT | {"litellm_provider": "gmi"}, "gpt-5.4": CHAT}
     quotes = read_prices(json.dumps(listed), "list.json", as_of=date(2026, 1, 1)).quotes
     assert near_entries(["openai/gpt-5.4"], quotes)["openai/gpt-5.4"].id == "gpt-5.4"
+
+
+def test_vercels_steps_hold_from_their_first_token_and_keep_what_they_do_not_name():
+    tiers = [("0.000001", 0), ("0.0000018", 32_001), ("0.000003", 128_001)]
+    pricing = {
+        "input": "0.000001", "output": "0.000005", "input_cache_read": "0.0000002",
+        "input_tiers": [{"cost": cost, "min": low} for cost, low in tiers],
+        "output_tiers": [{"cost": "0.000005", "min": 0}, {"cost": "0.000009", "min": 32_001}],
+    }  # fmt: skip
+    rows = [
+        {"id": "qwen/max", "type": "language", "context_window": 262_144, "tags": ["tool-use"],
+         "pricing": pricing},
+        {"id": "x/embed", "type": "embedding", "pricing": {"input": "0.00000002"}},
+        {"id": "x/steps", "type": "language", "pricing": {
+            "input_tiers": [{"cost": "0.000002", "min": 0}],
+            "output_tiers": [{"cost": "0.000004", "min": 0}], "varies_by_provider": True}},
+    ]  # fmt: skip
+    listed = read_prices(json.dumps({"data": rows}), "list.json", as_of=date(2026, 1, 1))
+    assert [(one.id, one.provider, one.in_words, one.remarks) for one in listed.quotes] == [
+        ("qwen/max", "qwen", "1 in, 5 out, 0.2 cached", ()),
+        ("x/steps", "x", "2 in, 4 out", ("the prices differ by provider",)),
+    ]
+    first = listed.quotes[0]
+    assert (first.context_window, first.vision, first.tools) == (262_144, False, True)
+    assert first.price.long_prompts == (
+        LongPromptPrice(32_000, 1.8, 9.0, 0.2), LongPromptPrice(128_000, 3.0, 9.0, 0.2),
+    )  # fmt: skip
+    assert listed.dropped == {"not a chat model": ["x/embed"]}
