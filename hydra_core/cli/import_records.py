@@ -167,7 +167,7 @@ def _livecodebench(options: argparse.Namespace) -> None:
 
 def _given(options: argparse.Namespace, beside: Sequence[Path] = ()) -> Given:
     from hydra_core.evalsets.importers.given import Given, parse_prices
-    from hydra_core.evalsets.importers.traffic.served import parse_labels
+    from hydra_core.evalsets.importers.traffic.feedback import parse_labels
 
     return Given(
         [existing(path) for path in beside],

@@ -39,7 +39,7 @@ from hydra_core.evalsets.importers.formats import FORMATS, LOGS, Format, Kind, l
 from hydra_core.evalsets.importers.given import AskNames, Given, ModelPrice, NamesKnown, PriceCard
 from hydra_core.evalsets.importers.reading.bounded import MAX_BYTES, TableFile, size_of, watched
 from hydra_core.evalsets.importers.swebench import Run, list_runs, read_swebench
-from hydra_core.evalsets.importers.traffic.served import likely_worth
+from hydra_core.evalsets.importers.traffic.feedback import likely_worth
 from hydra_core.store.roles import Action
 
 _REPORT, _TASK = "eval_sets.report", "eval_sets.import_task"

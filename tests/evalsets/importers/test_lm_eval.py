@@ -8,7 +8,7 @@ import pytest
 from hydra_core.base.errors import EvalSetError
 from hydra_core.cli.main import main
 from hydra_core.evalsets.evalset import load_evalset
-from hydra_core.evalsets.importers.given import Given
+from hydra_core.evalsets.importers.given import Given, parse_prices
 from hydra_core.evalsets.importers.harness.adapters import read_harness
 from tests.evalsets.importers.test_harness import jsonl, outcomes, sample
 
@@ -107,6 +107,22 @@ def test_a_score_of_several_instructions_is_the_share_that_was_followed(tmp_path
     one = sample(1, metrics=["inst_level_strict_acc"], inst_level_strict_acc=[True, False])
     path = jsonl(tmp_path / "s_m1.jsonl", [one])
     np.testing.assert_array_equal(read_harness([path]).quality, [[0.5]])
+
+
+def test_costs_are_estimated_from_the_length_of_prompt_and_answer(tmp_path):
+    """A thousand bytes of a prompt are 250 tokens; of a multiple choice there is no answer."""
+    one = sample(1, arguments={"gen_args_0": {"arg_0": "p" * 1000}}, resps=[["a" * 400]])
+    path = jsonl(tmp_path / "s_m1.jsonl", [one])
+    draft = read_harness([path], Given(prices=parse_prices(["s_m1=1,10"])))
+    assert draft.cost_usd.tolist() == [[pytest.approx((250 + 1000) / 1e6)]]
+    assert draft.cost_estimated
+    assert "bytes / 4 of prompt and answer" in draft.price_notes
+    jsonl(path, [{**one, "resps": [[["-1.5", "False"]]]}])
+    draft = read_harness([path], Given(prices=parse_prices(["s_m1=1,10"])))
+    assert np.isnan(draft.cost_usd).all()
+    assert "--price s_m1=INPUT,OUTPUT,TOKENS" in " ".join(draft.report.warnings)
+    stated = read_harness([path], Given(prices=parse_prices(["s_m1=1,10,20"])))
+    assert stated.cost_usd.tolist() == [[pytest.approx((250 + 200) / 1e6)]]
 
 
 def test_log_likelihoods_are_refused_and_no_worth_of_each_is_asked_for(tmp_path):

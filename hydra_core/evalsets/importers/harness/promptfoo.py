@@ -15,9 +15,10 @@ from hydra_core.evalsets.importers.reading.json_document import (
     value_at,
 )
 from hydra_core.evalsets.importers.reading.tables import csv_records, json_objects
+from hydra_core.evalsets.importers.traffic.feedback import Feedback
 from hydra_core.evalsets.importers.traffic.messages import asked_in
 from hydra_core.evalsets.importers.traffic.rows import identifier, number, text
-from hydra_core.evalsets.importers.traffic.served import Feedback, Served, whole_tokens
+from hydra_core.evalsets.importers.traffic.served import Served, whole_tokens
 
 _ERROR: Final = 2
 #: Why an answer passed that nothing judged.

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from hydra_core.base.errors import EvalSetError
 from hydra_core.base.json_values import mapping, objects
+from hydra_core.base.tokens import text_tokens
 from hydra_core.evalsets.importers.harness.scored import (
     Adapter,
     Reading,
@@ -24,9 +25,10 @@ from hydra_core.evalsets.importers.reading.json_document import (
     value_at,
 )
 from hydra_core.evalsets.importers.reading.tables import json_objects
+from hydra_core.evalsets.importers.traffic.feedback import Feedback
 from hydra_core.evalsets.importers.traffic.messages import asked_in
 from hydra_core.evalsets.importers.traffic.rows import identifier, number, text
-from hydra_core.evalsets.importers.traffic.served import Feedback, Served, whole_tokens
+from hydra_core.evalsets.importers.traffic.served import Served, whole_tokens
 
 #: Where the tasks keep a document's own question, before the prompt that was made of it.
 _QUESTIONS: Final = ("question", "query", "problem", "prompt", "instruction", "input", "text")
@@ -45,7 +47,9 @@ def _read_lm_eval(file: TableFile, reading: Reading) -> Iterator[Scored]:
     for line, row in json_objects(file, reading.budget, reading.traffic.unread):
         asked = asked_in(_message(row, reading.traffic.given.text_path))
         group = text(row.get("task_name"))
-        served = Served((file.name, line), _query_id(row), asked, "", group=group)
+        served = Served(
+            (file.name, line), _query_id(row), asked, "", group=group, length=_length(row)
+        )
         yield Scored(served, _metrics(row))
 
 
@@ -53,6 +57,14 @@ def _query_id(row: Mapping[str, Any]) -> str:
     """The number of the document, with its hash: numbers begin anew in every task."""
     number, mark = identifier(row.get("doc_id")), text(row.get("doc_hash"))
     return f"{number}-{mark[:12]}" if number and mark else number
+
+
+def _length(row: Mapping[str, Any]) -> tuple[float, float]:
+    """Tokens of the prompt and of the answer by their length; NaN where no answer was written."""
+    prompt, answer = _prompt(row), value_at(row, "resps.0.0")
+    stated = prompt if isinstance(prompt, str) else json.dumps(prompt)
+    written = text_tokens(answer) if isinstance(answer, str) else float("nan")
+    return text_tokens(stated), written
 
 
 def _message(row: Mapping[str, Any], path: str) -> object:
@@ -63,6 +75,10 @@ def _message(row: Mapping[str, Any], path: str) -> object:
     if own is not None:
         about = (facts[name] for name in _CONTEXTS if isinstance(facts.get(name), str))
         return "\n\n".join(filter(None, [*about, own]))
+    return _prompt(row)
+
+
+def _prompt(row: Mapping[str, Any]) -> object:
     prompt = value_at(row, _PROMPT)
     arguments = row.get("arguments")
     if prompt is None and isinstance(arguments, list):  # older versions: a list of lists

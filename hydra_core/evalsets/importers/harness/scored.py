@@ -15,9 +15,10 @@ from hydra_core.base.spelling import counted_that
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
 from hydra_core.evalsets.importers.reading.json_document import value_at
+from hydra_core.evalsets.importers.traffic.feedback import Feedback
 from hydra_core.evalsets.importers.traffic.messages import Asked, asked_in
 from hydra_core.evalsets.importers.traffic.rows import number
-from hydra_core.evalsets.importers.traffic.served import FIGURES, Feedback, Served, Traffic
+from hydra_core.evalsets.importers.traffic.served import FIGURES, Served, Traffic
 
 _STAMP: Final = re.compile(r"[_-]?\d{4}-\d{2}-\d{2}[T_]\d{2}-\d{2}-\d{2}[\d.+-]*$")
 

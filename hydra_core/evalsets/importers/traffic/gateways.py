@@ -35,6 +35,7 @@ from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.given import NOTHING, Given
 from hydra_core.evalsets.importers.reading.bounded import MAX_ROWS, Budget, TableFile
 from hydra_core.evalsets.importers.reading.json_document import value_at
+from hydra_core.evalsets.importers.traffic.feedback import Feedback, Labels
 from hydra_core.evalsets.importers.traffic.messages import NO_MESSAGE, NO_TEXT, Asked, asked_in
 from hydra_core.evalsets.importers.traffic.rows import (
     Row,
@@ -45,13 +46,7 @@ from hydra_core.evalsets.importers.traffic.rows import (
     seconds_between,
     text,
 )
-from hydra_core.evalsets.importers.traffic.served import (
-    Feedback,
-    Labels,
-    Served,
-    Traffic,
-    whole_tokens,
-)
+from hydra_core.evalsets.importers.traffic.served import Served, Traffic, whole_tokens
 from hydra_core.evalsets.rules import PROPENSITY
 
 

@@ -20,6 +20,7 @@ from hydra_core.base.spelling import counted_that
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.given import NOTHING, Given
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
+from hydra_core.evalsets.importers.traffic.feedback import Feedback
 from hydra_core.evalsets.importers.traffic.messages import asked_in
 from hydra_core.evalsets.importers.traffic.rows import (
     Row,
@@ -31,7 +32,7 @@ from hydra_core.evalsets.importers.traffic.rows import (
     seconds_between,
     text,
 )
-from hydra_core.evalsets.importers.traffic.served import Feedback, Served, Traffic, whole_tokens
+from hydra_core.evalsets.importers.traffic.served import Served, Traffic, whole_tokens
 
 _WORDS: Final = ("CATEGORICAL", "TEXT")
 #: What somebody would have answered, which says nothing of the answer's worth.

@@ -6,187 +6,28 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from shlex import quote
 from typing import Final, TypeAlias
 
 import pandas as pd
 
-from hydra_core.base.errors import EvalSetError, Problem
+from hydra_core.base.errors import EvalSetError
 from hydra_core.base.list_price import FREE
 from hydra_core.base.spelling import counted_that
+from hydra_core.base.tokens import text_tokens
 from hydra_core.evalsets.importers.assemble import Rows, assemble
 from hydra_core.evalsets.importers.draft import Draft, Dropped, with_estimates
 from hydra_core.evalsets.importers.given import NOTHING, Given, NamesKnown, PriceCard
 from hydra_core.evalsets.importers.reading.cells import FILE, LINE, Issues
+from hydra_core.evalsets.importers.traffic.feedback import (
+    Feedback,
+    Labels,
+    require_range,
+    require_score,
+)
 from hydra_core.evalsets.importers.traffic.messages import Asked
-from hydra_core.evalsets.importers.traffic.rows import number
-
-#: Labels that say plainly which way they point; they are proposed, never taken silently.
-_GOOD: Final = frozenset(
-    {
-        *("good", "pass", "passed", "correct", "yes", "true", "positive", "resolved", "solved"),
-        *("helpful", "accept", "accepted", "like", "up", "thumbs_up", "thumbs-up", "satisfied"),
-        *("👍", "✅", "✓", "thumbs up"),
-    }
-)
-_BAD: Final = frozenset(
-    {
-        *("bad", "fail", "failed", "incorrect", "wrong", "no", "false", "negative", "unresolved"),
-        *("unsolved", "unhelpful", "reject", "rejected", "dislike", "down", "thumbs_down"),
-        *("thumbs-down", "unsatisfied", "👎", "❌", "✗", "thumbs down"),
-    }
-)
-_EMPTY: Final = frozenset({"na", "n/a", "nan", "null", "none"})
-_MOST: Final = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Feedback:
-    """How well a request was answered: a number, or a label; neither where nobody said."""
-
-    value: float = math.nan
-    label: str = ""
-
-    @property
-    def absent(self) -> bool:
-        """Whether nobody said anything."""
-        return math.isnan(self.value) and not self.label
-
-
-@dataclass(slots=True)
-class Labels:
-    """Label -> quality as the operator says, and which labels were met."""
-
-    known: Mapping[str, float] = field(default_factory=dict)
-    met: dict[str, int] = field(default_factory=dict)
-
-    def read(self, value: object) -> Feedback:
-        """A cell as feedback: a number or percentage, a label, or neither where it is empty."""
-        worth = number(value)
-        if isinstance(value, str) and value.rstrip().endswith("%") and value not in self.known:
-            worth = number(value.rstrip()[:-1]) / 100
-            if not math.isnan(worth):
-                return Feedback(worth)
-        if isinstance(value, str) and value.strip() and (math.isnan(worth) or value in self.known):
-            plain = value.strip()
-            return Feedback() if plain.lower() in _EMPTY else Feedback(label=plain)
-        return Feedback(worth)
-
-    def quality(self, feedback: Feedback) -> float:
-        """The feedback as a number; NaN where there is none, or its label has no quality."""
-        written = f"{feedback.value:g}"
-        if not feedback.label and written in self.known:
-            feedback = Feedback(label=written)
-        if not feedback.label:
-            return feedback.value
-        self.met[feedback.label] = self.met.get(feedback.label, 0) + 1
-        return self.known.get(feedback.label, math.nan)
-
-    def reason(self, feedback: Feedback) -> str:
-        """Why a row without a quality is skipped."""
-        return (
-            f"the label {feedback.label[:60]!r} has no quality" if feedback.label else "no feedback"
-        )
-
-    def require_used(self) -> None:
-        """Refuse labels that the operator names and no row has.
-
-        Raises:
-            EvalSetError: Naming them and those that were met.
-        """
-        unmet = [label for label in self.known if label not in self.met]
-        if unmet:
-            there = ", ".join(self._listed()) or "none"
-            problems = [Problem(repr(one), "does not occur", f"labels: {there}") for one in unmet]
-            raise EvalSetError("--label", problems)
-
-    def remedy(self) -> str:
-        """How to say what the labels mean; '' where none was met without a quality."""
-        missing = [label for label in self.met if label not in self.known]
-        if not missing:
-            return ""
-        worths = {one: likely_worth(one) for one in missing[:_MOST]}
-        pairs = (f"{one}={'QUALITY' if w is None else f'{w:g}'}" for one, w in worths.items())
-        stated = " ".join(f"--label {quote(pair)}" for pair in pairs)
-        return f"labels found: {', '.join(self._listed())}; say what each is worth, {stated}"
-
-    def _listed(self) -> list[str]:
-        shown = sorted(self.met.items(), key=lambda one: (-one[1], one[0]))[:_MOST]
-        return [f"{label[:60]} ({count})" for label, count in shown]
-
-
-def likely_worth(label: str) -> float | None:
-    """1 or 0 for a label that says plainly which way it points; somebody has to confirm it."""
-    plain = label.strip().lower()
-    return 1.0 if plain in _GOOD else 0.0 if plain in _BAD else None
-
-
-def require_score(names: Sequence[str], wanted: str, source: str) -> None:
-    """Refuse a score that is not there, and the lack of a choice where there are several.
-
-    Raises:
-        EvalSetError: Naming the scores there are.
-    """
-    listed = ", ".join(names[:_MOST]) or "none"
-    if wanted and wanted not in names:
-        raise EvalSetError.of(
-            source, f"{wanted!r} does not occur", f"there are: {listed}", place="--score"
-        )
-    if not wanted and len(names) > 1:
-        message, remedy = f"holds several scores: {listed}", "choose one with --score NAME"
-        raise EvalSetError.of(source, message, remedy)
-
-
-def require_range(values: Sequence[float], scale: float, source: str) -> None:
-    """Refuse feedback that is no quality once it is divided by `scale`, with the way out.
-
-    Raises:
-        EvalSetError: Naming the values there are.
-    """
-    out = [value for value in values if not 0 <= value / scale <= 1]
-    if not out:
-        return
-    distinct = sorted(set(values))
-    counts = {f"{value:g}": values.count(value) for value in distinct}
-    shown = ", ".join(f"{value} ({count:,})" for value, count in list(counts.items())[:_MOST])
-    if min(out) < 0 and any(value % 1 for value in distinct):
-        remedy = "choose a score from 0 to 1 of which more is better, or write it so in the files"
-    elif min(out) < 0:
-        worth = [f"--label={v}={0 if float(v) < 0 else 1 if float(v) > 0 else 'QUALITY'}"
-                 for v in list(counts)[:_MOST]]  # fmt: skip
-        remedy = f"say what each value is worth, {' '.join(worth)}"
-    else:
-        best = f"{100 if 10 < max(out) <= 100 else math.ceil(max(out))}"
-        remedy = f"say which value means 1; where {best} is the best, --quality-scale {best}"
-    message = f"{len(out):,} of {len(values):,} values are no quality from 0 to 1: {shown}"
-    raise EvalSetError.of(source, message, remedy, place="feedback")
-
-
-def parse_labels(pairs: Sequence[str]) -> dict[str, float]:
-    """Label -> quality from `LABEL=QUALITY` texts.
-
-    Raises:
-        EvalSetError: A text of another form, a label twice, or a quality that is no number.
-    """
-    problems, known = [], {}
-    for pair in pairs:
-        label, equals, value = pair.rpartition("=")
-        try:
-            quality = float(value)
-        except ValueError:
-            quality = math.nan
-        if not equals or not label or not math.isfinite(quality):
-            message = "is not LABEL=QUALITY with a number"
-            problems.append(Problem(repr(pair), message, "e.g. good=1"))
-        elif label in known:
-            problems.append(Problem(repr(pair), f"names {label} twice"))
-        else:
-            known[label] = quality
-    EvalSetError.raise_any("--label", problems)
-    return known
-
 
 _EXAMPLES: Final = 3
+_TOKENS: Final = "recorded tokens, or where there are none bytes / 4 of prompt and answer,"
 #: The numbers of a request, NaN where they are not known.
 FIGURES: Final = (
     *("cost_usd", "input_tokens", "output_tokens", "cached_input_tokens", "latency_s"),
@@ -203,6 +44,7 @@ class Served:
         cached_input_tokens: Part of the input.
         group: What the query belongs to, such as a harness's task.
         gates: Further columns that hard gates read, as an eval set has them.
+        length: Tokens of prompt and answer by their length, for a price where none were counted.
     """
 
     place: tuple[str, int]
@@ -218,6 +60,7 @@ class Served:
     cached_input_tokens: float = math.nan
     group: str = ""
     gates: Mapping[str, str] = field(default_factory=dict)
+    length: tuple[float, float] = (math.nan, math.nan)
 
     @property
     def problem(self) -> str:
@@ -424,25 +267,42 @@ class Traffic:
                 "not known; --price ID=IN,OUT computes it, --price ID=free says that it is 0"
             )
         warnings += [remedy] if (remedy := self.labels.remedy()) else []
+        warnings += _without_tokens(kept, given.prices)
         warnings += _without_cached_price(kept, given.prices) if estimated else []
         dropped += draft.report.dropped
         report = replace(draft.report, dropped=tuple(dropped), warnings=tuple(warnings))
         draft = replace(draft, report=report)
-        return with_estimates(draft, estimated, given.prices, "recorded tokens")
+        return with_estimates(draft, estimated, given.prices, _TOKENS)
 
 
 def _priced(rows: list[Served], prices: PriceCard) -> int:
-    """Fill in costs from prices where tokens are known; how many."""
+    """Fill in costs from prices and tokens, else from the length of texts; how many."""
     count = 0
     for i, row in enumerate(rows):
         price = prices.prices.get(row.model)
-        known = row.input_tokens > 0 and not math.isnan(row.output_tokens)  # 0: not counted
-        if math.isnan(row.cost_usd) and price is not None and (known or price.price == FREE):
-            tokens = (row.input_tokens, row.output_tokens, row.cached_input_tokens)
-            usd = price.price.usd_of_one(*tokens) if known else 0.0
-            rows[i] = replace(row, cost_usd=usd)
-            count += 1
+        if not math.isnan(row.cost_usd) or price is None:
+            continue
+        read, written = row.input_tokens, row.output_tokens
+        if not read > 0 or math.isnan(written):  # 0: not counted
+            read, written = row.length
+            read = text_tokens(row.asked.context + row.asked.text) if math.isnan(read) else read
+            written = (price.answer_tokens or math.nan) if math.isnan(written) else written
+        tokens = (read, written, row.cached_input_tokens)
+        cost = 0.0 if price.price == FREE else price.price.usd_of_one(*tokens)
+        rows[i] = replace(row, cost_usd=cost)
+        count += not math.isnan(cost)
     return count
+
+
+def _without_tokens(rows: Sequence[Served], prices: PriceCard) -> list[str]:
+    """Models whose price made no cost, as nobody knows their tokens, as a warning."""
+    lacking = {row.model for row in rows if row.model in prices.prices}
+    lacking -= {row.model for row in rows if not math.isnan(row.cost_usd)}
+    return [
+        f"the price of {model} made no cost, as the tokens of its answers were not recorded: give "
+        f"their mean with --price {model}=INPUT,OUTPUT,TOKENS"
+        for model in sorted(lacking)
+    ]
 
 
 def _without_cached_price(rows: Sequence[Served], prices: PriceCard) -> list[str]:

@@ -17,6 +17,7 @@ from hydra_core.base.json_values import objects
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.given import NOTHING, Given
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
+from hydra_core.evalsets.importers.traffic.feedback import Feedback
 from hydra_core.evalsets.importers.traffic.messages import NO_MESSAGE, Asked, asked_in
 from hydra_core.evalsets.importers.traffic.rows import (
     decoded,
@@ -26,7 +27,7 @@ from hydra_core.evalsets.importers.traffic.rows import (
     seconds_between,
     text,
 )
-from hydra_core.evalsets.importers.traffic.served import Feedback, Served, Traffic, whole_tokens
+from hydra_core.evalsets.importers.traffic.served import Served, Traffic, whole_tokens
 
 _CHAT: Final = (
     *("chat", "text_completion", "completion", "generate_content", "response", "responses"),
