@@ -32,11 +32,13 @@ MAX_STATES: Final = 50
 _MAX_CHARS: Final = 2_000_000
 
 
-class Drafts:
-    """Unpublished edits that survive a reload: one draft a person and catalog, with undo."""
-
+class _Journaled:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
+
+
+class Drafts(_Journaled):
+    """Unpublished edits that survive a reload: one draft a person and catalog, with undo."""
 
     def find(self, catalog: str, actor: Actor) -> Draft | None:
         """The actor's draft of a catalog, None where there is none."""
@@ -174,11 +176,8 @@ def _same(draft: Draft) -> sa.ColumnElement[bool]:
     )
 
 
-class OperatingPoints:
+class OperatingPoints(_Journaled):
     """Policies that somebody chose and named."""
-
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
 
     def all(self, catalog: str) -> tuple[OperatingPoint, ...]:
         """The points of a catalog, newest first."""
@@ -266,11 +265,8 @@ class OperatingPoints:
             )
 
 
-class Notes:
+class Notes(_Journaled):
     """What people wrote about single queries."""
-
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
 
     def all(self, evalset_digest: str, query_id: str | None = None) -> tuple[Note, ...]:
         """The notes on an eval set or on one of its queries, oldest first."""
@@ -340,11 +336,8 @@ def _take_out(
 _LOWEST, _HIGHEST = 1.0, 5.0
 
 
-class Ratings:
+class Ratings(_Journaled):
     """Samples that people rate, and their ratings: only ever added, the newest one counts."""
-
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
 
     def samples(self) -> tuple[Sample, ...]:
         table = tables.samples
