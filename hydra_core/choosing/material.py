@@ -93,9 +93,7 @@ class Material:
 
     @property
     def complete(self) -> IntArray:
-        """Rows with an outcome and a cost of every model, one of which may serve: a policy can be
-        replayed on these.
-        """
+        """Rows that a policy can be replayed on: all outcomes and costs known, one may serve."""
         known = (np.isfinite(self.quality) & np.isfinite(self.cost_usd)).all(axis=1)
         if self.stand_in is not None:
             known &= (self.stand_in >= 0).all(axis=1)

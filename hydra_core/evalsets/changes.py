@@ -189,8 +189,7 @@ class EvalSetChanges:
 
 @contextmanager
 def _alone(root: Path) -> Iterator[None]:
-    """One change of the sets under `root` at a time, whoever makes it: two would each keep what
-    the other replaces, and an import could replace what another has just imported."""
+    """One change under `root` at a time: two at once would each keep what the other replaces."""
     try:
         root.mkdir(parents=True, exist_ok=True)
         held = os.open(root, os.O_RDONLY)

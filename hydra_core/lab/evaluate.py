@@ -170,9 +170,7 @@ def _intervals(
 
 
 def _counts(unit: IntArray, rows: int, rng: np.random.Generator) -> FloatArray:
-    """(rows, n) how often each of n messages is drawn in each of `rows` resamples of whole units,
-    so that each sums to n.
-    """
+    """(rows, n) how often resamples of whole units draw each of n messages; rows sum to n."""
     names, place = np.unique(unit, return_inverse=True)
     n = names.size
     drawn = rng.integers(0, n, (rows, n)) + np.arange(rows)[:, None] * n

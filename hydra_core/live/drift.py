@@ -290,9 +290,7 @@ def _compared(
 
 
 def _independent(window: IntArray, windows: int, clusters: IntArray) -> tuple[FloatArray, ...]:
-    """(windows,) what the decisions inside and outside are worth, as if those of one cluster were
-    all alike (Kish).
-    """
+    """(windows,) what decisions inside and outside are worth, if clusters are alike (Kish)."""
     codes, each = np.unique(clusters, return_inverse=True)
     whole = np.bincount(each).astype(np.float64)
     pairs, counts = np.unique(window * codes.size + each, return_counts=True)

@@ -259,9 +259,7 @@ def _parts(traffic: Traffic, policy: Policy) -> Iterator[tuple[IntArray, Team | 
 def _choice(
     traffic: Traffic, catalog: Catalog, routable: Pool
 ) -> Callable[[IntArray, IntArray, float], IntArray]:
-    """The catalog's rule: some decisions, the models open to them, and tau or V, to places among
-    these models.
-    """
+    """The catalog's rule: decisions, the models open to them, tau or V -> places among these."""
     policy = catalog.policy
     if policy.rule is Rule.VALUE:
         success, cost_usd = predictions(traffic)

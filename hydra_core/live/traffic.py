@@ -152,9 +152,7 @@ class Traffic:
 
     @property
     def failed(self) -> FloatArray:
-        """(n,) 1 where no model answered or the answer broke off, 0 where not; NaN where no model
-        was asked, but a decision alone.
-        """
+        """(n,) 1 where no answer came or it broke off, 0 where one did, NaN where not asked."""
         status = self.rows["status"]
         return np.where(status == "decided", np.nan, status == "failed")
 

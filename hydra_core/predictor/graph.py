@@ -111,8 +111,7 @@ def _attribute_problem(attribute: memoryview) -> str:
 
 
 def _tensor_problem(tensor: memoryview) -> str:
-    """onnxruntime would look for outside weights in the working folder or beside the model, and
-    the fingerprint does not cover them."""
+    """Refuse outside weights: onnxruntime would look for them, and no fingerprint covers them."""
     for number, value in _fields(tensor):
         if number == 13 or (number == 14 and value != 0):
             return "keeps weights outside its own file"

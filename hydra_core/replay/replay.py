@@ -142,9 +142,7 @@ class ReplayData:
 
     @cached_property
     def stand_in(self) -> IntArray | None:
-        """(n, m) who serves each query where one model is used alone (`gated.stand_ins`); None
-        where no gate keeps a model out.
-        """
+        """(n, m) who serves where one model is used alone (`gated.stand_ins`), None: no gates."""
         if self.closed is None:
             return None
         return read_only(stand_ins(self.closed, self.measured, self.pool.cost))

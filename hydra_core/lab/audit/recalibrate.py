@@ -303,9 +303,7 @@ def _own_scripts(
 
 
 def _shared(of: _Names, cluster: IntArray, own: Sequence[str]) -> BoolArray:
-    """(n,) messages that the common curve is fitted on: those without one of their own, or all
-    where too few are left.
-    """
+    """(n,) messages of the common curve: those without one of their own, or all where too few."""
     rest = ~np.isin(of, own)
     return rest if len(np.unique(cluster[rest])) >= LEAST_RATED else np.ones(len(of), dtype=bool)
 

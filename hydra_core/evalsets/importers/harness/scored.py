@@ -132,9 +132,7 @@ def _chosen(answers: Sequence[Scored], traffic: Traffic) -> Iterator[Served]:
 
 
 def _told_apart(rows: Sequence[Served], traffic: Traffic) -> Iterator[Served]:
-    """The rows, with ids of their own for the questions that one id names: files of several tasks,
-    such as the subjects of one benchmark, may each count their questions from 0.
-    """
+    """The rows, with ids of their own for questions of several tasks that share one id."""
     asked: dict[tuple[str, str], set[str]] = {}
     for row in rows:
         asked.setdefault((row.query_id, row.model), set()).add(row.asked.text)
@@ -257,9 +255,7 @@ def _holds(stem: str, name: str) -> bool:
 
 
 def _lies_with_its_model(path: Path) -> bool:
-    """Whether it lies as lm-evaluation-harness left it: named by task and time, in a folder that is
-    named after the model, as `org__model`, and holds the run's results.
-    """
+    """Whether lm-evaluation-harness named it by task and time, in the folder of a run's model."""
     stamped = path.name.startswith("samples_") and _STAMP.search(path.stem) is not None
     return stamped and ("__" in path.parent.name or any(path.parent.glob("results_*.json")))
 

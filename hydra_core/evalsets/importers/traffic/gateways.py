@@ -233,9 +233,7 @@ def _no_answer(row: Mapping[str, Any]) -> str:
 
 
 def _stored_count(metadata: object, paths: Sequence[str]) -> float:
-    """The largest of these counts that LiteLLM stored, NaN where it stored none: one provider's
-    name may hold 0 beside the count of another's.
-    """
+    """The largest of these counts that LiteLLM stored, NaN for none; unused names hold 0."""
     facts = mapping(metadata)
     usages = [decoded(facts.get(name)) for name in ("usage_object", "additional_usage_values")]
     counts = (number(value_at(mapping(usage), path)) for usage in usages for path in paths)
@@ -374,9 +372,7 @@ def _helicone_served(place: tuple[str, int], query_id: str, row: Mapping[str, An
 
 
 def _stated_input(answer: Mapping[str, Any]) -> tuple[float, float]:
-    """(input tokens with cached ones among them, cached ones) of a provider's answer, NaN where
-    it does not say both.
-    """
+    """(input tokens, cached ones included; cached ones) of an answer, NaN where it lacks one."""
     usage = mapping(decoded(answer.get("usage")))
     openai = [f"{name}_tokens" for name in ("prompt", "input") if f"{name}_tokens_details" in usage]
     if openai:  # cached tokens are a part of the input
