@@ -172,6 +172,7 @@ def spoken(w):
         "500 with HTML": fails([http(500, b"<h1>", kind="text/html")], "server_error", 500),
         "529": fails(says(w, 529, ERROR), "server_error", 529),
         "400 too long": too_long(says(w, 400, TOO_LONG), 400),
+        "200 with an error of too long": too_long(says(w, 200, TOO_LONG), 400),
         "413": too_long(says(w, 413, ERROR), 413),
         "half an answer": fails([http(200, w.whole())[:-20]], "connection"),
         # streams that say nothing

@@ -162,6 +162,7 @@ def error_in(
     status = next(filter(None, map(_status, said)), None)
     body = json.dumps({"error": error}, default=str).encode("utf-8", "replace")
     kind = refusal_of(status or 400, body, asked) or (REJECTED if status else "bad_answer")
+    status = status or (400 if kind in OF_REQUESTS else None)
     return NotAnsweredError(kind, status, body, wait_s=wait_of({}, body))
 
 
