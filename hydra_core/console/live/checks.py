@@ -156,7 +156,7 @@ def alerted(look: LogView) -> None:
             "text": column.TextColumn("What"),
         },
     )
-    st.caption(f":material/notifications: {len(found):,} alerts of the last 90 days.")
+    st.caption(f":material/notifications: {counted(len(found), 'alert')} of the last 90 days.")
 
 
 def drifting(look: LogView) -> None:

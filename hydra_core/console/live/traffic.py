@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from hydra_core.base.spelling import usd
+from hydra_core.base.spelling import counted, usd
 from hydra_core.base.types import Catalog
 from hydra_core.catalog.profiles import pool
 from hydra_core.console import cache, tables, widgets
@@ -274,7 +274,7 @@ def rated(look: LogView) -> None:
             literal(f"{per_resolved_text(each[0])}, on {each[1]:,} rated answers with a cost.")
         )
     orphans = look.traffic.orphans
-    lost = f" {orphans:,} ratings belong to decisions outside this time." if orphans else ""
+    lost = f" {counted(orphans, 'rating')} of decisions outside this time." if orphans else ""
     st.caption(
         f":material/info: {count:,} of {len(look.traffic):,} decisions were rated.{lost} "
         "Do not compare models with this: raters are not random, and models get different requests."

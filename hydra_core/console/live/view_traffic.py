@@ -77,7 +77,7 @@ def agents_text(traffic: Traffic) -> str:
             f"{int(tokens.sum()):,} tokens of harness text ignored in {counted(held, 'request')}."
         )
     if "stalled" in rows and (stalled := int((rows["stalled"].fillna(0) > 1).sum())):
-        said.append(f"{stalled:,} requests followed failed or repeated tool calls.")
+        said.append(f"{counted(stalled, 'request')} followed failed or repeated tool calls.")
     return " ".join(said)
 
 
@@ -101,11 +101,12 @@ def notes(traffic: Traffic) -> list[str]:
         said = f" ({listed})" if listed else ""  # an older log has no codes
         lines.append(f"{_requests(len(rejected))} rejected by an upstream as wrong{said}.")
     if traffic.refused:
-        lines.append(f"{_requests(traffic.refused)} refused: no model may serve them, or "
-                     "a team's budget does not hold them.")  # fmt: skip
+        lines.append(f"{_requests(traffic.refused)} refused: no eligible model, or too "
+                     "little left of a team's budget.")  # fmt: skip
     if traffic.lost:
-        lines.append(f"{traffic.lost:,} records are lost: a process was killed before it wrote "
-                    "them.")  # fmt: skip
+        lines.append(
+            f"{counted(traffic.lost, 'record')} lost: a process was killed before writing."
+        )
     return lines
 
 
