@@ -255,7 +255,13 @@ def _outcomes(raw: pd.DataFrame, issues: Issues, scale: float) -> pd.DataFrame:
         first = raw.loc[beyond, ["cached_input_tokens", "input_tokens"]].iloc[:1]
         shown = "".join(f" ({warm} of {read})" for warm, read in first.to_numpy())
         text = f"cached_input_tokens are a part of input_tokens and more than these{shown}"
-        note(issues, raw, beyond, text, "add what was cached to input_tokens, in every row")
+        note(
+            issues,
+            raw,
+            beyond,
+            text,
+            "add what was read from a cache, and put into it, to input_tokens, in every row",
+        )
     _check_pairs(raw, parsed, issues)
     return parsed
 

@@ -54,6 +54,21 @@ def test_helicones_rows_are_read_with_their_thumbs(tmp_path):
     assert sum(found.values()) == 4
 
 
+def test_embeddings_and_images_of_helicone_are_no_chat(tmp_path):
+    rows = [
+        helicone(1, request_path="https://x.example/v1/chat/completions"),
+        helicone(2, request_path="https://x.example/v1/embeddings", request_body={"input": "a"}),
+        helicone(3, request_path="/v1/images/generations", request_body={"prompt": "a cat"}),
+        helicone(4, request_body={"input": "a"}, response_body={"data": [{"embedding": [0.1]}]}),
+    ]  # fmt: skip
+    draft = read_helicone([jsonl(tmp_path / "rows.jsonl", rows)])
+    assert draft.queries["query_id"].tolist() == ["h1"]
+    assert skipped(draft) == {
+        "not a chat request (embeddings)": 1, "not a chat request (images)": 1,
+        "not a chat request (a list of data)": 1,
+    }  # fmt: skip
+
+
 def test_what_helicone_does_not_know_is_no_measurement(tmp_path):
     """A cost of 0, and input tokens of which a prompt cache may hold a part."""
     rows = [helicone(1), helicone(2, cost=0.0), helicone(3, prompt_cache_read_tokens=100, cost=0.0)]

@@ -17,6 +17,7 @@ answer's body, says it.
 
 import itertools
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -310,6 +311,8 @@ def _column(row: Mapping[str, Any], name: str) -> str:
 _THUMB: Final = "helicone-score-feedback"
 #: `cache_reference_id` of an answer that came from no cache.
 _NO_REFERENCE: Final = "00000000-0000-0000-0000-000000000000"
+#: Addresses that do not answer with text, although what they are asked may look like a message.
+_NO_CHAT: Final = re.compile(r"/(embeddings|images|audio|moderations|rerank)(?![\w-])")
 _ANTHROPIC_INPUT: Final = (
     "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"
 )  # fmt: skip
@@ -343,8 +346,14 @@ def _helicone_no_answer(row: Mapping[str, Any]) -> str:
     status = number(row.get("response_status"))
     if not math.isnan(status) and not 200 <= status < 300:
         return "the request failed"
-    cached = text(row.get("cache_reference_id"))
-    return "answered from a cache" if cached not in ("", _NO_REFERENCE) else ""
+    if text(row.get("cache_reference_id")) not in ("", _NO_REFERENCE):
+        return "answered from a cache"
+    path = _NO_CHAT.search(text(row.get("request_path")))
+    answer = mapping(decoded(row.get("response_body")))
+    listed = isinstance(answer.get("data"), list) and "choices" not in answer
+    if path or listed:
+        return f"not a chat request ({path[1] if path else 'a list of data'})"
+    return ""
 
 
 def _helicone_served(place: tuple[str, int], query_id: str, row: Mapping[str, Any]) -> Served:
