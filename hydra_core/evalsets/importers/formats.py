@@ -219,6 +219,7 @@ _SIGNS: Final = (
     (Kind.LANGFUSE, {"observation_id", "trace_id"}),
     (Kind.LANGFUSE, {"dataType", "traceId"}),
     (Kind.LANGFUSE, {"usageDetails", "traceId"}),
+    (Kind.LANGFUSE, {"observations", "scores", "totalCost"}),
     (Kind.HELICONE, {"request_id", "response_status", "request_body"}),
     (Kind.SPANS, {"resourceSpans"}),
     (Kind.SPANS, {"resourceLogs"}),

@@ -96,6 +96,21 @@ def test_what_somebody_would_have_answered_is_no_score(tmp_path):
     assert qualities(draft) == {"o1": 1}
 
 
+def test_traces_that_hold_their_observations_and_scores_need_no_other_file(tmp_path):
+    """As the API gives one trace."""
+    inner = [
+        {k: v for k, v in generation(n, startTime=f"2026-04-10T12:00:0{n}Z").items()
+         if k not in ("trace_id", "session_id")}
+        for n in (1, 2)
+    ]  # fmt: skip
+    trace = {"id": "t1", "sessionId": "s1", "observations": inner, "input": "?", "totalCost": 1}
+    trace["scores"] = [{"name": "verdict", "traceId": "t1", "dataType": "NUMERIC", "value": 0.5}]
+    draft = read_langfuse([jsonl(tmp_path / "t.jsonl", [trace])])
+    assert qualities(draft) == {"o2": 0.5}
+    assert draft.queries["conversation_id"].tolist() == ["s1"]
+    assert draft.cost_usd.tolist() == [[0.5]]
+
+
 def test_missing_scores_and_rows_of_traces_are_named(tmp_path):
     path = jsonl(tmp_path / "o.jsonl", [generation(1)])
     with pytest.raises(EvalSetError, match=r"has no scores .*--scores FILE"):

@@ -15,7 +15,7 @@ from statistics import median
 from typing import Any, Final
 
 from hydra_core.base.errors import EvalSetError
-from hydra_core.base.json_values import mapping
+from hydra_core.base.json_values import mapping, objects
 from hydra_core.base.spelling import counted_that
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.given import NOTHING, Given
@@ -59,12 +59,13 @@ def read_langfuse(observations: Sequence[TableFile], given: Given = NOTHING) -> 
             the reasons), damage.
     """
     budget, traffic = Budget(), Traffic(given)
-    by_observation, by_trace = _langfuse_scores(budget, traffic)
+    found = list(rows_of(observations, budget, traffic.unread))
+    by_observation, by_trace = _langfuse_scores(found, budget, traffic)
     last: dict[str, tuple[str, Served]] = {}
-    between: dict[tuple[str, int], float] = {}
+    between: dict[str, float] = {}
     rows: list[Served] = []
     cached: list[tuple[float, Served]] = []
-    newest = _newest(rows_of(observations, budget, traffic.unread), traffic)
+    newest = _newest(_unfolded(found), traffic)
     parents = {
         identifier(facts.get("id")): identifier(facts.get("parent_observation_id"))
         for _, facts in newest
@@ -84,7 +85,7 @@ def read_langfuse(observations: Sequence[TableFile], given: Given = NOTHING) -> 
         counts = usage if isinstance(usage, Mapping) else _usage_columns(facts)
         served = _served_generation(place, facts, counts, by_observation.get(query_id, Feedback()))
         cached += [(first_number(counts, _INPUT), served)] if served.cached_input_tokens > 0 else []
-        between[place] = seconds_between(facts.get("start_time"), facts.get("end_time"))
+        between[query_id] = seconds_between(facts.get("start_time"), facts.get("end_time"))
         whole, feedback = "span", by_observation.get(span)
         if feedback is None:
             whole, span, feedback = "trace", trace, by_trace.get(trace)
@@ -100,11 +101,19 @@ def read_langfuse(observations: Sequence[TableFile], given: Given = NOTHING) -> 
     for name in (name for name in by_observation if name not in judged):
         traffic.skip("score of an observation without a generation in these files", name)
     _note_counted_twice(cached, traffic)
-    divisor = _milliseconds([(row.latency_s, between[row.place]) for row in rows], traffic)
+    divisor = _milliseconds([(row.latency_s, between[row.query_id]) for row in rows], traffic)
     for row in rows:
-        written = row.latency_s / divisor
-        traffic.add(replace(row, latency_s=between[row.place] if math.isnan(written) else written))
+        written, seconds = row.latency_s / divisor, between[row.query_id]
+        traffic.add(replace(row, latency_s=seconds if math.isnan(written) else written))
     return traffic.draft("Langfuse")
+
+
+def _unfolded(rows: Iterable[Row]) -> Iterable[Row]:
+    """The observations of rows, of which one may be a trace with all of its own."""
+    for place, row in rows:
+        inner = objects(decoded(row.get("observations")))
+        trace = {"traceId": row.get("id"), "sessionId": row.get("sessionId")}
+        yield from ((place, {**trace, **one}) for one in inner) if inner else [(place, row)]
 
 
 def _nearest_judged(name: str, parents: Mapping[str, str], judged: Mapping[str, Feedback]) -> str:
@@ -245,14 +254,16 @@ def _milliseconds(latencies: Sequence[tuple[float, float]], traffic: Traffic) ->
 
 
 def _langfuse_scores(
-    budget: Budget, traffic: Traffic
+    observations: Sequence[Row], budget: Budget, traffic: Traffic
 ) -> tuple[dict[str, Feedback], dict[str, Feedback]]:
     """Observation id -> score and trace id -> score, of the one name that was chosen."""
     wanted, files = traffic.given.score, traffic.given.more
-    if not files:
+    inner = [one for _, row in observations for one in objects(decoded(row.get("scores")))]
+    if not files and not inner:
         remedy = "give the files of scores, too: --scores FILE"
         raise EvalSetError.of("Langfuse", "has no scores beside the observations", remedy)
-    rows = [_snake(row) for _, row in rows_of(files, budget, traffic.unread)]
+    rows = [_snake(row) for row in inner]
+    rows += [_snake(row) for _, row in rows_of(files, budget, traffic.unread)]
     rows = [row for row in rows if text(row.get("data_type")).upper() != _CORRECTION]
     rows.sort(key=_written)
     traffic.choose_score(sorted({text(row.get("name")) for row in rows}), "scores")
