@@ -310,6 +310,7 @@ def test_every_setting_of_the_policy_is_edited_with_what_it_alone_does(open_page
     tau = next(one for one in app.number_input if one.label == "Threshold τ")
     tau.set_value(0.0).run()
     assert not app.exception
+    assert max(box.max for box in app.number_input) == 1e12
     assert "Draft: 1 change" in shown(app)
     assert "File: 0.24. By itself:" in shown(app)
     mode = next(one for one in app.selectbox if one.label == "Stickiness")

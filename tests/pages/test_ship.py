@@ -87,7 +87,9 @@ def test_two_who_changed_the_same_value_have_to_choose(open_page, workspace):
     assert "Ben published revision 2" in shown(app)
     assert "from the invoice" in shown(app)
     assert app.data_editor[0].value["theirs"].tolist() == ["0.7"]
-    assert app.button(key="ship.merge").disabled
+    merge = app.button(key="ship.merge")
+    assert merge.disabled
+    assert "fill the column Take" in merge.help
 
 
 def test_a_roll_back_says_so_and_leaves_nothing_picked(open_page, workspace):

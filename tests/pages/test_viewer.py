@@ -99,6 +99,11 @@ def test_a_disabled_button_names_the_role_that_it_needs(filled, open_page):
     assert app.button("eval_sets.look").help == "This needs the role publisher."
 
 
+def test_a_viewer_writes_no_note_that_could_not_be_published(filled, open_page):
+    app = open_page("pages/decide/releases.py?part=publish", catalog="paper_five")
+    assert app.text_area("ship.note").disabled
+
+
 def test_nothing_below_the_pages_writes_for_a_viewer(filled):
     store, before = opened(filled), state(filled)
     points, notes, drafts = store.points, store.notes, store.drafts

@@ -26,6 +26,7 @@ from hydra_core.console.catalog import what_if as what_if_view
 from hydra_core.console.catalog.dialogs import add_benchmark, add_dimension
 from hydra_core.console.drafts import Working
 from hydra_core.console.figures.shares import ContributionsView, contributions_figure
+from hydra_core.console.figures.theme import apart
 from hydra_core.console.frame import LEARNED, POLICY, link
 from hydra_core.console.widgets import literal
 from hydra_core.predictor.score_bands import score_bands
@@ -68,6 +69,7 @@ def _evidence_columns(frame: pd.DataFrame) -> dict[str, Any]:
         "id": column.TextColumn("Benchmark", width=tables.wide(frame["id"], 110, 200), pinned=True),
         "importance": number("α", width=60, help="Importance of the benchmark, 0 or more."),
     }
+    heads = apart([str(name)[2:] for name in frame.columns if str(name).startswith("s.")], 28)
     first = Counter(str(name).split("_")[0] for name in frame.columns)
     for name in frame.columns:
         kind, _, of = str(name).partition(".")
@@ -79,7 +81,8 @@ def _evidence_columns(frame: pd.DataFrame) -> dict[str, Any]:
             )
         elif kind == "s":
             text = f"Resolution rate of {of} on the benchmark, 0 to 1."
-            config[name] = number(of, width=tables.wide([of], 112, 330), help=text)
+            head = heads[of]
+            config[name] = number(head, width=tables.wide([head], 112, 330), help=text)
     return config
 
 

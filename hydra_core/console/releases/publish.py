@@ -22,6 +22,7 @@ from hydra_core.console.cache import CatalogEntry, SetEntry
 from hydra_core.console.catalog import models as catalog_models
 from hydra_core.console.catalog import what_if as what_if_tables
 from hydra_core.console.drafts import Working
+from hydra_core.console.figures.theme import apart
 from hydra_core.console.frame import CANARY, LEARNED, MODELS, link
 from hydra_core.console.numbers import percent, policy_text
 from hydra_core.console.tune.view_learned import headline
@@ -39,6 +40,7 @@ _PUBLISHED = "ship.published"
 #: Traffic to models without outcomes from which on publishing asks first.
 _MOST_UNKNOWN = 0.01
 _MOST_MODELS = 12
+_CHOOSE = "(choose)"
 
 
 def publish(entry: CatalogEntry, working: Working) -> None:
@@ -211,14 +213,13 @@ def _form(
     chosen: SetEntry | None,
     measured: tuple[_Side | None, _Side] | None,
 ) -> None:
-    me = identity.actor()
+    me, allowed = identity.actor(), identity.may(Action.PUBLISH)
     st.text_area(
-        "Note: why this change", key="ship.note", height=90,
+        "Note: why this change", key="ship.note", height=90, disabled=not allowed,
         placeholder="Haiku's price rose on 1 March",
     )  # fmt: skip
     if working.catalog is not None:
         _advice(working.catalog)
-    allowed = identity.may(Action.PUBLISH)
     unknown = 1.0 if measured is None else measured[1].replayed.metrics.unknown
     if measured is None:
         st.caption("No eval set fits this catalog, so it is published without measured figures.")
@@ -279,10 +280,11 @@ def _merge(entry: CatalogEntry, working: Working) -> None:
     newest = working.newest
     assert newest is not None
     assert working.draft is not None
+    began = f"revision {working.base_revision}" if working.base_revision else "the file"
     st.warning(
         literal(
-            f"{newest.author} published revision {newest.number} after you began at revision "
-            f"{working.base_revision}: “{newest.note or 'no note'}”. Nothing is overwritten."
+            f"{newest.author} published revision {newest.number} after you began at {began}: "
+            f"“{newest.note or 'no note'}”. Nothing is overwritten."
         ),
         title="Merge before you publish",
         icon=":material/merge:",
@@ -305,6 +307,7 @@ def _merge(entry: CatalogEntry, working: Working) -> None:
         st.error(literal(str(problem)), icon=":material/error:")
     st.button(
         "Merge into my draft", type="primary", icon=":material/merge:", key="ship.merge",
+        help=None if merged.clean else "Correct what is named above, and fill the column Take.",
         disabled=not merged.clean, on_click=_rebase, args=(working, merged),
     )  # fmt: skip
 
@@ -316,7 +319,7 @@ def _choices(result: MergeResult) -> dict[Path, Choice]:
         return {}
     st.markdown("**You both changed these values. Which one do you take?**")
     rows = [
-        (" · ".join(one.path[1:] or one.path), one.base, one.theirs, one.mine, "(choose)")
+        (" · ".join(one.path[1:] or one.path), one.base, one.theirs, one.mine, _CHOOSE)
         for one in result.conflicts
     ]
     frame = pd.DataFrame(rows, columns=["where", "base", "theirs", "mine", "take"])
@@ -332,7 +335,9 @@ def _choices(result: MergeResult) -> dict[Path, Choice]:
             "base": column.TextColumn("Before", width=120),
             "theirs": column.TextColumn("Theirs", width=120),
             "mine": column.TextColumn("Yours", width=120),
-            "take": column.SelectboxColumn("Take", options=["theirs", "mine"], required=True),
+            "take": column.SelectboxColumn(
+                "Take", options=[_CHOOSE, "theirs", "mine"], required=True
+            ),
         },
     )
     picks = dict(zip((one.path for one in result.conflicts), edited["take"], strict=True))
@@ -400,12 +405,12 @@ def _traffic(before: _Side | None, after: _Side) -> tuple[_Row, ...]:
         (model for model in cost if any(mix.get(model, 0.0) for mix in shares)),
         key=cost.__getitem__,
     )
-    lines = []
+    lines, short = [], apart(models, 28)
     for model in models[:_MOST_MODELS]:
         first, then = (mix.get(model, 0.0) for mix in shares)
         lines.append(
             _Row(
-                f"Traffic to {model}" + (" (no outcomes)" if model in unmeasured else ""),
+                f"Traffic to {short[model]}" + (" (no outcomes)" if model in unmeasured else ""),
                 "" if before is None else f"{100 * first:.1f} %",
                 f"{100 * then:.1f} %",
                 "" if before is None else f"{signed(100 * (then - first))} points",
