@@ -26,11 +26,7 @@ _MAX_BENCHMARKS: Final = 500
 def _entries(
     parent: Section, key: str, remedy: str, limit: int, form: str
 ) -> Iterator[tuple[str, Section]]:
-    """The id and the section of every mapping in the list at `key`; ids that repeat are recorded.
-
-    Args:
-        form: How to write an entry that is no mapping.
-    """
+    """Id and section of every mapping in the list at `key`; `form` is how to write one."""
     seen: dict[str, tuple[str, int]] = {}
     for index, node in enumerate(parent.items(key, remedy, limit=limit)):
         place = f"{parent.at(key)}[{index}]"
@@ -322,11 +318,7 @@ def _retire_on(section: Section, status: ModelStatus | None) -> date | None:
 
 
 def _prices(section: Section, *, free: bool) -> dict[str, float | None]:
-    """USD per million tokens in and out, and of cached input where that is given.
-
-    Args:
-        free: Whether somebody says that the model costs nothing: then they may all be 0.
-    """
+    """USD per million tokens in, out and of cached input; all may be 0 where it is `free`."""
     allowed = Bounds(0.0) if free else POSITIVE
     found = {
         key: section.price(key, _PRICE, allowed=allowed, required=key in _PRICES[:2])

@@ -330,12 +330,7 @@ def _cross_fitted(every: _Rows, about: FloatArray, rate: float | None, seed: int
 
 
 def _beside(raw: Raw, success: FloatArray, costs: Costs) -> Raw:
-    """What heads say, with a newcomer's column: its success, and costs like the others' on average.
-
-    Args:
-        success: (n,) of the newcomer.
-        costs: With its heads last.
-    """
+    """What heads say, with a newcomer's (n,) success, and costs like the others' on average."""
 
     def wide(values: Float32Array, head: Linear | None) -> Float32Array:
         if not values.shape[1] or head is None:

@@ -230,10 +230,7 @@ def targets(quality: FloatArray) -> FloatArray:
 
 
 def _along(material: Material, wanted: FloatArray) -> FloatArray:
-    """(n, r) differences from f0 of the models that are learned along.
-
-    Together they weigh at most as much as the targets.
-    """
+    """(n, r) differences from f0 of models learned along; they weigh no more than the targets."""
     found = material.others - wanted[:, :1]
     weight = min(wanted.shape[1] / max(found.shape[1], 1), 1.0) ** 0.5
     result: FloatArray = weight * found

@@ -166,10 +166,7 @@ def _baseline(name: str | None, data: ReplayData) -> str | None:
 
 
 def _by_value(options: argparse.Namespace, catalog: Catalog) -> bool:
-    """Whether the value rule applies: with an outcome model, or as the catalog's and without a tau.
-
-    A knob of the other rule is refused.
-    """
+    """Whether the value rule applies; a knob of the other rule is refused."""
     by_catalog = catalog.policy.rule.value == "value" and options.tau is None
     by_value = options.outcome_model is not None or by_catalog
     foreign = {"--tau": options.tau, "--weights": options.weights}

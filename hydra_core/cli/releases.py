@@ -355,11 +355,7 @@ def _restore(options: argparse.Namespace) -> None:
 
 
 def _own_store() -> Store:
-    """The store of the workspace.
-
-    Raises:
-        CannotRunError: It has none yet.
-    """
+    """The store of the workspace; refused where it has none yet."""
     from hydra_core.store import open_store
 
     if not has_store():
@@ -369,11 +365,7 @@ def _own_store() -> Store:
 
 
 def _whole(store: Store, what: str) -> TrailCheck:
-    """Check every audit record and revision of a store.
-
-    Raises:
-        HydraError: One was changed or is missing.
-    """
+    """Check every audit record and revision of a store; HydraError names a fault."""
     found = store.check_audit()
     if found.fault:
         raise HydraError(f"{what}'s audit trail is not whole: {found.fault}")

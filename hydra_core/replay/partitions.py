@@ -217,11 +217,7 @@ class ScoreParts:
     bundle: str = ""
 
     def __call__(self, task: Task) -> None:
-        """Score one part; all its columns are kept.
-
-        Raises:
-            EvalSetError: It is damaged, has no column text, or a row with a wrong text or turn.
-        """
+        """Score one part; all its columns are kept. EvalSetError where it is damaged."""
         predictor, begin = _predictor(self.bundle), 0
         with whole_file(task.target) as fresh:
             writer: pq.ParquetWriter | None = None

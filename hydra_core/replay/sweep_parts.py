@@ -50,11 +50,7 @@ class SweepParts:
     seed: int = 0
 
     def __call__(self, task: Task) -> None:
-        """Sum one part.
-
-        Raises:
-            EvalSetError: It is damaged, lacks a column, or holds a gap.
-        """
+        """Sum one part; EvalSetError where it is damaged, lacks a column, or holds a gap."""
         rng = np.random.default_rng((self.seed, task.number))
         size = len(self.taus)
         sums, n, gated, gone = np.zeros((3, size)), 0, 0, 0

@@ -352,11 +352,7 @@ def _gates(serving: Serving, query: Query) -> list[tuple[str, Gate]]:
 def _nobody(
     decided: Decided, error: NotAnsweredError, tried: _Attempts, soonest_s: float
 ) -> Response:
-    """No model answered: the last upstream's own words where the client can act on them.
-
-    Args:
-        soonest_s: When to ask again, where models are to be left alone.
-    """
+    """No model answered: the last upstream's own words where the client can act on them."""
     headers = our_headers(decided, decided.model)
     if error.kind == "retry_later" or (soonest_s and "retry-after" in error.headers):
         headers["retry-after"] = str(max(1, math.ceil(soonest_s)))

@@ -467,11 +467,7 @@ class Ratings(_Journaled):
 
 
 def _insert(connection: sa.Connection, table: sa.Table, record: object, taken: str) -> None:
-    """Add a record to its table.
-
-    Raises:
-        ConflictError: Its key is `taken`, which says so.
-    """
+    """Add a record to its table; ConflictError says `taken` where its key is."""
     try:
         connection.execute(table.insert().values(columns_of(table, record)))
     except sa.exc.IntegrityError as error:

@@ -378,10 +378,7 @@ def _ranks(sweep: Sweep) -> tuple[FloatArray, IntArray, str]:
 
 
 def _cross_fitted(sweep: Sweep) -> tuple[FloatArray, IntArray]:
-    """Returns on upgrading and order by success profiles that have not seen the query.
-
-    They weigh what the router weighs: the price of a second, and the gates of the set.
-    """
+    """As the router weighs them, by success profiles that have not seen the query."""
     data = sweep.data
     outcomes = outcomes_of_replay(data, sweep.evalset)
 

@@ -316,11 +316,7 @@ def header_notations(columns: Sequence[str]) -> dict[str, Notation]:
 
 
 def _best(name: str, columns: Sequence[str], objects: Container[str] = ()) -> str | None:
-    """The column with a known name of a field, else for id and text one whose name ends alike.
-
-    Args:
-        objects: Columns that hold no value of their own.
-    """
+    """The column known by its name, none of `objects`; for id and text one that ends alike."""
     plain = {_plain(column): column for column in reversed(columns) if column not in objects}
     known = next((plain[one] for one in _KNOWN_NAMES[name] if one in plain), None)
     known = known or _inside(name, columns)

@@ -282,12 +282,7 @@ def read_rows(
 def _decisions(
     folder: Path, flight: Flight, since: datetime | None, until: datetime | None
 ) -> pd.DataFrame:
-    """The decisions of a log that belong to an arm; one without a conversation is its own unit.
-
-    Raises:
-        FlightError: None is of an arm.
-        LogError: It cannot be read.
-    """
+    """The decisions of a log that belong to an arm; one without a conversation is its own unit."""
     found = read_log(folder, since=since, until=until).decisions
     found = found[found["status"] != "refused"].reset_index(drop=True)
     found["conversation_id"] = found["conversation_id"].fillna(found["decision_id"])

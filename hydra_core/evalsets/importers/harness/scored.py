@@ -149,11 +149,7 @@ def _told_apart(rows: Sequence[Served], traffic: Traffic) -> Iterator[Served]:
 
 
 def _require_shared_texts(pairs: Mapping[tuple[str, str], Sequence[Served]]) -> None:
-    """Refuse queries that each model was asked in words of its own.
-
-    Raises:
-        EvalSetError: Naming how many, and where else the message may stand.
-    """
+    """Refuse queries that each model was asked in words of its own."""
     texts: dict[str, set[str]] = {}
     for (query_id, _), group in pairs.items():
         texts.setdefault(query_id, set()).update(row.asked.text for row in group)

@@ -353,11 +353,7 @@ def _plain_cells(
 def _records_of(
     text: io.TextIOWrapper, kind: str, source: str, wanted: list[str], issues: Issues
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(line, object); of the list whose objects are asked for, one for each of them.
-
-    Raises:
-        EvalSetError: Objects of several lists are asked for.
-    """
+    """(line, object); of the one list whose objects are asked for, one for each of them."""
     lists = sorted({name.partition(EACH)[0] for name in wanted if EACH in name})
     if len(lists) > 1:
         message, remedy = f"asks for objects of {' and '.join(lists)}", "map values of one list"

@@ -192,10 +192,7 @@ class Drawer:
         seed: int = 42,
         share: float = 1.0,
     ) -> None:
-        """Messages with their (target, weight) by id.
-
-        `share` is the part of the messages without labels drawn in an epoch.
-        """
+        """Targets and weights are by id; `share` of the unlabelled messages is drawn an epoch."""
         self._targets, self._config, self._seed, self._share = targets, config, seed, share
         self._single = [m for m in messages if not m.task]
         self._tasks: dict[str, list[Message]] = {}
