@@ -15,10 +15,6 @@ def text_sha256(text: str) -> str:
 
 
 def file_sha256(path: Path) -> str:
-    """Of a file's bytes, read in pieces.
-
-    Raises:
-        OSError: It cannot be read.
-    """
+    """Of a file's bytes, read in pieces; OSError where it cannot be read."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

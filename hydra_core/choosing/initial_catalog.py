@@ -181,11 +181,7 @@ def free_key(name: str, taken: Collection[str]) -> str:
 
 
 def named(text: str, name: str) -> str:
-    """A catalog's text under another name.
-
-    Raises:
-        CatalogError: The name cannot be one.
-    """
+    """A catalog's text under another name; CatalogError where it cannot be one."""
     document = CatalogDocument.parse(text)
     document.set("name", name)
     return document.text()

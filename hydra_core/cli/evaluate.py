@@ -136,11 +136,7 @@ def shortfall_sweep(
 
 
 def checked_tau(given: float | None, catalog: Catalog) -> float:
-    """The given tau, or the catalog's.
-
-    Raises:
-        CatalogError: It is negative or not a number.
-    """
+    """The given tau, or the catalog's; CatalogError where it is no number >= 0."""
     tau = catalog.policy.tau if given is None else given
     if not (math.isfinite(tau) and tau >= 0):
         raise CatalogError.of("--tau", f"must be a number >= 0, got {tau:g}")

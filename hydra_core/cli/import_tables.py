@@ -221,11 +221,7 @@ def pairs(texts: list[str], form: str = "ID=NAME", *, place: str = "--model") ->
 
 
 def checked_scale(scale: float) -> float:
-    """The quality that means 1.
-
-    Raises:
-        EvalSetError: It is not a number > 0.
-    """
+    """The quality that means 1; EvalSetError where it is no number > 0."""
     if not 0 < scale < float("inf"):
         raise EvalSetError.of("--quality-scale", f"must be > 0, got {scale:g}")
     return scale

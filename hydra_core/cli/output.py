@@ -49,11 +49,7 @@ def show(options: argparse.Namespace, document: object, text: str) -> None:
 
 
 def stdin() -> BinaryIO:
-    """Standard input as bytes.
-
-    Raises:
-        CannotRunError: It is closed.
-    """
+    """Standard input as bytes; CannotRunError where it is closed."""
     if sys.stdin is None:
         raise CannotRunError("standard input is closed; pipe something into it")
     return sys.stdin.buffer
@@ -72,11 +68,7 @@ def stdin_lines() -> Iterator[tuple[int, bytes]]:
 
 
 def utf8_stdin() -> str:
-    """All of standard input as text.
-
-    Raises:
-        ProblemsError: Over 64 MiB, or not UTF-8.
-    """
+    """All of standard input as text; ProblemsError over 64 MiB, or where it is not UTF-8."""
     raw = stdin().read(_STDIN_BYTES + 1)
     if len(raw) > _STDIN_BYTES:
         raise ProblemsError.of("standard input", "holds more than 64 MiB, the limit")

@@ -66,11 +66,7 @@ def order_canary(folder: Path, order: CanaryOrder) -> None:
 
 
 def ordered_canary(folder: Path) -> CanaryOrder | None:
-    """The order in this folder, None where there is none.
-
-    Raises:
-        LogError: It is damaged.
-    """
+    """The order in this folder, None where there is none; LogError of a damaged one."""
     path = folder / _ORDER
     return _parsed(CanaryOrder, path, "order") if path.exists() else None
 
@@ -127,11 +123,7 @@ def stop_canary(folder: Path, record: CanaryRecord, why: str, at: datetime) -> C
 
 
 def canaries(folder: Path) -> tuple[CanaryRecord, ...]:
-    """Every canary of a log folder, newest first.
-
-    Raises:
-        LogError: A record is damaged.
-    """
+    """Every canary of a log folder, newest first; LogError of a damaged record."""
     paths = folder.glob("canary-*.json")
     found = [_parsed(CanaryRecord, path, "record") for path in paths]
     return tuple(sorted(found, key=lambda one: one.began, reverse=True))

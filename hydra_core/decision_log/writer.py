@@ -295,11 +295,7 @@ class LogWriter:
                 self.given_up += 1
 
     def flush(self) -> None:
-        """Write what waits, now.
-
-        Raises:
-            LogError: The disk refused; the records go on waiting.
-        """
+        """Write what waits, now. Records go on waiting where the disk refused (LogError)."""
         with self._writing:
             with self._lock:
                 records = list(self._waiting)
@@ -321,11 +317,7 @@ class LogWriter:
             self.problem = ""
 
     def close(self) -> None:
-        """Write what waits and finish the segment as Parquet.
-
-        Raises:
-            LogError: The disk refused.
-        """
+        """Write what waits and finish the segment; LogError where the disk refused."""
         self._stop.set()
         self._thread.join()
         self.flush()

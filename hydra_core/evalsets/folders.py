@@ -148,11 +148,7 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
 
 
 def parse_manifest(raw: bytes, source: str) -> Manifest:
-    """Parse and check the bytes of an evalset.yaml.
-
-    Raises:
-        EvalSetError: With every problem found.
-    """
+    """Parse and check the bytes of an evalset.yaml; EvalSetError lists every problem."""
     content = _yaml(raw, source)
     problems, given = _manifest_problems(content), content.get("dependence")
     EvalSetError.raise_any(source, problems)

@@ -248,11 +248,7 @@ class CanaryChanges:
 
 
 def require_order(order: CanaryOrder) -> None:
-    """Make sure that an order makes sense.
-
-    Raises:
-        ProblemsError: With every problem.
-    """
+    """Make sure that an order makes sense; ProblemsError lists every problem."""
     problems = []
     if not order.catalog:
         problems.append(Problem("catalog", "is missing", "name a YAML file or store:NAME"))

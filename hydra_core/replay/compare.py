@@ -331,11 +331,7 @@ def replay_policy(catalog: Catalog, sweep: Sweep) -> Replayed:
 
 
 def what_if(before: Replayed, after: Replayed) -> WhatIf:
-    """Compare two replayed catalogs, paired by query.
-
-    Raises:
-        ValueError: They have no query in common.
-    """
+    """Compare two replayed catalogs, paired by query; ValueError where they share none."""
     data, groups = before.data, None
     if data.clusters is not None:  # of the common rows, all of which are among these
         groups = np.zeros(int(data.rows.max()) + 1, dtype=np.intp)

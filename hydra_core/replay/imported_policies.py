@@ -44,11 +44,7 @@ class ImportedPolicies:
 
 
 def policy_path(folder: Path, name: str) -> Path:
-    """Where a policy lies in an eval set folder.
-
-    Raises:
-        EvalSetError: The name is no plain name.
-    """
+    """Where a policy lies in an eval set folder; EvalSetError where the name is not plain."""
     problem = id_problem(name) if "/" not in name else (f"{name!r} holds a slash", "leave it out")
     if problem is not None:
         raise EvalSetError("policy", [Problem("name", *problem)])

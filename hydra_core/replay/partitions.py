@@ -47,11 +47,7 @@ Job = Callable[[Task], None]
 
 
 def parts_of(folder: Path) -> list[Path]:
-    """The Parquet files of a folder, in the order of their names.
-
-    Raises:
-        EvalSetError: There are none.
-    """
+    """The Parquet files of a folder by name; EvalSetError where there are none."""
     found = sorted(path for path in folder.glob("*.parquet") if not path.name.startswith("."))
     if not found:
         remedy = "give a folder of .parquet parts"

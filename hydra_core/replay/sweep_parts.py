@@ -161,11 +161,7 @@ def key_of(job: SweepParts, parts: Sequence[Path]) -> str:
 
 
 def merged(all_tasks: Sequence[Task], taus: FloatArray) -> Swept:
-    """The parts' sums as one curve.
-
-    Raises:
-        EvalSetError: There is no query at all.
-    """
+    """The parts' sums as one curve; EvalSetError where there is no query at all."""
     said, sums, weighted, counts = np.zeros(3, dtype=np.int64), 0.0, 0.0, 0.0
     for task in all_tasks:
         with np.load(task.target, allow_pickle=False) as found:

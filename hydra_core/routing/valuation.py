@@ -252,11 +252,7 @@ class Valuer:
 
 
 def messages_of(text: str, prediction: Prediction) -> Messages:
-    """One scored message as heads read it.
-
-    Raises:
-        RoutingError: The predictor gives no text vectors.
-    """
+    """One scored message as heads read it; RoutingError where it has no text vector."""
     if prediction.vectors is None:
         raise RoutingError(
             "the value rule needs a predictor bundle with text vectors", http_status=500

@@ -111,11 +111,7 @@ def load_tokens(path: Path) -> Tokens:
 
 
 def parse_tokens(text: str, source: str = "tokens") -> Tokens:
-    """The tokens in `text`.
-
-    Raises:
-        TokenFileError: It is not valid, or names nobody.
-    """
+    """The tokens in `text`; TokenFileError where it is not valid, or names nobody."""
     remedy = "begin with 'tokens:' and a list of name, role and sha256"
     root, problems = read_mapping(text, remedy)
     actors: dict[str, Actor] = {}

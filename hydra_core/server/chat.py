@@ -109,11 +109,7 @@ class ChatRequest:
 
 
 def parse_json(raw: bytes) -> dict[str, Any]:
-    """The object in a request's body.
-
-    Raises:
-        RequestError: It is not a JSON object.
-    """
+    """The object in a request's body; RequestError where there is none."""
     try:
         found = json.loads(raw)
     except (ValueError, RecursionError) as error:

@@ -119,11 +119,7 @@ def require_rater(ids: DecisionIds, decision_id: str, actor: Actor, caller: str)
 
 
 def read_outcome(found: dict[str, Any], author: str) -> OutcomeRecord:
-    """The feedback in a decoded body.
-
-    Raises:
-        RequestError: It is not valid; lists what is wrong.
-    """
+    """The feedback in a decoded body; RequestError lists what is wrong."""
     problems = [
         Problem(name[:60], "is not known", "known: decision_id, quality, source, comment")
         for name in islice(found, _MOST_KEYS)

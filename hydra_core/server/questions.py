@@ -65,11 +65,7 @@ class Asked:
 
 
 def read_decisions(found: Mapping[str, Any]) -> Asked:
-    """A request of OpenAI's Decisions form.
-
-    Raises:
-        RequestError: It is none.
-    """
+    """A request of OpenAI's Decisions form; RequestError where it is none."""
     listed = _some(found.get("questions"), list, MOST_QUESTIONS, "questions")
     questions = [_decisions_question(one, i) for i, one in enumerate(listed)]
     state = as_chat({"input": found.get("input")}, Form.RESPONSES)

@@ -306,11 +306,7 @@ def duplicate_model(text: str, row: int) -> str:
 
 
 def remove_models(text: str, rows: Sequence[int]) -> str:
-    """The text without these models.
-
-    Raises:
-        CatalogError: There is no such row.
-    """
+    """The text without these models; CatalogError where there is no such row."""
     document = CatalogDocument.parse(text)
     models = _models(document)
     for row in sorted(set(rows), reverse=True):

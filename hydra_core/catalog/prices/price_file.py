@@ -58,11 +58,7 @@ def read_price_file(path: Path) -> dict[str, GivenPrice]:
 
 
 def parse_price_file(text: str, source: str = "prices") -> dict[str, GivenPrice]:
-    """The prices in a YAML text.
-
-    Raises:
-        CatalogError: Every problem, with its line and the way out.
-    """
+    """The prices in a YAML text; CatalogError lists every problem with its line."""
     root, problems = read_mapping(text, _FORM)
     prices = {} if root is None else _prices(root)
     if problems.found:

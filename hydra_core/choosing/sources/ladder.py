@@ -116,11 +116,7 @@ class Rung:
 
 
 def fit_of(kind: Kind, start: Start | None = None) -> Callable[[Outcomes], Profiles]:
-    """Return what fits one source that stands in YAML.
-
-    Raises:
-        ValueError: `kind` is heads.
-    """
+    """Return what fits one source that stands in YAML; ValueError for heads."""
     fits: dict[Kind, Callable[[Outcomes], Profiles]] = {
         Kind.BENCHMARKS: partial(benchmark_profiles, start=start),
         Kind.PROFILES: partial(fit_profiles, start=start),

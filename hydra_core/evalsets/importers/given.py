@@ -47,11 +47,7 @@ class PriceCard:
         return found
 
     def require_used(self, models: Sequence[str]) -> None:
-        """Make sure that every price is that of one of these models.
-
-        Raises:
-            EvalSetError: Some are not.
-        """
+        """Make sure that every price is that of one of these models, or raise EvalSetError."""
         there = f"models: {', '.join(models[:20])}"
         strange = [model for model in self.prices if model not in models]
         unused = [Problem(model, "is no model of these files", there) for model in strange]

@@ -102,11 +102,7 @@ def keep_setup(
 
 
 def read_setup(folder: Path) -> Setup:
-    """What a run was begun with.
-
-    Raises:
-        LabelError: There is no ``run.json``, or it is damaged.
-    """
+    """What a run was begun with; LabelError where ``run.json`` is missing or damaged."""
     path = folder / _SETUP
     remedy = "run the same command with --dry-run: it calls no model and writes the file"
     try:

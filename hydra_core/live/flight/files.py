@@ -106,11 +106,7 @@ def load_flight(path: Path) -> Flight:
 
 
 def parse_flight(text: str, source: str = "flight.yaml") -> Flight:
-    """The flight that a YAML text describes.
-
-    Raises:
-        FlightError: Every problem found, with its line.
-    """
+    """The flight that a YAML text describes; FlightError lists every problem with its line."""
     root, problems = read_mapping(text, f"begin with schema: {SCHEMA}")
     flight = None if root is None else _flight(root)
     if flight is None or problems.found:

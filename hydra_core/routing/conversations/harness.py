@@ -180,11 +180,7 @@ def _load(path: Path) -> Rules:
 
 
 def parse_rules(text: str, source: str = "harness") -> Rules:
-    """The rules in `text`.
-
-    Raises:
-        HarnessError: It is not valid; all problems are listed.
-    """
+    """The rules in `text`; HarnessError lists all that is not valid."""
     root, problems = read_mapping(text, f"begin with 'schema: {SCHEMA}'")
     made = Rules() if root is None else _rules_of(root)
     problems.refuse(HarnessError, source)

@@ -143,11 +143,7 @@ def load_upstreams(path: Path) -> Upstreams:
 
 
 def parse_upstreams(text: str, source: str = "upstreams") -> Upstreams:
-    """The upstreams in `text`.
-
-    Raises:
-        UpstreamsError: It is not valid; all problems are listed.
-    """
+    """The upstreams in `text`; UpstreamsError lists all that is not valid."""
     root, problems = read_mapping(text, f"begin with 'schema: {SCHEMA}'")
     by_model: dict[str, Upstream] = {}
     timeouts = Timeouts()

@@ -64,11 +64,7 @@ class Issues:
         self._problems.append(problem)
 
     def raise_any(self, source: str) -> None:
-        """Raise what was found, if anything.
-
-        Raises:
-            EvalSetError: With every problem.
-        """
+        """Raise what was found, if anything, as an EvalSetError."""
         EvalSetError.raise_any(source, self.problems())
 
     def problems(self) -> list[Problem]:
