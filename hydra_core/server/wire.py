@@ -74,9 +74,8 @@ class Form(StrEnum):
 
 
 def form_of_path(path: str) -> Form:
-    """The form whose address ends a request's path; Chat Completions for every other."""
-    path = path.removesuffix(COUNT)
-    return next((form for form in Form if path.endswith(form.path)), Form.CHAT)
+    """The form whose address a request's path has; Chat Completions for every other."""
+    return next((form for form in Form if f"{form.path}/" in f"{path}/"), Form.CHAT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +264,10 @@ def _of_messages(found: Mapping[str, Any]) -> Iterator[_Message]:
             yield {"role": message.get("role"), "content": rest, **more}
 
 
+#: What a call of a tool was told, by the kinds of tools.
+_CALLED_WITH: Final = ("arguments", "input", "action", "actions", "operation", "code", "queries")
+
+
 def _of_responses(found: Mapping[str, Any]) -> Iterator[_Message]:
     if isinstance(found.get("instructions"), str):
         yield {"role": "system", "content": found["instructions"]}
@@ -278,7 +281,7 @@ def _of_responses(found: Mapping[str, Any]) -> Iterator[_Message]:
         elif kind.endswith("_call_output"):
             yield {"role": "tool", "content": _parts(item.get("output"))}
         elif kind.endswith("_call"):
-            said = item.get("arguments", item.get("input", item.get("action")))
+            said = next((item[name] for name in _CALLED_WITH if item.get(name)), None)
             call = _call(item.get("name", kind), said)
             yield {"role": "assistant", "content": None, "tool_calls": [call]}
             if item.get("output"):  # the upstream has called it

@@ -6,7 +6,7 @@ import pytest
 
 from hydra_core.decision_log.reading import read_log
 from hydra_core.server.chat import read_chat
-from hydra_core.server.wire import Form
+from hydra_core.server.wire import Form, form_of_path
 from tests.server.conftest import CATALOG, HARD, asked, wait_for
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
@@ -220,6 +220,7 @@ def source(**held):
             "responses",
             {"input": [ASKS, {"type": "shell_call_output", "output": [{"stdout": LONG}]}]},
         ),
+        ("responses", {"input": [ASKS, {"type": "apply_patch_call", "operation": {"diff": LONG}}]}),
         ("responses", {"input": [ASKS, {"type": "additional_tools", "tools": [{"name": LONG}]}]}),
         (
             "chat",
@@ -242,6 +243,20 @@ def source(**held):
 )
 def test_what_a_request_holds_in_any_place_counts_against_windows(form, found):
     assert 10_000 <= read_chat(found, form=Form(form)).query.context_tokens <= 10_100
+
+
+@pytest.mark.parametrize(("diffs", "stalled"), [("xy", 0), ("xx", 2)])
+def test_patches_are_the_same_call_where_they_change_the_same(diffs, stalled):
+    patches = [{"type": "apply_patch_call", "operation": {"diff": one}} for one in diffs]
+    found = {"input": [ASKS, *patches]}
+    assert read_chat(found, form=Form.RESPONSES).query.stalled == stalled
+
+
+def test_what_is_below_a_forms_address_has_its_errors(make):
+    answer = make().post("/v1/messages/batches", json={})
+    assert (answer.status_code, answer.json()["error"]["type"]) == (404, "not_found_error")
+    assert form_of_path("/v1/responses/resp_1/cancel") == Form.RESPONSES
+    assert form_of_path("/v1/models/messages-1") == Form.CHAT
 
 
 def test_a_screenshot_needs_vision_and_a_spoken_answer_audio():
