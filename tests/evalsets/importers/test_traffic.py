@@ -151,6 +151,16 @@ def test_a_spend_of_zero_is_not_known_as_litellm_writes_it_without_a_price_too(t
     assert "1 request has a cost of 0" in " ".join(draft.report.warnings)
 
 
+def test_what_litellms_callbacks_write_is_read_as_its_spend_logs(tmp_path):
+    row = spend(1, response_cost=0.25, startTime=1_765_000_000.1, endTime=1_765_000_002.6)
+    row = {"id": row.pop("request_id"), **{k: v for k, v in row.items() if k != "spend"}}
+    votes = tmp_path / "votes.csv"
+    votes.write_text("request_id,quality\nr1,1\n")
+    draft = read_spend_logs([jsonl(tmp_path / "payloads.jsonl", [row])], Given([votes]))
+    assert outcomes(draft) == {("r1", "openai/gpt-5"): (1.0, 0.25)}
+    assert draft.extras["latency_s"].tolist() == [[pytest.approx(2.5)]]
+
+
 def test_a_model_that_is_said_to_be_free_costs_nothing_in_spend_logs(tmp_path):
     """Also where no tokens were counted; a price computes the cost of the others."""
     rows = [spend(1, spend=0, prompt_tokens=0), spend(2, spend=0, model="ollama/llama3"),

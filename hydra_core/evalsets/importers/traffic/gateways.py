@@ -3,9 +3,10 @@
 HyDRA's decision log holds the messages that it was allowed to keep, and the feedback.
 
 LiteLLM's spend logs are rows of LiteLLM_SpendLogs as JSON, JSONL, CSV, Parquet, or from PostgreSQL
-itself. Messages are in them only with `store_prompts_in_spend_logs`. They have no feedback: it
-comes from a file of its own with request_id and quality. Failed requests, answers from a cache and
-calls that are no chat are skipped.
+itself, or the payloads that its callbacks write (`response_cost`). Messages are in them only with
+`store_prompts_in_spend_logs`. They have no feedback: it comes from a file of its own with
+request_id and quality. Failed requests, answers from a cache and calls that are no chat are
+skipped.
 
 Helicone's export is JSON or JSONL of its tool, with the bodies (`--include-body`). A row is a
 request as Helicone's API answers it. Feedback and scores stand in the row: one of them is the
@@ -41,6 +42,7 @@ from hydra_core.evalsets.importers.traffic.messages import NO_MESSAGE, NO_TEXT, 
 from hydra_core.evalsets.importers.traffic.rows import (
     Row,
     decoded,
+    first_number,
     identifier,
     number,
     rows_of,
@@ -211,7 +213,7 @@ def read_spend_logs(
                 asked,
                 text(row.get("model")),
                 votes.get(query_id, Feedback()),
-                cost_usd=number(row.get("spend")),
+                cost_usd=first_number(row, ("spend", "response_cost")),
                 input_tokens=read,
                 output_tokens=written,
                 latency_s=seconds_between(row.get("startTime"), row.get("endTime")),

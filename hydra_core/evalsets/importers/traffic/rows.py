@@ -111,9 +111,15 @@ def identifier(value: object) -> str:
 
 
 def seconds_between(start: object, end: object) -> float:
-    """Seconds from one ISO moment to another; NaN where one of them is none, or end comes first."""
+    """Seconds from one moment to another; NaN where one of them is none, or end comes first.
+
+    A moment is in ISO form, or seconds with a fraction: a whole number may be one of milliseconds.
+    """
     try:
-        seconds = (_moment(end) - _moment(start)).total_seconds()
+        if isinstance(start, float) and isinstance(end, float):
+            seconds = end - start
+        else:
+            seconds = (_moment(end) - _moment(start)).total_seconds()
         return seconds if seconds >= 0 else math.nan
     except (ValueError, TypeError):
         return math.nan
