@@ -28,11 +28,7 @@ def whole_file(target: Path) -> Iterator[Path]:
 
 
 def synced(path: Path) -> None:
-    """Return once a file, or the list of a folder's files, is on the disk.
-
-    Raises:
-        OSError: It cannot be.
-    """
+    """Return once a file, or the list of a folder's files, is on the disk, or raise OSError."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -406,11 +406,7 @@ class TrialStore:
             raise StoreError(f"{self._path}: trials cannot be written there: {error}") from error
 
     def load(self, key: str) -> list[Trial]:
-        """The trials of one search, in their order.
-
-        Raises:
-            StoreError: The file cannot be read or is no trial store.
-        """
+        """The trials of one search, in order; StoreError where the file is no trial store."""
         with self._open() as database:
             rows = database.execute(
                 "SELECT number, parameters, score FROM trial WHERE search = ? ORDER BY number",
@@ -419,11 +415,7 @@ class TrialStore:
         return [Trial(json.loads(p), s) for i, (number, p, s) in enumerate(rows) if number == i]
 
     def add(self, key: str, first: int, trials: list[Trial]) -> None:
-        """Append trials, the first of which has number `first`.
-
-        Raises:
-            StoreError: The file cannot be written.
-        """
+        """Append trials, the first with number `first`; StoreError where the file refuses."""
         rows = [(key, first + i, json.dumps(p), score) for i, (p, score) in enumerate(trials)]
         with self._open() as database:
             database.executemany("INSERT OR REPLACE INTO trial VALUES (?, ?, ?, ?)", rows)

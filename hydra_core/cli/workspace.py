@@ -112,11 +112,7 @@ def shown(path: Path) -> str:
 
 
 def existing(path: Path) -> Path:
-    """The path, if there is something.
-
-    Raises:
-        CannotRunError: There is nothing; names what the workspace has instead.
-    """
+    """The path, if there is something; else CannotRunError names what the workspace has."""
     if path.exists():
         return path
     for kind in _KINDS:

@@ -234,11 +234,7 @@ def _part_problems(parts: object) -> list[Problem]:
 
 
 def load_part(path: Path) -> pd.DataFrame:
-    """Read one Parquet part of an eval set.
-
-    Raises:
-        EvalSetError: Missing, damaged, or larger in memory than 2 GiB.
-    """
+    """Read one Parquet part; EvalSetError where it is missing, damaged, or over 2 GiB."""
     try:
         frame: pd.DataFrame = read_arrow(path, _PART_BYTES).to_pandas()
     except (OSError, ValueError, OverflowError, pa.ArrowException) as error:

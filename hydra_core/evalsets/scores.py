@@ -69,11 +69,7 @@ class TextFacts:
 
 
 def score_path(folder: Path, fingerprint: str) -> Path:
-    """Where the scores of one bundle lie in an eval set folder.
-
-    Raises:
-        EvalSetError: The fingerprint is no plain name.
-    """
+    """Where the scores of one bundle lie; EvalSetError where the fingerprint is no plain name."""
     if not _FINGERPRINT.fullmatch(fingerprint):
         raise EvalSetError.of(str(folder), f"{fingerprint!r} is not valid", place="fingerprint")
     return folder / "scores" / f"{fingerprint}.parquet"

@@ -53,11 +53,7 @@ class Reference:
 
 
 def open_reference(bundle: Bundle) -> Reference | None:
-    """The bundle's reference, None where it has none.
-
-    Raises:
-        BundleError: The file is not what it must be.
-    """
+    """The bundle's reference, or None; BundleError where the file is not what it must be."""
     if not bundle.reference:
         return None
     try:

@@ -80,11 +80,7 @@ class EventReport:
 
 
 def parse_event(text: str) -> Event:
-    """An event from `remove:ID`, `add:ID` or `reprice:ID=INPUT,OUTPUT`.
-
-    Raises:
-        CatalogError: It is none of these.
-    """
+    """An event from `remove:ID`, `add:ID` or `reprice:ID=INPUT,OUTPUT`, or CatalogError."""
     kind, _, rest = text.partition(":")
     try:
         if kind == EventKind.REPRICE:

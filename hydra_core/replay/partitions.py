@@ -56,11 +56,7 @@ def parts_of(folder: Path) -> list[Path]:
 
 
 def tasks(parts: list[Path], out: Path, suffix: str) -> list[Task]:
-    """One task a part; results carry the part's name and `suffix`.
-
-    Raises:
-        EvalSetError: The folder cannot be made.
-    """
+    """One task a part, whose result carries its name and `suffix`; EvalSetError for no folder."""
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

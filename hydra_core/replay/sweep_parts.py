@@ -109,11 +109,7 @@ class _Batch:
 
 
 def pool_of(pool: Pool, part: Path) -> Pool:
-    """The models of a pool that a part has outcomes for, catalog order.
-
-    Raises:
-        EvalSetError: It has none.
-    """
+    """The models of a pool that a part has outcomes for, in order; EvalSetError for none."""
     names = set(pq.read_schema(part).names)
     kept = [i for i, model in enumerate(pool.ids) if f"{_QUALITY}{model}" in names]
     if not kept:

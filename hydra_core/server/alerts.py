@@ -135,11 +135,7 @@ def shifted(shifts: Mapping[str, tuple[float, bool]], now: datetime) -> Iterator
 
 
 def webhook_address(environ: Mapping[str, str]) -> str:
-    """The webhook's address, '' for none.
-
-    Raises:
-        HydraError: It is no address; the message does not show it.
-    """
+    """The webhook's address, '' for none; HydraError, which does not show it, for no address."""
     url = environ.get(VARIABLE, "").strip()
     parts = urlsplit(url)
     if url and (parts.scheme not in ("http", "https") or not parts.hostname):

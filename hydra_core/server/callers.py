@@ -74,11 +74,7 @@ class TokenFile:
         self._tokens = load_tokens(path)
 
     def actor(self, authorization: str) -> Actor:
-        """Whom an Authorization header belongs to.
-
-        Raises:
-            AccessError: Nobody has such a token, or the file is not valid any more.
-        """
+        """Whom an Authorization header belongs to; AccessError where that is nobody."""
         stamp = self._stamped()
         if stamp is None or stamp != self._stamp:
             try:
@@ -98,11 +94,7 @@ class TokenFile:
 
 
 def load_tokens(path: Path) -> Tokens:
-    """The tokens in a file.
-
-    Raises:
-        ProblemsError: It cannot be read or is not valid; all problems are listed.
-    """
+    """The tokens in a file; ProblemsError lists all that is wrong with it."""
     text = read_catalog_text(path)
     if path.stat().st_mode & stat.S_IWOTH:
         problem = Problem("", "can be written by everybody", f"chmod o-w {path.name}")

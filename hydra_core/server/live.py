@@ -173,11 +173,7 @@ class WithUpstreams:
 
 
 def source_of(name: str) -> Source:
-    """The source of `--catalog`: a file, or `store:NAME`.
-
-    Raises:
-        StoreError: The store cannot be opened.
-    """
+    """The source of `--catalog`: a file, or `store:NAME`; StoreError for no store."""
     if not name.startswith(_STORE):
         return FileSource(Path(name))
     from hydra_core.store.store import open_store

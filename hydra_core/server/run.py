@@ -67,11 +67,7 @@ _TOO_SLOW: Final = b"HTTP/1.1 408 Request Timeout\r\n" + _END
 
 
 def build(settings: Settings) -> Starlette:
-    """The application of one process.
-
-    Raises:
-        HydraError: The configuration is not valid; nothing was started.
-    """
+    """The application of one process; HydraError where the configuration is not valid."""
     require_safe_address(settings)
     tokens = TokenFile(Path(settings.tokens)) if settings.tokens else None
     predictor = _predictor(settings)
@@ -136,11 +132,7 @@ def app_from_environment() -> Starlette:
 
 
 def check(settings: Settings) -> dict[str, object]:
-    """What `serve` would do with these settings; nothing is started.
-
-    Raises:
-        HydraError: They are not valid.
-    """
+    """What `serve` would do with these settings; HydraError where they are not valid."""
     require_safe_address(settings)
     webhook_address(os.environ)
     rules()

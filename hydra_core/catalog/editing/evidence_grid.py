@@ -108,11 +108,7 @@ def add_benchmark(
 
 
 def remove_benchmarks(text: str, rows: Sequence[int]) -> str:
-    """The text without these benchmarks and every model's rates on them.
-
-    Raises:
-        CatalogError: There is no such row.
-    """
+    """The text without these benchmarks and all rates on them; CatalogError for no such row."""
     document = CatalogDocument.parse(text)
     listed = evidence_rows(document)
     for at in sorted(set(rows), reverse=True):

@@ -264,11 +264,7 @@ def _plain(value: Value) -> Data:
 
 
 def add_model(text: str, model: Mapping[str, Value]) -> str:
-    """The text with one more model at the end of the pool.
-
-    Raises:
-        CatalogError: The text has no list of models.
-    """
+    """The text with one more model at the end of the pool; CatalogError without a list."""
     document = CatalogDocument.parse(text)
     document.append("models", model)
     return document.text()
@@ -292,11 +288,7 @@ def add_variant(text: str, row: int) -> str:
 
 
 def duplicate_model(text: str, row: int) -> str:
-    """The text with a copy of one model at the end of the pool, under a free id.
-
-    Raises:
-        CatalogError: There is no such row.
-    """
+    """The text with a copy of one model under a free id; CatalogError for no such row."""
     document = CatalogDocument.parse(text)
     models = _models_to(document, row)
     copy = dict(models[row])

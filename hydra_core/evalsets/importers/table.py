@@ -355,11 +355,7 @@ def column_reader(
     notations: Mapping[str, Notation] | None,
     rates: Mapping[str, float] | None,
 ) -> Columns:
-    """The reader of all columns.
-
-    Raises:
-        EvalSetError: A notation is said of a column that is not there.
-    """
+    """The reader of all columns; EvalSetError for a notation of a column that is not there."""
     unknown = [name for name in notations or {} if name not in union]
     remedy = f"columns: {', '.join(union[:20])}"
     EvalSetError.raise_any("--read", [Problem(repr(n), "is not a column", remedy) for n in unknown])

@@ -293,11 +293,7 @@ def _command(grader: Grader, answer: str, message: Mapping[str, Any]) -> float:
 
 
 def score_of(text: str) -> float:
-    """A score in [0, 1] out of a number or a JSON object with `score`.
-
-    Raises:
-        UngradedError: It is neither, or out of range.
-    """
+    """A score in [0, 1] out of a number or JSON with `score`; UngradedError where it is none."""
     begin, end = text.find("{"), text.rfind("}")
     try:
         found: Any = json.loads(text[begin : end + 1] if 0 <= begin < end else text)

@@ -154,11 +154,7 @@ def require_writable(messages: Sequence[Asked], out: Path, *, force: bool = Fals
 def write_set(
     found: Collected, out: Path, name: str, prices: Mapping[str, ListPrice], *, force: bool = False
 ) -> EvalSet:
-    """Write the eval set.
-
-    Raises:
-        EvalSetError: Nothing was graded, or `out` is taken; nothing was changed.
-    """
+    """Write the eval set; EvalSetError where nothing was graded, or `out` is taken."""
     return save_evalset(
         out, name=name, queries=_queries(found.messages), models=found.models,
         quality=found.quality, cost_usd=found.cost_usd, extras=found.extras, prices=prices,

@@ -80,11 +80,7 @@ def to_grade(plan: CollectPlan, messages: Sequence[Asked], record: Record) -> li
 
 
 def forms_of(run: Path) -> dict[str, tuple[Blind, ...]]:
-    """Name -> the answers on each form of a run, as it was written.
-
-    Raises:
-        LabelError: A form is damaged.
-    """
+    """Name -> the answers on each form of a run; LabelError where a form is damaged."""
     found = {}
     for number in range(1, sum(1 for _ in run.glob("form-*.jsonl")) + 1):
         path = run / f"form-{number}.jsonl"

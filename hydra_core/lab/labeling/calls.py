@@ -68,11 +68,7 @@ def _mark(texts: Iterable[str]) -> str:
 
 
 def read_answer(text: str) -> str:
-    """An arm's answer as it came.
-
-    Raises:
-        MalformedError: It is empty, or ends before its thinking does.
-    """
+    """An arm's answer as it came; MalformedError for none, or thinking that never ends."""
     plain = text.strip()
     thinking = plain.startswith("<think>") and not plain.partition("</think>")[2].strip()
     if not plain or thinking:

@@ -138,11 +138,7 @@ def read_each(
 
 @contextmanager
 def all_issues(source: str) -> Iterator[Issues]:
-    """Where to note what is wrong with a file.
-
-    Raises:
-        LabelError: Anything was noted, or the file cannot be read.
-    """
+    """Where to note what is wrong with a file; LabelError where anything was."""
     issues = Issues()
     try:
         yield issues

@@ -233,11 +233,7 @@ def reopen(
 
 
 def check_texts(messages: Sequence[ItemT], ledger: Ledger) -> None:
-    """Refuse messages whose text changed since they were first asked.
-
-    Raises:
-        LabelError: Naming the first ones.
-    """
+    """Refuse messages whose text changed since they were first asked (LabelError)."""
     known = ledger.record.digests
     changed = [m.id for m in messages if known.get(m.id, m.digest) != m.digest]
     if changed:

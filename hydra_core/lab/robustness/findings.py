@@ -308,11 +308,7 @@ _SEED: Final = 5
 
 
 def bound_catalog(path: Path, bundle: Bundle) -> Catalog:
-    """The catalog, its bands moved to the bundle where it was made for another.
-
-    Raises:
-        CatalogError: It is not valid.
-    """
+    """The catalog, moved to the bundle's bands; CatalogError where it is not valid."""
     catalog = load_catalog(path)
     if catalog.predictor_fingerprint == bundle.fingerprint:
         return catalog
@@ -373,11 +369,7 @@ def cheap_at(catalog: Catalog, knob: float) -> Callable[[Read], BoolArray]:
 
 
 def routed(found: Attacked, catalog: Catalog) -> RoutedAttacks:
-    """Attacked messages under a catalog's pool of today and its rule.
-
-    Raises:
-        HydraError: The outcome model cannot be had.
-    """
+    """Attacked messages under a catalog's pool of today; HydraError for no outcome model."""
     return RoutedAttacks(found, *_rule_of(catalog))
 
 

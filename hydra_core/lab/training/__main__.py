@@ -138,11 +138,7 @@ def _leaves(tree: dict[str, Any], before: str = "") -> list[tuple[str, Any]]:
 
 
 def with_field(config: Any, dotted: str, value: Any) -> Any:
-    """A frozen configuration with one field changed, e.g. "fit.epochs".
-
-    Raises:
-        HydraError: there is no such field.
-    """
+    """A frozen configuration with a field changed, such as "fit.epochs"; HydraError for none."""
     name, _, rest = dotted.partition(".")
     known = [f.name for f in fields(config)]
     if name not in known:

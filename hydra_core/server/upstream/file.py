@@ -134,11 +134,7 @@ class Upstreams:
 
 
 def load_upstreams(path: Path) -> Upstreams:
-    """The upstreams in a file.
-
-    Raises:
-        ProblemsError: It cannot be read or is not valid; all problems are listed.
-    """
+    """The upstreams in a file; ProblemsError lists all that is wrong with it."""
     return parse_upstreams(read_catalog_text(path), path.name)
 
 

@@ -45,11 +45,7 @@ ADAPTERS: Final = (
 
 
 def adapter_of(file: TableFile) -> Adapter | None:
-    """The adapter that reads a file, by what it holds; None where none does.
-
-    Raises:
-        EvalSetError: The file cannot be read.
-    """
+    """The adapter that reads a file, by what it holds, or None; EvalSetError if unreadable."""
     if file.name.lower().endswith(".eval"):
         return INSPECT
     names, tabular = names_in(file)

@@ -80,11 +80,7 @@ def records_of(found: object, source: str) -> list[dict[str, Any]]:
 
 
 def parsed(text: str) -> Any:  # noqa: ANN401
-    """A JSON document.
-
-    Raises:
-        ValueError: It is damaged, or an object has a key twice with different values.
-    """
+    """A JSON document; ValueError where it is damaged, or one key has different values."""
     return json.loads(text, object_pairs_hook=unique_keys)
 
 

@@ -396,11 +396,7 @@ class DatasetError(HydraError):
 
 
 def read_lines(path: Path) -> list[dict[str, object]]:
-    """The objects of a JSONL file, plain or gzipped.
-
-    Raises:
-        DatasetError: no such file, or a line that is not a JSON object.
-    """
+    """The objects of a JSONL file, plain or gzipped; DatasetError where it is none."""
     if not path.is_file():
         raise DatasetError(f"{path}: no such file")
     raw = path.read_bytes()
