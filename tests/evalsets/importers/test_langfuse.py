@@ -105,6 +105,9 @@ def test_traces_that_hold_their_observations_and_scores_need_no_other_file(tmp_p
     ]  # fmt: skip
     trace = {"id": "t1", "sessionId": "s1", "observations": inner, "input": "?", "totalCost": 1}
     trace["scores"] = [{"name": "verdict", "traceId": "t1", "dataType": "NUMERIC", "value": 0.5}]
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps(trace, indent=2))
+    assert qualities(read_langfuse([path])) == {"o2": 0.5}
     draft = read_langfuse([jsonl(tmp_path / "t.jsonl", [trace])])
     assert qualities(draft) == {"o2": 0.5}
     assert draft.queries["conversation_id"].tolist() == ["s1"]

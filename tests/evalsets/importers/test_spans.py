@@ -6,7 +6,7 @@ import pytest
 
 from hydra_core.base.errors import EvalSetError
 from hydra_core.evalsets.importers.traffic.spans import read_spans
-from tests.evalsets.importers.test_traffic import jsonl, outcomes
+from tests.evalsets.importers.test_traffic import jsonl, outcomes, skipped
 
 MODEL = "gpt-5.4-mini"
 GENAI = {
@@ -115,6 +115,42 @@ def test_counts_and_costs_are_read_under_the_names_of_each_writer(
     draft = read_spans([jsonl(tmp_path / "s.jsonl", [row])])
     found = draft.cost_usd if column == "cost_usd" else draft.extras[column]
     assert found.tolist() == [[expected]]
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"llm.prompts": ["Why?"]},
+        {"llm.prompts.0.prompt.text": "Why?"},
+        {"gen_ai.prompt.0.user": "Why?"},
+        {"events": json.dumps([{"event.name": "gen_ai.user.message", "role": "user",
+                                "content": "Why?"}, {"event.name": "gen_ai.choice"}])},
+        {"request_data": json.dumps({"messages": [{"role": "user", "content": "Why?"}]})},
+    ],
+)  # fmt: skip
+def test_messages_are_read_where_each_writer_keeps_them(tmp_path, facts):
+    row = span(events=[judged(1)])
+    row["attributes"] |= facts
+    draft = read_spans([jsonl(tmp_path / "s.jsonl", [row])])
+    assert draft.queries["text"].tolist() == ["Why?"]
+
+
+def test_scores_that_differ_or_judge_no_span_of_the_files_are_named(tmp_path):
+    """Also those that name neither a span nor an answer, which are no other span's."""
+    message = {"gen_ai.input.messages": asked("Why?")}
+    rows = [span("a", events=[judged(0), judged(1)], **message), span("b", **message)]
+    records = logs(
+        ("gen_ai.evaluation.result", "c", judged(0.5)["attributes"], {}),
+        ("gen_ai.evaluation.result", "", judged(0.5)["attributes"], {}),
+    )
+    files = [jsonl(tmp_path / "s.jsonl", rows), jsonl(tmp_path / "l.jsonl", [records])]
+    draft = read_spans(files)
+    assert {query: quality for (query, _), (quality, _) in outcomes(draft).items()} == {"a": 1}
+    assert "1 score differs from an earlier one" in " ".join(draft.report.warnings)
+    assert skipped(draft) == {
+        "feedback of a model call that these files do not hold": 2,
+        "no feedback": 1,
+    }
 
 
 def test_a_prompt_in_an_event_and_names_with_underscores_are_read(tmp_path):

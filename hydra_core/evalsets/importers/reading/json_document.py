@@ -65,14 +65,16 @@ def list_of_objects(text: str, source: str) -> list[dict[str, Any]]:
 
 
 def records_of(found: object, source: str) -> list[dict[str, Any]]:
-    """The objects of a document that is a list, or an object with one list: {"data": [...]}.
+    """The objects of a document that is a list, an object with one list: {"data": [...]}, or an
+    object with an id.
 
     Raises:
         EvalSetError: It is neither.
     """
     if isinstance(found, dict):
         lists = [one for one in found.values() if isinstance(one, list)]
-        found = found.get("data", lists[0] if len(lists) == 1 else found)
+        one = lists[0] if len(lists) == 1 else [found] if "id" in found else found
+        found = found.get("data", one)
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
         remedy = 'give [{...}, ...] or {"data": [...]}, or save it as .jsonl, one object per line'
         raise EvalSetError.of(source, "is JSON, but no list of objects", remedy)

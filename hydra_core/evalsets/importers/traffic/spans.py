@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from hydra_core.base.errors import EvalSetError
 from hydra_core.base.json_values import objects
+from hydra_core.base.spelling import counted_that
 from hydra_core.evalsets.importers.draft import Draft
 from hydra_core.evalsets.importers.given import NOTHING, Given
 from hydra_core.evalsets.importers.reading.bounded import Budget, TableFile
@@ -70,6 +71,12 @@ _DEPTH: Final = 10
 _PREFIX: Final = "attributes."
 _LISTED: Final = ("gen_ai.input.messages", "gen_ai.prompt", "llm.input_messages", "input.messages",
                   "ai.prompt.messages")  # fmt: skip
+#: Where a message may stand that has no role of its own, or under a writer's own name.
+_ELSEWHERE: Final = (
+    *("llm.prompts", "llm.prompts.0.prompt.text", "gen_ai.prompt.0.content"),
+    *("gen_ai.prompt.0.user", "events", "request_data", "langfuse.observation.input"),
+    "input.value",
+)
 _NUMBERED: Final = (("llm.input_messages", ".message"), ("gen_ai.prompt", ""))
 _EVENTS: Final = {
     "gen_ai.system.message": "system",
@@ -98,6 +105,7 @@ def read_spans(files: Sequence[TableFile], given: Given = NOTHING) -> Draft:
     traffic = Traffic(given)
     rows: list[tuple[Served, dict[str, Feedback]]] = []
     answers: list[str] = []
+    differing: list[str] = []
     apart: dict[str, dict[str, list[Any]]] = {}
     for place, row in rows_of(files, Budget(), traffic.unread):
         for span in _spans(row):
@@ -109,12 +117,20 @@ def read_spans(files: Sequence[TableFile], given: Given = NOTHING) -> Draft:
             elif _failed(span, facts):
                 traffic.skip("the request failed", _span_id(span, place))
             else:
-                rows.append((_served_span(place, span, facts), dict(_span_feedback(span, facts))))
+                scores = _newest(_span_feedback(span, facts), {}, differing)
+                rows.append((_served_span(place, span, facts), scores))
                 answers.append(text(facts.get("gen_ai.response.id")))
-    rows = [
-        _with(apart.get(answer, {}), *_with(apart.get(served.query_id, {}), served, scores))
-        for (served, scores), answer in zip(rows, answers, strict=True)
-    ]
+    _join(rows, answers, apart, differing)
+    known = {row.query_id for row, _ in rows} | {*answers} - {""}
+    for name, own in apart.items():
+        if name not in known and list(_span_feedback(own, {})):
+            traffic.skip("feedback of a model call that these files do not hold", name)
+    if differing:
+        differ = counted_that(len(differing), "score", "differs", "differ")
+        traffic.warnings.append(
+            f"{differ} from an earlier one of the same span and name, such as {differing[0]}; the "
+            "last counts"
+        )
     if rows and not any(scores for _, scores in rows):
         remedy = (
             "give annotations, or events gen_ai.evaluation.result, on the spans or as rows with "
@@ -165,13 +181,30 @@ def _take_apart(
         own["annotations"].append(row)
 
 
-def _with(
-    apart: Mapping[str, list[Any]], served: Served, scores: Mapping[str, Feedback]
-) -> tuple[Served, dict[str, Feedback]]:
-    """A row with the feedback of its span that stands elsewhere, and its message if it has none."""
-    if apart and served.asked.problem == NO_MESSAGE:
-        served = replace(served, asked=_asked_of(apart, {}))
-    return served, {**scores, **dict(_span_feedback(apart, {}))}
+def _join(
+    rows: list[tuple[Served, dict[str, Feedback]]],
+    answers: Sequence[str],
+    apart: Mapping[str, Mapping[str, list[Any]]],
+    differing: list[str],
+) -> None:
+    """Give spans what other rows hold of them: feedback, and a message where they have none."""
+    for at, (answer, (served, scores)) in enumerate(zip(answers, rows, strict=True)):
+        for own in (apart[key] for key in (served.query_id, answer) if key and key in apart):
+            if served.asked.problem == NO_MESSAGE:
+                served = replace(served, asked=_asked_of(own, {}))
+            scores = _newest(_span_feedback(own, {}), scores, differing)
+        rows[at] = served, scores
+
+
+def _newest(
+    found: Iterable[tuple[str, Feedback]], before: Mapping[str, Feedback], differing: list[str]
+) -> dict[str, Feedback]:
+    """The scores of a span, the last of each name; names of which others differ are noted."""
+    scores = dict(before)
+    for name, feedback in found:
+        differing += [name] if scores.get(name, feedback) != feedback else []
+        scores[name] = feedback
+    return scores
 
 
 def _is_model_call(span: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
@@ -336,8 +369,7 @@ def _stored(span: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[objec
         yield from (holder[name] for name in _LISTED if name in holder)
     yield from (_numbered(facts, base, tail) for base, tail in _NUMBERED)
     yield _said(events)
-    if "input.value" in facts:
-        yield facts["input.value"]
+    yield from (facts[name] for name in _ELSEWHERE if name in facts)
 
 
 def _numbered(facts: Mapping[str, Any], base: str, tail: str) -> list[dict[str, Any]]:
