@@ -88,11 +88,7 @@ def build_parser() -> Grammar:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one verb; the exit code.
-
-    Args:
-        arguments: Command line without the program's name; None takes the process's own.
-    """
+    """Run one verb by these arguments, None for the process's own; the exit code."""
     options, unknown = build_parser().parse_known_args(arguments)
     if unknown and not hasattr(options, "passed_on"):
         options.refuse(f"unrecognized arguments: {' '.join(unknown)}")

@@ -230,11 +230,7 @@ def share(traffic: Traffic, which: BoolArray) -> Interval:
 
 
 def timeline(traffic: Traffic, names: Sequence[str]) -> Timeline:
-    """How often each name occurred over time.
-
-    Args:
-        names: (n,) such as each decision's model.
-    """
+    """How often each of (n,) names, such as each decision's model, occurred over time."""
     seconds = traffic.rows["at"].dt.as_unit("s").astype("int64").to_numpy()
     length = int(seconds.max() - seconds.min()) + 1
     width = next((one for one in _WIDTHS if length / one <= _MOST_BARS), _WIDTHS[-1])

@@ -197,11 +197,7 @@ def _is_short(text: str) -> bool:
 
 
 def signals(text: str, turn: int = 1) -> Signals:
-    """The seven flags of one message.
-
-    Args:
-        turn: The number of this user turn in its conversation, from 1.
-    """
+    """The seven flags of one message, the user turn `turn` (from 1) of its conversation."""
     whole = len(text) <= HEAD_CHARS + TAIL_CHARS
     seen = text if whole else f"{text[:HEAD_CHARS]}\n{text[-TAIL_CHARS:]}"
     url = (":" in seen or "." in seen) and _URL.search(seen) is not None

@@ -83,11 +83,7 @@ def why_per_query(sweep: Sweep) -> str:
 
 
 def replay_conversations(sweep: Sweep, tau: float, baseline: str) -> ConversationReplay | None:
-    """Play every complete conversation in every mode; None where `why_per_query` says why not.
-
-    Args:
-        tau: >= 0.
-    """
+    """Play every complete conversation in every mode at a tau, or None (see `why_per_query`)."""
     if why_per_query(sweep):
         return None
     conversations, left_out = _whole_conversations(sweep)

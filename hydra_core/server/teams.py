@@ -241,11 +241,7 @@ Route = Callable[[Query, float], tuple[Decision, Draw]]
 
 @dataclass(frozen=True, slots=True)
 class Teams:
-    """Applies what the policy says of teams.
-
-    Attributes:
-        ledger: What was spent; None where there is no log folder to keep it in.
-    """
+    """Applies what the policy says of teams; `ledger` keeps what was spent, None for nowhere."""
 
     ledger: TeamBudgets | None = None
 

@@ -95,11 +95,7 @@ def numbers(value: object) -> tuple[float, ...] | None:
 
 
 def read_plain_yaml(text: str, most: int = _MAX_EVENTS) -> tuple[object, Problem | None]:
-    """The value that `text` holds, or the first thing that is wrong with it.
-
-    Args:
-        most: Values that it may hold.
-    """
+    """The value that `text` holds, of `most` values at most, or the first thing that is wrong."""
     try:
         trick = _trick(text, most)
         return (None, trick) if trick else (load_plain(text), None)

@@ -407,11 +407,7 @@ def read_rows(
     notations: Mapping[str, Notation] | None = None,
     rates: Mapping[str, float] | None = None,
 ) -> AsRead:
-    """Rows of one file as they will be read.
-
-    Args:
-        raw: Every cell text, with FILE and LINE.
-    """
+    """Rows of one file as they will be read; `raw` has every cell as text, and FILE and LINE."""
     rows = raw.copy()
     columns = [name for name in raw.columns if name not in (FILE, LINE)]
     own = {name: how for name, how in (notations or {}).items() if name in columns}

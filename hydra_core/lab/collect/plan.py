@@ -214,11 +214,7 @@ def _said(conversation: Conversation) -> tuple[tuple[str, str], ...]:
 
 @dataclass(frozen=True, slots=True)
 class CollectPlan:
-    """Every model about every message; a `run.Plan`.
-
-    Attributes:
-        models: By catalog id: the server that is asked.
-    """
+    """Every model, by catalog id, about every message; a `run.Plan`."""
 
     settings: GradeSettings
     models: Mapping[str, Server]

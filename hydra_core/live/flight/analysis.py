@@ -95,11 +95,7 @@ class MetricResult:
 
 @dataclass(frozen=True, slots=True)
 class FlightReport:
-    """All of a flight.
-
-    Attributes:
-        savings: Arm -> 1 - cost / what the flagship would have cost, with its interval.
-    """
+    """All of a flight; `savings` are 1 - cost / what the flagship would have cost, by arm."""
 
     flight: Flight
     reading: Reading

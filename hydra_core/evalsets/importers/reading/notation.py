@@ -59,11 +59,7 @@ class Digits:
 
 @dataclass(slots=True)
 class Reader:
-    """Reads the cells of one column.
-
-    Attributes:
-        grouped: Whether the other mark may part thousands.
-    """
+    """Reads the cells of one column; `grouped`: the other mark may part thousands."""
 
     measure: Measure
     notation: Notation
