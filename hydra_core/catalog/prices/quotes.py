@@ -11,9 +11,11 @@ from typing import Any, Final, TypeGuard
 from hydra_core.base.list_price import ListPrice, LongPromptPrice
 
 #: What a catalog takes for a price per million tokens, and more than anybody asks.
-_LEAST: Final = Decimal("0.001")
+LEAST_PRICE: Final = Decimal("0.001")
 _MOST: Final = Decimal(100_000)
-_OUTSIDE: Final = f"a price outside ${_LEAST} to ${_MOST:,} per million tokens (check the unit)"
+_OUTSIDE: Final = (
+    f"a price outside ${LEAST_PRICE} to ${_MOST:,} per million tokens (check the unit)"
+)
 
 
 class PriceSource(StrEnum):
@@ -156,7 +158,7 @@ def listed_price(value: Any, factor: Decimal) -> Decimal:  # noqa: ANN401
     if number.adjusted() > 6 or number.adjusted() < -18 or len(number.as_tuple().digits) > 25:
         raise SkipEntry(_OUTSIDE)
     price = (number * factor).normalize()
-    if not _LEAST <= price <= _MOST:
+    if not LEAST_PRICE <= price <= _MOST:
         raise SkipEntry(_OUTSIDE)
     return price if price.as_tuple().exponent not in range(1, 40) else price.quantize(Decimal(1))
 

@@ -14,11 +14,10 @@ import streamlit as st
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 from hydra_core.base.errors import EvalSetError, HydraError, Problem
-from hydra_core.base.list_price import ListPrice
 from hydra_core.base.spelling import counted
 from hydra_core.catalog.identifiers import proposed_ids
 from hydra_core.catalog.prices.price_table import typed_price
-from hydra_core.catalog.prices.quotes import ABOVE_ZERO, FREE_WORD, price_number, share_number
+from hydra_core.catalog.prices.quotes import FREE_WORD, price_number, share_number
 from hydra_core.choosing.initial_catalog import covered
 from hydra_core.console import cache, replays, selectors, state, tables, widgets
 from hydra_core.console.access import identity
@@ -36,7 +35,7 @@ from hydra_core.evalsets.changes import EvalSetChanges
 from hydra_core.evalsets.folders import folder_name
 from hydra_core.evalsets.importers.draft import About, ImportReport, write_draft
 from hydra_core.evalsets.importers.formats import FORMATS, LOGS, Format, Kind, looks_like, read
-from hydra_core.evalsets.importers.given import AskNames, Given, ModelPrice, NamesKnown, PriceCard
+from hydra_core.evalsets.importers.given import AskNames, Given, NamesKnown, PriceCard, price_card
 from hydra_core.evalsets.importers.reading.bounded import MAX_BYTES, TableFile, size_of, watched
 from hydra_core.evalsets.importers.swebench import Run, list_runs, read_swebench
 from hydra_core.evalsets.importers.traffic.feedback import likely_worth
@@ -432,12 +431,9 @@ def _prices(form: Format, ids: Sequence[str]) -> PriceCard:
     read, written = (tables.read_numbers(edited, "id", one, typed_price) for one in sides)
     answer = tables.read_numbers(edited, "id", "answer", price_number)
     said = edited.set_index("id")[[*sides]].fillna("").astype(str).map(str.lower)
-    zero = [m for m in ids if 0 in (read.get(m), written.get(m)) and {*said.loc[m]} != {FREE_WORD}]
-    EvalSetError.raise_any("prices", [Problem(m, "has a price of 0", ABOVE_ZERO) for m in zero])
-    return PriceCard({
-        model: ModelPrice(ListPrice(read[model], written[model]), answer.get(model))
-        for model in ids if model in read and model in written
-    })  # fmt: skip
+    free = [model for model in ids if {*said.loc[model]} == {FREE_WORD}]
+    both = {model: (read[model], written[model]) for model in read.keys() & written.keys()}
+    return price_card(both, answer, free)
 
 
 def swebench_source() -> tuple[Runner, str] | None:

@@ -215,6 +215,7 @@ _SIGNS: Final = (
     (Kind.ROUTERARENA, {"global_index", "llm_selected"}),
     (Kind.LOG, {"decision_id", "propensity"}),
     (Kind.SPEND_LOGS, {"request_id", "spend"}),
+    (Kind.SPEND_LOGS, {"response_cost", "call_type"}),
     (Kind.LANGFUSE, {"provided_model_name"}),
     (Kind.LANGFUSE, {"observation_id", "trace_id"}),
     (Kind.LANGFUSE, {"dataType", "traceId"}),

@@ -8,7 +8,7 @@ Every cost made this way marks its eval set as estimated.
 """
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from shlex import quote
 from typing import Final
@@ -16,7 +16,7 @@ from typing import Final
 from hydra_core.base.errors import EvalSetError, Problem
 from hydra_core.base.list_price import FREE, ListPrice
 from hydra_core.catalog.identifiers import proposed_ids
-from hydra_core.catalog.prices.quotes import ABOVE_ZERO, FREE_WORD, price_number
+from hydra_core.catalog.prices.quotes import ABOVE_ZERO, FREE_WORD, LEAST_PRICE, price_number
 from hydra_core.evalsets.importers.reading.bounded import TableFile
 from hydra_core.evalsets.rules import model_id_problem
 
@@ -64,6 +64,41 @@ class PriceCard:
         return f"Estimated: {tokens} times USD per Mtok in/out: {', '.join(listed)}"
 
 
+def _faults(place: str, prices: Sequence[float], *, free: bool = False) -> list[Problem]:
+    """What keeps a model's prices from being USD per million tokens.
+
+    Args:
+        free: Whether somebody says that the model costs nothing.
+    """
+    if min(prices) <= 0 and not (free and not any(prices)):
+        return [Problem(place, "holds a price that is not above 0", ABOVE_ZERO)]
+    small = [price for price in prices if 0 < price < LEAST_PRICE]
+    return [
+        Problem(place, f"{price:g} looks like a price per token",
+                f"per million tokens it would be {1e6 * price:g}")
+        for price in small
+    ]  # fmt: skip
+
+
+def price_card(
+    prices: Mapping[str, tuple[float, float]], answers: Mapping[str, float], free: Collection[str]
+) -> PriceCard:
+    """A card of (input, output) by model.
+
+    Args:
+        answers: Model -> tokens of an answer, where they are given.
+        free: Models of which somebody says that they cost nothing.
+
+    Raises:
+        EvalSetError: With every price that is none.
+    """
+    faults = [_faults(model, pair, free=model in free) for model, pair in prices.items()]
+    EvalSetError.raise_any("prices", [fault for found in faults for fault in found])
+    return PriceCard({
+        model: ModelPrice(ListPrice(*pair), answers.get(model)) for model, pair in prices.items()
+    })  # fmt: skip
+
+
 def parse_prices(texts: Sequence[str]) -> PriceCard:
     """A card from texts ID=free or ID=INPUT,OUTPUT, with ANSWER_TOKENS or cached=PRICE behind it.
 
@@ -86,8 +121,10 @@ def parse_prices(texts: Sequence[str]) -> PriceCard:
         elif not model or len(values) not in (2, 3):
             form = "ID=INPUT,OUTPUT[,ANSWER_TOKENS][,cached=PRICE] or ID=free"
             problems.append(Problem(repr(text), f"is not {form}"))
-        elif min(*values[:2], 1.0 if cached_price is None else cached_price) <= 0:
-            problems.append(Problem(repr(text), "holds a price that is not above 0", ABOVE_ZERO))
+        elif faults := _faults(
+            repr(text), [*values[:2], *([] if cached_price is None else [cached_price])]
+        ):
+            problems += faults
         elif min(values) < 0:
             problems.append(Problem(repr(text), "holds a number of tokens below 0"))
         elif model in prices:

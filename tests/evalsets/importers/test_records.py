@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from hydra_core.base.errors import EvalSetError
+from hydra_core.base.list_price import FREE, ListPrice
 from hydra_core.base.tokens import text_tokens
 from hydra_core.cli.main import main
 from hydra_core.evalsets.evalset import load_evalset
 from hydra_core.evalsets.importers.assemble import NO_TEXTS
 from hydra_core.evalsets.importers.draft import About, write_draft
-from hydra_core.evalsets.importers.given import Given, parse_prices
+from hydra_core.evalsets.importers.given import Given, ModelPrice, parse_prices, price_card
 from hydra_core.evalsets.importers.records import (
     read_livecodebench,
     read_llmrouterbench,
@@ -56,6 +57,21 @@ def test_prices_are_read_and_every_bad_one_is_named():
     with pytest.raises(EvalSetError) as caught:
         parse_prices(["a=1", "b=1,-2", "c=1,2", "c=1,2", "=1,2"])
     assert len(caught.value.problems) == 4
+
+
+@pytest.mark.parametrize("price", ["0.0000025,0.00001", "2.5,10,cached=1.25e-06"])
+def test_a_price_per_token_is_refused_with_what_it_would_be(price):
+    with pytest.raises(EvalSetError, match="looks like a price per token .per million tokens it"):
+        parse_prices([f"a={price}"])
+
+
+def test_a_card_is_free_only_where_that_is_said():
+    assert price_card({"a": (0, 0), "b": (1, 2)}, {"b": 9}, ["a"]).prices == {
+        "a": ModelPrice(FREE), "b": ModelPrice(ListPrice(1, 2), 9),
+    }  # fmt: skip
+    for pair, free in (((0, 0), []), ((0, 2), ["a"]), ((1e-6, 2), [])):
+        with pytest.raises(EvalSetError, match="prices: a: "):
+            price_card({"a": pair}, {}, free)
 
 
 @pytest.mark.parametrize("price", ["0,0", "0,2", "1,0", "1,2,cached=0"])
