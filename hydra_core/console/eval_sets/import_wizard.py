@@ -221,12 +221,8 @@ def _report(report: ImportReport, key: str, name: str) -> None:
         )
     else:
         st.caption("Nothing was left out.")
-    if report.missing:
-        lines = [
-            f"{m}: {counted(q, 'outcome')}, {counted(c, 'cost')}"
-            for m, (q, c) in report.missing.items()
-        ]
-        st.caption(literal("Missing (not filled in): " + "; ".join(lines)))
+    if report.gaps:
+        st.caption(literal("Missing (not filled in): " + "; ".join(report.gaps)))
     known = covered(report.models, [one.catalog for one in cache.catalogs()])
     entry = next((one for one in cache.evalsets() if one.key == key), None)
     make = not known and entry is not None and make_catalog.possible(entry)

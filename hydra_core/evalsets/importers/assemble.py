@@ -39,7 +39,7 @@ NO_TEXTS = "there are no texts: this set cannot be scored here, and what reads t
 MISSING_TEXTS = frozenset({"nan", "null", "none", "n/a", "na", "#n/a"})
 #: The column of outcomes that counts the attempts of a model at a query.
 ATTEMPT = "attempt"
-_NO_COSTS = "cost per query and savings cannot be shown"
+_NO_COSTS = "without costs or tokens no router can be replayed on this set"
 _EXAMPLES = 3
 #: Seconds that half of all answers take longer than only where milliseconds are meant.
 _SLOW_S = 120.0

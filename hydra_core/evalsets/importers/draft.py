@@ -69,11 +69,19 @@ class ImportReport:
         if self.unread:
             lines.append("not read: " + ", ".join(map(repr, self.unread)))
         lines += [f"dropped {entry}" for entry in self.dropped]
-        lines += [
-            f"missing for {model}: {counted(quality, 'outcome')}, {counted(cost, 'cost')}"
-            for model, (quality, cost) in self.missing.items()
-        ]
+        lines += [f"missing for {gap}" for gap in self.gaps]
         return "\n".join([*lines, *(f"warning: {text}" for text in self.warnings)])
+
+    @property
+    def gaps(self) -> list[str]:
+        """What each model lacks, in words; no costs where there are none at all, as warned of."""
+        none = [m for m in self.models if self.missing.get(m, (0, 0))[1] == self.kept]
+        costless = len(none) == len(self.models)
+        return [
+            f"{m}: {counted(q, 'outcome')}" + ("" if costless else f", {counted(c, 'cost')}")
+            for m, (q, c) in self.missing.items()
+            if q or not costless
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON-ready values."""

@@ -1,6 +1,7 @@
 """Imports where a scale, a percent sign or a count of tokens could be taken for another."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -232,8 +233,12 @@ def lm_eval(folder, **score):
 
 
 def test_costs_are_not_announced_where_no_tokens_are_known(tmp_path):
-    warnings = " ".join(read_harness([lm_eval(tmp_path, acc=1.0)]).report.warnings)
-    assert "there are no costs: cost per query and savings cannot be shown" in warnings
+    report = read_harness([lm_eval(tmp_path, acc=1.0)]).report
+    assert "there are no costs: without costs or tokens no router" in " ".join(report.warnings)
+    assert report.gaps == []
+    assert replace(report, missing={report.models[0]: (1, 0)}).gaps == [
+        f"{report.models[0]}: 1 outcome, 0 costs"
+    ]
 
 
 @pytest.mark.parametrize(("highest", "best"), [(36.5, 100), (4.5, 5), (120, 120)])
