@@ -132,11 +132,7 @@ def _unknown(home: Path, noun: str, name: str, names: Iterable[str]) -> CannotRu
 
 
 def find_any(text: str) -> Path:
-    """A path, or the one thing in the workspace with this bare name.
-
-    Raises:
-        CannotRunError: There is nothing, or there are several things with this name.
-    """
+    """A path, or the one thing in the workspace with this bare name; else CannotRunError."""
     if not CATALOG.is_name(text):
         return existing(Path(text))
     places = [path for kind in _KINDS[:3] if (path := kind.place(text)).exists()]

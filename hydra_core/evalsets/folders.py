@@ -130,11 +130,7 @@ def dump_manifest(manifest: Manifest) -> str:
 
 
 def read_manifest(folder: Path) -> tuple[Manifest, str]:
-    """The manifest of an eval set folder and its digest (SHA-256, hex).
-
-    Raises:
-        EvalSetError: No such folder, no or a broken evalset.yaml.
-    """
+    """The manifest of a folder and its digest (SHA-256, hex); EvalSetError where it is broken."""
     file = folder / MANIFEST
     if not file.is_file():
         found = "has no evalset.yaml" if folder.is_dir() else "is not a folder"

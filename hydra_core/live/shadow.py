@@ -160,11 +160,7 @@ class Shadow:
 
 
 def shadow(traffic: Traffic, catalog: Catalog, today: date) -> Shadow:
-    """Replay logged decisions under another catalog.
-
-    Raises:
-        HydraError: The catalog cannot be replayed from this log, or nothing in it fits.
-    """
+    """Replay logged decisions under another catalog; HydraError where that cannot be."""
     traffic = predicted(traffic, catalog, today)
     usable, left_out = replayable(traffic, catalog)
     some = traffic.take(usable)

@@ -425,11 +425,7 @@ def catalog_outcome_model(catalog: Catalog) -> OutcomeModel:
 
 
 def require_same_bundle(catalog: Catalog, model: OutcomeModel) -> None:
-    """An outcome model reads the vectors of one bundle, and works with no other.
-
-    Raises:
-        MismatchError: The catalog is bound to another bundle.
-    """
+    """Refuse (MismatchError) an outcome model of another bundle than the catalog's."""
     if model.fingerprint != catalog.predictor_fingerprint:
         raise MismatchError(
             f"outcome model {model.path.name!r} was learned with the predictor bundle "

@@ -88,11 +88,7 @@ def save_policy(evalset: EvalSet, name: str, models: pd.Series, *, force: bool =
 
 
 def load_policy(evalset: EvalSet, name: str) -> tuple[str, ...]:
-    """(n,) model of each query, rows as in the eval set.
-
-    Raises:
-        EvalSetError: There is none, it is damaged, or of another set.
-    """
+    """(n,) model of each query of the set; EvalSetError where it is damaged or another set's."""
     path = policy_path(evalset.path, name)
     try:
         table = pq.read_table(path, columns=["query_id", "model"]).to_pydict()

@@ -39,11 +39,7 @@ class CrossFit:
 
 
 def cheapest_with_quality(curve: StepCurve, quality: float) -> CurvePoint:
-    """The cheapest point with mean quality >= `quality`; of equals the largest knob.
-
-    Raises:
-        InfeasibleError: No setting reaches it.
-    """
+    """The cheapest point at `quality` or more (of equals the largest knob), or InfeasibleError."""
     feasible = curve.quality >= quality - 1e-12
     if not feasible.any():
         raise InfeasibleError(
@@ -55,11 +51,7 @@ def cheapest_with_quality(curve: StepCurve, quality: float) -> CurvePoint:
 
 
 def best_with_cost(curve: StepCurve, mean_cost_usd: float) -> CurvePoint:
-    """The best quality at no more than this mean cost; of equals the cheapest.
-
-    Raises:
-        InfeasibleError: Every setting costs more.
-    """
+    """The best quality at no more than this cost (of equals the cheapest), or InfeasibleError."""
     feasible = curve.mean_cost_usd <= mean_cost_usd + 1e-15
     if not feasible.any():
         raise InfeasibleError(

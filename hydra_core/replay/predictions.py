@@ -49,11 +49,7 @@ def gated(predicted: Predicted, closed: BoolArray | None) -> Predicted:
 
 
 def pool_heads(model: OutcomeModel, catalog: Catalog, pool: Pool) -> PoolHeads:
-    """The heads of a catalog's pool, at its prices.
-
-    Raises:
-        MismatchError: The catalog is bound to another bundle, or no model of the pool is known.
-    """
+    """The heads of a catalog's pool, at its prices; MismatchError for another bundle or models."""
     require_same_bundle(catalog, model)
     if not set(pool.ids) & set(model.models):
         raise MismatchError(

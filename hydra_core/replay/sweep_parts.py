@@ -235,11 +235,7 @@ def _clusters(path: Path) -> IntArray | None:
 
 
 def require_whole_clusters(parts: Sequence[Path]) -> None:
-    """Check that no cluster and no conversation lies in two parts: each part resamples its own.
-
-    Raises:
-        EvalSetError: One does; it is named.
-    """
+    """Refuse (EvalSetError) a cluster or conversation in two parts: each resamples its own."""
     for name in (CLUSTER, CONVERSATION):
         hashes = [np.unique(np.concatenate(list(_hashed(part, name)))) for part in parts]
         owner = np.repeat(np.arange(len(parts)), [one.size for one in hashes])

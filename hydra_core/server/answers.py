@@ -116,11 +116,7 @@ class StreamedAnswer(WholeAnswer):
 
 
 async def until_gone(receive: Receive, work: Awaitable[_T]) -> _T:
-    """The result of `work`, which is cancelled when `receive` says that the client went away.
-
-    Raises:
-        ClientGoneError: It went away.
-    """
+    """The result of `work`, cancelled with ClientGoneError once the client went away."""
     task = asyncio.current_task()
     assert task is not None
     gone = False

@@ -55,11 +55,7 @@ class DecisionIds:
 
 
 def ids_of(folder: Path | None) -> DecisionIds:
-    """The ids of a service with this log folder; without one, of this process alone.
-
-    Raises:
-        HydraError: The key cannot be read or written.
-    """
+    """The ids of a service with this log folder, else of this process; HydraError for no key."""
     if folder is None:
         return DecisionIds(secrets.token_bytes(_KEY_BYTES))
     path = folder / _KEY_FILE

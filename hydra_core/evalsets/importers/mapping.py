@@ -188,11 +188,7 @@ class TableMapping:
         return replace(self, fields={**self.fields, "query_id": column}), note
 
     def renamed(self, ids: Mapping[str, str]) -> TableMapping:
-        """The wide form's models under other ids (name in the table -> id).
-
-        Raises:
-            EvalSetError: Two models would have the same id.
-        """
+        """The wide form's models under other ids (name -> id); EvalSetError where two get one."""
         for side in (self.quality, self.cost):
             new = [ids.get(model, model) for model in side]
             twice = sorted({name for name in new if new.count(name) > 1})

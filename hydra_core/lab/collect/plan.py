@@ -337,11 +337,7 @@ def _read_grade(text: str) -> float:
 
 
 def plan_of(settings: GradeSettings, models: Mapping[str, Server]) -> CollectPlan:
-    """A plan that may be run.
-
-    Raises:
-        LabelError: The judge is one of the models that it would grade, or a model has its name.
-    """
+    """A plan that may be run; LabelError where the judge grades itself or shares a name."""
     judge = settings.judge
     names = {server.model for server in models.values()}
     judges = any(one.kind is Kind.JUDGE for one in settings.graders.values())

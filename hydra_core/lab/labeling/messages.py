@@ -118,11 +118,7 @@ def read_each(
     rows: Callable[[Issues], Iterable[tuple[int, Row]]],
     read: Callable[[Row, int, Issues], NamedT | None],
 ) -> tuple[NamedT, ...]:
-    """What is read of each row of a file, no two with one id.
-
-    Raises:
-        LabelError: With every kind of problem and the lines it stands on; or nothing is there.
-    """
+    """What is read of each row of a file, no two with one id; LabelError lists all faults."""
     found: dict[str, NamedT] = {}
     with all_issues(path.name) as issues:
         for number, row in rows(issues):

@@ -61,11 +61,7 @@ def own_suffixes(path: Path) -> Families:
 
 
 def suffix_lines(text: str, source: str) -> Families:
-    """Suffixes typed one a line; each is a family of its own and the same in every language.
-
-    Raises:
-        EvalSetError: Too many, or one too long.
-    """
+    """Suffixes typed one a line, each a family; EvalSetError for too many or too long ones."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return _bounded({f"own {number}": {"en": line} for number, line in enumerate(lines, 1)}, source)
 

@@ -112,11 +112,7 @@ class Upstreams:
         return len({(one.base_url, one.key_env) for one in every if form in one.speaks})
 
     def require(self, models: Iterable[str], environ: Mapping[str, str]) -> None:
-        """Make sure that every model can be asked.
-
-        Raises:
-            UpstreamsError: A model has no upstream, or the variable of a key is not set.
-        """
+        """Make sure that every model has an upstream and its key, or raise UpstreamsError."""
         problems = []
         for model in models:
             upstream = self.by_model.get(model)

