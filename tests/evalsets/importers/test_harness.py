@@ -218,6 +218,15 @@ def test_reasoning_beside_inspects_answer_counts_as_output(tmp_path, usage, expe
     assert tuple(found) == expected
 
 
+def test_an_older_inspect_log_has_one_score_without_a_name(tmp_path):
+    rows = [
+        {"id": n, "input": f"{n}?", "score": {"value": letter}} for n, letter in enumerate("CI")
+    ]
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(inspect_log(rows)))
+    assert read_harness([path]).quality.tolist() == [[1], [0]]
+
+
 def test_an_inspect_run_that_finished_is_not_named(tmp_path):
     path = tmp_path / "log.json"
     path.write_text(json.dumps(inspect_log(inspect_samples())))

@@ -309,7 +309,8 @@ def _log(file: TableFile, reading: Reading) -> tuple[Mapping[str, Any], list[Map
 
 def _inspect_scores(sample: Mapping[str, Any]) -> Iterator[tuple[str, Feedback]]:
     """Scorer -> feedback; a scorer that gives several values has one score for each."""
-    for name, score in mapping(sample.get("scores")).items():
+    listed = sample.get("scores", {"score": sample.get("score")})  # older logs have one alone
+    for name, score in mapping(listed).items():
         value = score.get("value") if isinstance(score, Mapping) else score
         if isinstance(value, Mapping):
             yield from ((f"{name}.{key}", _worth(one)) for key, one in value.items())
