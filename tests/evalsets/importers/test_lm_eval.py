@@ -109,6 +109,20 @@ def test_a_score_of_several_instructions_is_the_share_that_was_followed(tmp_path
     np.testing.assert_array_equal(read_harness([path]).quality, [[0.5]])
 
 
+def test_tasks_with_a_score_of_their_own_each_are_read_together(tmp_path):
+    law = [one | {"metrics": ["acc"], "acc": 1} for one in rows("law")]
+    math = [one | {"metrics": ["exact_match"], "exact_match": 0} for one in rows("math")]
+    files = [jsonl(tmp_path / f"{task}_m1.jsonl", found)
+             for task, found in (("law", law), ("math", math))]  # fmt: skip
+    draft = read_harness(files)
+    assert sorted(draft.quality.ravel()) == [0, 0, 1, 1]
+    said = "another score in each task: acc (2 answers), exact_match (2 answers)"
+    assert said in " ".join(draft.report.warnings)
+    jsonl(files[1], [*math, *(one | {"filter": "strict"} for one in math)])
+    with pytest.raises(EvalSetError, match="several scores: exact_match, exact_match,strict"):
+        read_harness(files)
+
+
 def test_costs_are_estimated_from_the_length_of_prompt_and_answer(tmp_path):
     """A thousand bytes of a prompt are 250 tokens; of a multiple choice there is no answer."""
     one = sample(1, arguments={"gen_args_0": {"arg_0": "p" * 1000}}, resps=[["a" * 400]])

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -115,20 +116,28 @@ def _by_effort(answers: Sequence[Scored], traffic: Traffic) -> list[Scored]:
 
 
 def _chosen(answers: Sequence[Scored], traffic: Traffic) -> Iterator[Served]:
-    """The answers with the one score that counts."""
+    """The answers with the one score that counts; tasks may each have a score of their own."""
     names = list(dict.fromkeys(name for answer in answers for name in answer.scores))
-    undecided = {name for a in answers if not a.default for name in a.scores}
+    of_query: dict[str, set[str]] = {}
+    for answer in (one for one in answers if not one.default):
+        of_query.setdefault(answer.served.query_id, set()).update(answer.scores)
+    undecided = {name for found in of_query.values() if len(found) > 1 for name in found}
     traffic.choose_score([name for name in names if name in undecided], "scores", names)
     wanted = traffic.given.score
+    counts: Counter[str] = Counter()
     for answer in answers:
         name = wanted or answer.default or next(iter(answer.scores), "")
         if name in answer.scores:
+            counts[name] += 1
             yield replace(answer.served, feedback=answer.scores[name])
         elif answer.scores:
             reason = f"scored as {next(iter(answer.scores))}, not as {name}"
             traffic.skip(reason, answer.served.query_id)
         else:
             yield answer.served
+    if len(counts) > 1:
+        shown = ", ".join(f"{name} ({count:,} answers)" for name, count in counts.items())
+        traffic.warnings.append(f"the quality is another score in each task: {shown}")
 
 
 def _told_apart(rows: Sequence[Served], traffic: Traffic) -> Iterator[Served]:
