@@ -44,7 +44,9 @@ _OTHERS: Final = re.compile(
 _COUNT: Final = re.compile(r"[a-z]+[ _-]tokens?", re.IGNORECASE)
 #: Prices of long requests: "input >200K", "Output (above 200,000)".
 _ABOVE: Final = re.compile(
-    r"(?:>|≥|\babove\b|\bover\b)\s*(?P<number>[0-9]+(?:,[0-9]{3})*)\s*(?P<times>k)?", re.IGNORECASE
+    r"(?:>|≥|\babove\b|\bover\b)\s*(?P<number>[0-9]+(?:,[0-9]{3})*)(?![.,\s]?[0-9])"
+    r"\s*(?P<times>[km](?![a-su-z]))?",
+    re.IGNORECASE,
 )
 _WINDOW: Final = re.compile(
     r"(?:(?:max(?:imum)?[ _-]*)?context|max(?:imum)?[ _-]*input[ _-]*tokens?|window)"
@@ -75,7 +77,8 @@ _MONTH: Final = re.compile(r"(\d{4})-(\d{1,2})|(\d{1,2})[./](\d{4})")
 _PER: Final = re.compile(
     r"(?P<mark>\bper\b|/|[(\[])\s*(?P<number>[0-9][0-9,.]*)?\s*"
     r"(?P<times>k|m|b|thousand|million|mio|billion)?\s*(?P<token>tok(?:en)?s?)?(?![a-z0-9$])"
-    r"|\b(?P<short>[km])tok",
+    r"|\b(?P<short>[km])tok"
+    r"|(?<![<>≤≥.,0-9])(?<![<>≤≥] )\b(?P<bare>1 ?[km]|1,?000(?:,?000)?|thousand|million) ?tok",
     re.IGNORECASE,
 )
 _TIMES: Final = {
@@ -103,6 +106,7 @@ _BESIDE: Final = re.compile(
     r"|(?:.* )?(?:discount|surcharge|markup|uplift)(?: .*)?",
     re.IGNORECASE,
 )
+_BESIDE_SAID: Final = "{!r} is {!r}, which is not a part of the price here"
 #: A number that a price is of, in whatever words.
 _NUMBERED: Final = re.compile(r"(?:\bper\b|/)\s*[0-9]", re.IGNORECASE)
 _CENTS: Final = re.compile(r"¢|(?<![a-z])(?:us)?(?:cents?|ct)(?![a-z])", re.IGNORECASE)
@@ -179,11 +183,14 @@ def _facts(row: _Row, as_of: date, problems: list[Problem]) -> dict[str, Any]:
             continue
         named = _BESIDE.fullmatch(re.sub(r"[\s_-]+", " ", heading.strip()))
         if named and re.search("[1-9]", cell) and cell not in _ANSWERS:
-            beside.append(f"{heading!r} is {cell[:60]!r}, which is not a part of the price here")
+            beside.append(_BESIDE_SAID.format(heading, cell[:60]))
         for name, (pattern, read, remedy) in _READERS.items():
             if not pattern.fullmatch(heading.strip()):
                 continue
             value = read(cell)
+            if value is None and name == "vision" and price_per_mtok(cell, "") is not None:
+                beside.append(_BESIDE_SAID.format(heading, cell[:60]))
+                continue
             if value is None:
                 place = f"line {line}, column {heading!r}"
                 problems.append(Problem(place, f"cannot be read: {cell[:60]!r}", remedy))
@@ -420,6 +427,9 @@ def _unit(text: str) -> int | None:
     for match in _PER.finditer(plain):
         if match["short"]:
             return _TIMES[match["short"].lower()]
+        if match["bare"]:
+            number = "".join(filter(str.isdigit, match["bare"])) or "1"
+            return int(number) * _TIMES["".join(filter(str.isalpha, match["bare"])).lower()]
         if not (match["number"] or match["times"] or match["token"]):
             continue
         written = match["number"] or "1"

@@ -154,3 +154,24 @@ def test_what_a_table_asks_beside_its_prices_is_said(column: str) -> None:
     first, second = read_prices(text, "p.csv", as_of=date(2026, 1, 1)).quotes
     assert first.remarks == (f"'{column}' is '0.005', which is not a part of the price here",)
     assert second.remarks == ()
+
+
+@pytest.mark.parametrize(
+    "unit", ["USD thousand tokens", "(USD thousand tokens)", "1k tokens", "$, 1,000 tokens"]
+)
+def test_a_number_of_tokens_without_a_mark_before_it_is_the_unit(unit: str) -> None:
+    text = f'model,"input {unit}","output {unit}"\ngpt-4o,0.0025,0.01\n'
+    assert _price(text) == ListPrice(2.5, 10)
+
+
+@pytest.mark.parametrize(("above", "tokens"), [(">1M tokens", 10**6), ("above 200 K", 200_000)])
+def test_a_price_of_long_requests_starts_at_thousands_or_millions(above: str, tokens: int) -> None:
+    price = _price(f"model,input,output,input {above},output {above}\ngpt-4o,2.5,10,5,15\n")
+    assert [tier.above_tokens for tier in price.long_prompts] == [tokens]
+
+
+def test_a_price_of_images_is_no_answer_about_vision() -> None:
+    text = "model,input,output,Image input\ngpt-4o,2.5,10,$7\nother,1,2,yes\n"
+    first, second = read_prices(text, "p.csv", as_of=date(2026, 1, 1)).quotes
+    assert first.remarks == ("'Image input' is '$7', which is not a part of the price here",)
+    assert (first.vision, second.vision) == (None, True)
