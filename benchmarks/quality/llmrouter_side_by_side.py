@@ -32,7 +32,7 @@ from hydra_core.replay.verdict import verdict
 
 INSTALL = """\
 python -m venv ../venv-llmrouter
-../venv-llmrouter/bin/pip install -r requirements-train.txt pydantic pillow
+../venv-llmrouter/bin/pip install -e '.[train]' pydantic pillow
 ../venv-llmrouter/bin/pip install --no-deps llmrouter-lib==0.4.0
 ../venv-llmrouter/bin/python -m benchmarks.quality.llmrouter_side_by_side --out docs/llmrouter.md"""
 PARTS = 2

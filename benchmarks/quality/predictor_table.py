@@ -9,7 +9,7 @@ graphs take turns within a round, so that a busy moment of the machine hits all 
 Quality: mean Pearson and MAE of the raw scores (before recalibration) on our held-out messages;
 distance from the float32 graph: mean |delta| and the worst Spearman. The ModernBERT-base
 has the paper's size and random weights: its speed is real, its scores are not. Needs
-requirements-train.txt.
+the extra `train`.
 """
 
 import argparse
