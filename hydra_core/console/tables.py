@@ -146,7 +146,7 @@ def renamed(frame: pd.DataFrame, models: Iterable[str], most: int = 26) -> pd.Da
     def written(cell: Any) -> Any:  # noqa: ANN401 (a table has cells of any kind)
         return either.sub(lambda found: short[found[0]], cell) if isinstance(cell, str) else cell
 
-    return frame.map(written)
+    return frame.map(written) if short else frame
 
 
 def wide(names: Iterable[str], least: int, most: int) -> int:

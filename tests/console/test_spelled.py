@@ -66,6 +66,7 @@ def test_long_names_are_shortened_in_sentences_too():
     assert found["model"].tolist() == ["…claude-sonnet-4.5-low", "…claude-sonnet-4.5-high"]
     assert found["why"].tolist() == ["", "…claude-sonnet-4.5-low is cheaper."]
     assert found["n"].tolist() == [1, 2]
+    assert tables.renamed(table, ()).equals(table)
 
 
 def test_models_that_begin_differently_are_written_in_full():

@@ -272,7 +272,8 @@ def lanes(played: Mapping[StickyMode, Simulation], mode: StickyMode) -> None:
 
 def modes(played: Mapping[StickyMode, Simulation]) -> None:
     """Cost, switches and models of each mode as a table."""
-    frame = views.mode_table(played)
+    table = views.mode_table(played)
+    frame = tables.renamed(table, views.cost_order(tuple(played.values()))).copy()
     frame["models"] = [literal(names) for names in frame["models"]]
     if not frame["refused"].any():
         frame = frame.drop(columns="refused")
@@ -287,7 +288,7 @@ def modes(played: Mapping[StickyMode, Simulation]) -> None:
         "From cache": "{:.0f} %",
     }
     st.table(styled.format({**money, **whole}), border="horizontal")
-    tables.offer_downloads(views.mode_table(played), "conversation.modes")
+    tables.offer_downloads(table, "conversation.modes")
     st.caption("Paler cells: the history is billed in full, because no prompt cache holds it.")
 
 
