@@ -17,7 +17,7 @@ from hydra_core.base.list_price import ListPrice
 from hydra_core.base.types import FloatArray, IntArray, Progress
 from hydra_core.choosing.heads import TREES, Choice, choose, fit, grouped_parts
 from hydra_core.choosing.lift import Lift, lift_of, recommendation
-from hydra_core.choosing.material import Material, groups_at
+from hydra_core.choosing.material import Material, groups_at, known_means
 from hydra_core.choosing.sources.few_outcomes import (
     FEW,
     LOG_RECIPE,
@@ -212,6 +212,7 @@ def _learn(
     part = grouped_parts(material.clusters, folds, np.random.default_rng(seed))
     beside = _parts_of_logged(material, part, folds, seed)
     few = material.n < FEW  # once for all folds: what is judged is what is used
+    levels = _levels(material, part)
     alone: Raw | None = None
     raw: Raw | None = None
     logged: Raw | None = None
@@ -220,10 +221,10 @@ def _learn(
         choice = _choice(train, few, np.random.default_rng([seed, number]))
         heads = _fit(train, choice, seed + number)
         rows = np.flatnonzero(part == number)
-        alone = _said(material, rows, heads, alone)
+        alone = _said(material, rows, heads, alone, levels[number])
         if material.logged is not None:
             heads = join_logged(heads, train)
-            raw = _said(material, rows, heads, raw)
+            raw = _said(material, rows, heads, raw, levels[number])
             logged = _said(material.logged, np.flatnonzero(beside == number), heads, logged)
         step()
     assert alone is not None
@@ -338,10 +339,35 @@ def _added(
     return LoggedPart(raw, used, before, added)
 
 
-def _said(material: Material, rows: IntArray, heads: OutcomeHeads, into: Raw | None) -> Raw:
-    """What heads say of some rows, put into the whole; the other rows are NaN until filled."""
+def _levels(material: Material, part: IntArray) -> FloatArray:
+    """(folds, m) what the mean outcome of all queries is above that of each fold's training ones.
+
+    A fold's training means are low where its test queries' are high: without the level of all
+    queries every lift is too low (`lift.cross_fit` has it, too).
+    """
+    quality = material.quality
+    folds = range(int(part.max()) + 1)
+    if not material.compared:
+        return np.zeros((len(folds), quality.shape[1]))
+    found = [known_means(quality) - known_means(quality[part != number]) for number in folds]
+    return np.nan_to_num(np.stack(found))
+
+
+def _said(
+    material: Material,
+    rows: IntArray,
+    heads: OutcomeHeads,
+    into: Raw | None,
+    level: FloatArray | float = 0.0,
+) -> Raw:
+    """What heads say of some rows, put into the whole; the other rows are NaN until filled.
+
+    Args:
+        level: (m,) added to the models' differences.
+    """
     found = heads.read(material.messages.take(rows))
     parts = {name: getattr(found, name) for name in Raw.__slots__}
+    parts["difference"] = parts["difference"] + level
     if into is None:
         shapes = {name: (material.n, values.shape[1]) for name, values in parts.items()}
         into = Raw(**{name: np.full(of, np.nan, np.float32) for name, of in shapes.items()})
@@ -374,7 +400,7 @@ def _curve(
     step: Callable[[], None],
 ) -> tuple[CurveStep, ...]:
     """Lift when only a share of each fold's training queries is learned on."""
-    folds = int(part.max()) + 1
+    folds, levels = int(part.max()) + 1, _levels(material, part)
     steps = []
     for share in _SHARES:
         rng = np.random.default_rng([seed, int(1000 * share)])
@@ -385,7 +411,8 @@ def _curve(
             kept = np.sort(rng.choice(train, max(int(share * train.size), 1), replace=False))
             known = None if chosen is None else replace(chosen, held_out=chosen.held_out[kept])
             heads = _fit(material.take(kept), known, seed + number, _CURVE_TREES)
-            raw = _said(material, np.flatnonzero(part == number), heads, raw)
+            rows = np.flatnonzero(part == number)
+            raw = _said(material, rows, heads, raw, levels[number])
             size += kept.size
         assert raw is not None
         found = _lift(material, combined(heads, raw), seed)

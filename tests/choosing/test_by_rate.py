@@ -82,7 +82,7 @@ def test_a_rate_is_rehearsed_on_models_with_outcomes(evalset):
     found = rehearsal_of(learn(material, None, folds=3, curve=False))
     assert tuple(found.kept) == COUNTS
     assert 0.3 < found.kept[0] < 1.2
-    assert found.kept_wrong[0] < found.kept[0] + 0.05
+    assert found.kept_wrong[0] < found.kept[0] + 0.1
     assert "The risk is a wrong rate" in found.sentence
 
 

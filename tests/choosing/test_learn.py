@@ -112,6 +112,20 @@ def test_long_requests_cost_their_price_in_a_lift_as_in_a_route(tmp_path):
     np.testing.assert_allclose(ratio[1::2], [[1.0, 3.0, 1.0]] * 30)
 
 
+def test_no_fold_is_predicted_low_because_its_outcomes_are_high(tmp_path):
+    """Without its own level the mean of the training folds falls where that of a fold rises."""
+    material = material_of(learnable(tmp_path / "set", 300, signal=0.0))
+    found = learn(material, None, folds=5, curve=False)
+    part = grouped_parts(material.clusters, 5, np.random.default_rng(0))
+    achieved, said = (
+        np.stack([values[part == number].mean(axis=0) for number in range(5)])
+        for values in (material.quality, found.predicted.success)
+    )
+    differ, follows = (one - one.mean(axis=1, keepdims=True) for one in (achieved, said))
+    differ, follows = differ - differ.mean(axis=0), follows - follows.mean(axis=0)
+    assert abs((differ * follows).sum() / (differ**2).sum()) < 0.1  # it was -1 / 4
+
+
 def test_a_newcomer_leans_on_what_is_known_of_the_others(tmp_path, material):
     few = material_of(learnable(tmp_path / "set", known={"strong": 40}))
     assert few.models == ("cheap", "middle", "strong")
