@@ -51,7 +51,9 @@ def claude_code(text):
     reminder = "<system-reminder>\nAs you answer, you can use this context:\n# claudeMd\n{}\n</system-reminder>"
     todo = "<system-reminder>\nYour todo list is empty. DO NOT mention this.\n</system-reminder>"
     system = {"role": "system", "content": "You are Claude Code, Anthropic's official CLI."}
-    return [system, user(reminder.format("Prove every theorem. " * 20), text, todo)]
+    shell = "<local-command-caveat>Caveat: DO NOT respond to these.</local-command-caveat>"
+    ran = "<bash-input>make prove</bash-input><bash-stdout>deadlock</bash-stdout><bash-stderr></bash-stderr>"
+    return [system, user(shell, ran, reminder.format("Prove every theorem. " * 20), text, todo)]
 
 
 def codex(text):
@@ -88,5 +90,19 @@ def aider(text):
     return [user(tree), yes, user(note), yes, user(f"{text}\n\n{rules}")]
 
 
-FORMS = (claude_code, codex, openhands, cline, aider)
+def cursor(text):
+    who = "<user_info>\nOS: linux. Debug deadlocks first.\n</user_info>"
+    files = "<open_and_recently_viewed_files>\nqueue.py\n</open_and_recently_viewed_files>"
+    return [user(who), user(f"{files}\n<user_query>\n{text}\n</user_query>")]
+
+
+def copilot(text):
+    place = (
+        "<environment_info>\nLinux\n</environment_info>\n<workspace_info>\n/repo\n</workspace_info>"
+    )
+    rules = "<reminderInstructions>\nProve what you say.\n</reminderInstructions>"
+    return [user(place), user(f"{rules}\n<userRequest>\n{text}\n</userRequest>")]
+
+
+FORMS = (claude_code, codex, openhands, cline, cursor, copilot, aider)
 TURNS = list(product(FORMS, REQUESTS))

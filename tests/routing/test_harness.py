@@ -11,8 +11,8 @@ from tests.harness_forms import FORMS, REQUESTS, TURNS, codex, user
 
 
 def test_the_same_text_is_scored_with_and_without_a_harness():
-    """The same text goes to the same model: at least 98 % of 200 turns."""
-    assert len(TURNS) == 200
+    """The same text goes to the same model: at least 98 % of 280 turns."""
+    assert len(TURNS) == 280
     same = 0
     for form, text in TURNS:
         plain, wrapped = (read_chat({"messages": m}).query for m in ([user(text)], form(text)))
@@ -42,6 +42,7 @@ def test_results_in_user_messages_continue_the_turn():
     for content in (
         "[read_file for 'a.py'] Result:\nok",
         "EXECUTION RESULT of [run]:\nok",
+        "<task-notification>\n<task-id>b1</task-id>\n</task-notification>",
         [result],
     ):
         query = read_chat(
