@@ -78,7 +78,8 @@ _PER: Final = re.compile(
     r"(?P<mark>\bper\b|/|[(\[])\s*(?P<number>[0-9][0-9,.]*)?\s*"
     r"(?P<times>k|m|b|thousand|million|mio|billion)?\s*(?P<token>tok(?:en)?s?)?(?![a-z0-9$])"
     r"|\b(?P<short>[km])tok"
-    r"|(?<![<>≤≥.,0-9])(?<![<>≤≥] )\b(?P<bare>1 ?[km]|1,?000(?:,?000)?|thousand|million) ?tok",
+    r"|(?<![<>≤≥.,0-9])(?<![<>≤≥] )\b"
+    r"(?P<bare>1 ?[km]|1[,.\s]?000(?:[,.\s]?000)?|thousand|million) ?tok",
     re.IGNORECASE,
 )
 _TIMES: Final = {

@@ -157,7 +157,14 @@ def test_what_a_table_asks_beside_its_prices_is_said(column: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["USD thousand tokens", "(USD thousand tokens)", "1k tokens", "$, 1,000 tokens"]
+    "unit",
+    [
+        "USD thousand tokens",
+        "(USD thousand tokens)",
+        "1k tokens",
+        "$, 1,000 tokens",
+        "pro 1.000 Tokens",
+    ],
 )
 def test_a_number_of_tokens_without_a_mark_before_it_is_the_unit(unit: str) -> None:
     text = f'model,"input {unit}","output {unit}"\ngpt-4o,0.0025,0.01\n'
