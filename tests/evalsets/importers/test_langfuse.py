@@ -114,6 +114,13 @@ def test_traces_that_hold_their_observations_and_scores_need_no_other_file(tmp_p
     assert draft.cost_usd.tolist() == [[0.5]]
 
 
+def test_a_json_list_of_a_log_may_be_as_large_as_an_import(tmp_path):
+    path = tmp_path / "o.json"
+    path.write_text(json.dumps([generation(1)]) + " " * (101 << 20))
+    scores = jsonl(tmp_path / "s.jsonl", [score(1)])
+    assert qualities(read_langfuse([path], Given([scores]))) == {"o1": 1}
+
+
 def test_missing_scores_and_rows_of_traces_are_named(tmp_path):
     path = jsonl(tmp_path / "o.jsonl", [generation(1)])
     with pytest.raises(EvalSetError, match=r"has no scores .*--scores FILE"):

@@ -51,15 +51,15 @@ def _document(text: str, source: str, *, several: bool = False) -> Any:  # noqa:
         raise EvalSetError.of(source, f"is not valid JSON: {error}", remedy) from error
 
 
-def list_of_objects(text: str, source: str) -> list[dict[str, Any]]:
+def list_of_objects(text: str, source: str, most: int = MAX_JSON_BYTES) -> list[dict[str, Any]]:
     """The objects of a JSON document that is a list of them, or that holds one such list, or of
     several documents behind each other.
 
     Raises:
         EvalSetError: It is another document, damaged, or over the bound.
     """
-    if len(text) > MAX_JSON_BYTES:
-        message = f"is a JSON document of more than {MAX_JSON_BYTES >> 20} MiB"
+    if len(text) > most:
+        message = f"is a JSON document of more than {most >> 20} MiB"
         raise EvalSetError.of(source, message, "save it as .jsonl, one object per line")
     return records_of(_document(text, source, several=True), source)
 

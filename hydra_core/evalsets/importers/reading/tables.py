@@ -31,6 +31,7 @@ from hydra_core.evalsets.importers.reading.bounded import (
 from hydra_core.evalsets.importers.reading.cells import LINE, Issues
 from hydra_core.evalsets.importers.reading.json_document import (
     EACH,
+    MAX_JSON_BYTES,
     each,
     list_of_objects,
     parsed,
@@ -285,19 +286,19 @@ def json_objects(
         if kind not in ("json", "jsonl"):
             raise EvalSetError.of(file.name, f"is {kind}", "give it as .jsonl")
         text = cast(io.TextIOWrapper, stream)
-        for number, found in _json_objects(text, kind, file.name, issues):
+        for number, found in _json_objects(text, kind, file.name, issues, budget.max_bytes):
             budget.take_rows(1, file.name)
             yield number, found
 
 
 def _json_objects(
-    text: io.TextIOWrapper, kind: str, source: str, issues: Issues
+    text: io.TextIOWrapper, kind: str, source: str, issues: Issues, most: int = MAX_JSON_BYTES
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """(place, object): the line of JSON lines, or the place in the list that a JSON document is,
     which may be called .jsonl, too.
     """
     if kind == "json":
-        yield from enumerate(list_of_objects(text.read(), source), 1)
+        yield from enumerate(list_of_objects(text.read(), source, most), 1)
         return
     number, begun = 0, False
     while line := text.readline(MAX_CELL):
@@ -307,7 +308,7 @@ def _json_objects(
         if not line.strip():
             continue
         if not begun and (line.lstrip().startswith("[") or line.strip() == "{"):
-            yield from enumerate(list_of_objects(line + text.read(), source), 1)
+            yield from enumerate(list_of_objects(line + text.read(), source, most), 1)
             return
         begun = True
         try:
