@@ -73,6 +73,7 @@ def test_how_long_an_upstream_asks_to_be_left_alone(headers, raw, seconds):
         (422, body(message="messages: field required"), None),
         (429, body(code="insufficient_quota"), "no_credit"),
         (429, body(message="reduce the length of your prompt or wait"), "rate_limited"),
+        (498, b"", "rate_limited"),
         (500, b"", "server_error"),
         (503, b"<html>", "server_error"),
         (304, b"", "bad_answer"),

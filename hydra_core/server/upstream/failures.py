@@ -40,6 +40,7 @@ _BY_STATUS: Final = {
     410: "unknown_model",
     425: "rate_limited",
     429: "rate_limited",
+    498: "rate_limited",  # Groq: no capacity in its flex tier
 }
 #: Types and codes of errors that stand for a status.
 _STATUS_OF: Final = {
