@@ -33,11 +33,7 @@ _CHUNK: Final = 1_000
 
 
 def checked_line(value: str, what: str, limit: int = MAX_NAME) -> str:
-    """A name on one line, without surrounding space.
-
-    Raises:
-        StoreError: It is empty, too long, or holds invisible characters.
-    """
+    """A name on one line, without surrounding space; StoreError where it cannot be shown."""
     line = value.strip()
     if not line or len(line) > limit or not line.isprintable():
         raise StoreError(f"{what} must be 1 to {limit} visible characters, got {value[:60]!r}")
@@ -45,11 +41,7 @@ def checked_line(value: str, what: str, limit: int = MAX_NAME) -> str:
 
 
 def require_name(value: str, taken: Iterable[str]) -> None:
-    """Refuse a new catalog's name that is no id, or may be confused with one there is.
-
-    Raises:
-        StoreError: It breaks a rule, or looks like another's.
-    """
+    """Refuse a new catalog's name that is no id, or looks like another's (StoreError)."""
     problem = id_problem(value)
     if problem is not None:
         message, remedy = problem
@@ -60,11 +52,7 @@ def require_name(value: str, taken: Iterable[str]) -> None:
 
 
 def checked_text(value: str, what: str, *, required: bool = False) -> str:
-    """Free text of several lines.
-
-    Raises:
-        StoreError: It is too long, empty though required, or holds control characters.
-    """
+    """Free text of several lines; StoreError where it is too long or holds control characters."""
     text = value.strip()
     if len(text) > _MAX_TEXT or (required and not text):
         allowed = f"{int(required)} to {_MAX_TEXT:,} characters"
@@ -91,11 +79,7 @@ def checked_unfinished(text: str, source: str) -> None:
 
 
 def checked_metrics(metrics: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A copy of `metrics` as plain JSON values.
-
-    Raises:
-        StoreError: A value is not JSON (an array, NaN), or it is larger than 1 MB.
-    """
+    """A copy of `metrics` as plain JSON values; StoreError for others, and above 1 MB."""
     try:
         text = json.dumps(dict(metrics or {}), allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -107,11 +91,7 @@ def checked_metrics(metrics: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def finite(values: Sequence[float], what: str, *, above_zero: bool) -> tuple[float, ...]:
-    """Numbers >= 0, or > 0.
-
-    Raises:
-        StoreError: One is not.
-    """
+    """Numbers >= 0, or > 0; StoreError where one is not."""
     for value in values:
         if not math.isfinite(value) or value < 0 or (above_zero and value == 0):
             raise StoreError(f"{what} must be {'>' if above_zero else '>='} 0, got {value}")

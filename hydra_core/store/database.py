@@ -37,11 +37,7 @@ _MIGRATION_LOCK: Final = 7_395_264_118
 
 
 def database_url(workspace: Path, environ: Mapping[str, str] = os.environ) -> sa.URL:
-    """HYDRA_DATABASE_URL where it is set, else the SQLite file of the workspace.
-
-    Raises:
-        StoreError: The URL is not one of PostgreSQL.
-    """
+    """HYDRA_DATABASE_URL where it is set, else the workspace's SQLite file; or StoreError."""
     given = environ.get("HYDRA_DATABASE_URL", "")
     if not given:
         return sqlite_url(workspace)
@@ -83,11 +79,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """One consistent snapshot.
-
-        Raises:
-            StoreError: The database cannot be reached or read.
-        """
+        """One consistent snapshot; StoreError where the database cannot be read."""
         try:
             with self._engine.connect() as connection:
                 if self.kind == "postgresql":
@@ -99,11 +91,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
-        """All of it or nothing: an error inside undoes everything.
-
-        Raises:
-            StoreError: The database cannot be reached or written.
-        """
+        """All of it or nothing: an error inside undoes everything (StoreError of its own)."""
         committing = False
         try:
             with self._engine.connect() as connection:
