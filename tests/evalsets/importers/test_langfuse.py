@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from hydra_core.base.errors import EvalSetError
@@ -119,6 +120,18 @@ def test_a_json_list_of_a_log_may_be_as_large_as_an_import(tmp_path):
     path.write_text(json.dumps([generation(1)]) + " " * (101 << 20))
     scores = jsonl(tmp_path / "s.jsonl", [score(1)])
     assert qualities(read_langfuse([path], Given([scores]))) == {"o1": 1}
+
+
+def test_characters_are_no_tokens_and_a_masked_message_is_none(tmp_path):
+    rows = [
+        generation(1, usage_details={"input": 2000, "output": 300, "unit": "CHARACTERS"}),
+        generation(2, input="<fully masked due to failed mask function>"),
+        generation(3, usage_details={"input": 20, "output": 3, "unit": "TOKENS"}),
+    ]
+    draft = read(tmp_path, rows, [score(1, observation_id=f"o{n}") for n in (1, 2, 3)])
+    assert draft.queries["query_id"].tolist() == ["o1", "o3"]
+    np.testing.assert_array_equal(draft.extras["input_tokens"].ravel(), [np.nan, 20])
+    assert skipped(draft) == {"the message was redacted when it was stored": 1}
 
 
 def test_missing_scores_and_rows_of_traces_are_named(tmp_path):

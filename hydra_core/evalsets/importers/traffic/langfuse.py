@@ -83,6 +83,8 @@ def read_langfuse(observations: Sequence[TableFile], given: Given = NOTHING) -> 
             continue
         usage = decoded(facts.get("usage_details"))
         counts = usage if isinstance(usage, Mapping) else _usage_columns(facts)
+        if text(counts.get("unit") or facts.get("unit")).upper() not in ("", "TOKENS"):
+            counts = {}  # characters, images, ...
         served = _served_generation(place, facts, counts, by_observation.get(query_id, Feedback()))
         cached += [(first_number(counts, _INPUT), served)] if served.cached_input_tokens > 0 else []
         between[query_id] = seconds_between(facts.get("start_time"), facts.get("end_time"))

@@ -27,7 +27,10 @@ _CUT: Final = "the message was cut off when it was stored"
 _REDACTED: Final = "the message was redacted when it was stored"
 
 _CUT_MARK: Final = re.compile(r"\.\.\. ?\((?:litellm_truncated(?: skipped)?|truncated) \d+ chars")
-_REDACTED_TEXTS: Final = ("redacted-by-litellm", "redacted by litellm")
+_REDACTED_TEXTS: Final = (
+    *("redacted-by-litellm", "redacted by litellm"),
+    "<fully masked due to failed mask function>",
+)
 #: How a stored request or list of messages begins; one that cannot be decoded was cut off.
 _STORED: Final = re.compile(
     r"""\s*(?:\[\s*\{\s*['"](?:role|content|from|type)|\{\s*['"](?:role|messages|model))['"]\s*:"""
