@@ -82,7 +82,7 @@ class Swept:
 
     Attributes:
         table: tau, quality, mean_cost_usd, misroute; with resamples also the 95 % ends `_lo` and
-            `_hi` of quality and cost.
+            `_hi` of quality and cost, NaN where the queries are too few to resample.
         gated: Queries of the n that a hard gate keeps a model from.
         gone: Further queries that no model may serve.
     """
@@ -172,7 +172,8 @@ def merged(all_tasks: Sequence[Task], taus: FloatArray) -> Swept:
     columns = {"tau": taus, "quality": means[0], "mean_cost_usd": means[1], "misroute": means[2]}
     if np.size(counts):
         for column, name in enumerate(("quality", "mean_cost_usd")):
-            drawn = np.asarray(weighted)[column] / counts
+            with np.errstate(invalid="ignore"):  # a resample of no query: too few for intervals
+                drawn = np.asarray(weighted)[column] / counts
             lo, hi = np.quantile(drawn, tails(LEVEL), axis=1)
             value = means[column]
             columns |= {f"{name}_lo": np.minimum(lo, value), f"{name}_hi": np.maximum(hi, value)}

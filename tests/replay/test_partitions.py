@@ -178,6 +178,16 @@ def test_batches_add_up_and_a_cluster_in_two_of_them_counts_once(
     np.testing.assert_allclose(tables[0], tables[1], atol=1e-12)
 
 
+def test_a_handful_of_queries_has_no_interval(tmp_path, models):
+    written(tmp_path / "parts", models, [4])
+    job = SweepParts(models, DIMENSIONS, np.zeros(1), 500, SPECS)
+    todo = tasks(parts_of(tmp_path / "parts"), tmp_path / "out", ".npz")
+    job(todo[0])
+    found = merged(todo, job.taus).table
+    assert found["quality"].notna().all()
+    assert found["quality_lo"].isna().all()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("clusters", [False, True])
 def test_the_bootstrap_is_as_wide_as_the_formula(tmp_path, models, clusters):
