@@ -164,8 +164,8 @@ def put(**changes: object) -> None:
     st.session_state[_TOUCHED] = True
 
 
-def turn(rule: Rule, knob: float) -> None:
-    """Set the knob of a rule, tau or V in USD, by hand: no aim chose it."""
+def turn(rule: Rule, knob: float | None) -> None:
+    """Set the knob of a rule, tau or V in USD, by hand: no aim chose it. None: as the catalog."""
     if rule is Rule.VALUE:
         put(value_usd=knob, aim=None)
     else:

@@ -50,3 +50,20 @@ def test_an_edit_stands_in_the_stored_draft(open_page, workspace, monkeypatch):
     saved = opened(workspace).drafts.find(NAME, ANA)
     assert parse_catalog(saved.text).policy.tau == 0.1234
     assert "Draft: 1 change" in shown(app)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "pages/decide/tune.py?part=by-hand",
+        "pages/operate/inspect.py?part=message",
+        "pages/decide/compare.py",
+    ],
+)
+def test_an_emptied_threshold_is_the_catalogs_own(open_page, page):
+    app = open_page(page, set="console_demo", catalog="paper_five")
+    for typed, found in ((0.3, 0.3), (None, 0.24)):
+        next(one for one in app.number_input if one.label == "Threshold τ").set_value(typed).run()
+        assert not app.exception
+        field = next(one for one in app.number_input if one.label == "Threshold τ")
+        assert field.value == found

@@ -151,6 +151,7 @@ def _side(
         "V in USD" if by_value else "Threshold τ",
         min(1e-9, side.knob) if by_value else 0.0,
         None if by_value else max(100.0, side.knob),
+        None,
         step=float(f"{side.knob / 10:.1g}") if by_value else 0.005,
         format="%.6g",
         help="Of this side only; the catalog's own until you change it.",

@@ -84,6 +84,7 @@ def knob(policy: Policy) -> None:
         st.number_input(
             "V in USD",
             min_value=1e-9,
+            value=None,
             step=float(f"{policy.knob / 10:.1g}"),
             format="%.6g",
             help="V is the value of one more resolved query. It starts at the setting of Tune, or "
@@ -94,6 +95,7 @@ def knob(policy: Policy) -> None:
     st.number_input(
         "Threshold τ",
         min_value=0.0,
+        value=None,
         step=0.01,
         format="%.6g",
         help="tau is the largest weighted shortfall of an eligible model. It starts at the setting "

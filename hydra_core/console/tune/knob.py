@@ -141,7 +141,7 @@ def knob(sweep: Sweep, at: float) -> None:
             "success minus predicted cost / V gets the query."
         )
     st.number_input(
-        label, least, max(sweep.steps[-1], at, 0.01), step=step, format="%.6g", help=text,
+        label, least, max(sweep.steps[-1], at, 0.01), None, step, format="%.6g", help=text,
         **state.bound(key, at, partial(state.turn, sweep.rule)),
     )  # fmt: skip
 
