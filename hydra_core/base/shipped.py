@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 #: By semantic versioning; docs/stable.md lists what it covers.
-VERSION: Final = "1.1.0"
+VERSION: Final = "1.2.0"
 #: What a commit is called that nobody recorded.
 UNKNOWN: Final = "unknown"
 _PACKAGE: Final = Path(__file__).resolve().parents[1]

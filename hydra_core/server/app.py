@@ -66,7 +66,7 @@ from hydra_core.server.teams import BudgetSpentError
 from hydra_core.server.upstream.calls import Caller
 from hydra_core.server.upstream.failures import NotAnsweredError
 from hydra_core.server.upstream.file import parse_upstreams
-from hydra_core.server.wire import COUNT, Form, form_of_path
+from hydra_core.server.wire import Form, form_of_path
 from hydra_core.store.roles import Action, Actor
 
 _LOG = logging.getLogger(__name__)
@@ -93,7 +93,7 @@ def application(
     systemone = partial(ask, read=read_systemone, answer=systemone_answer)
     deciding = [
         *(Route(f"/v1{form.path}", routes.chat, methods=["POST"]) for form in Form),
-        Route(f"/v1{Form.MESSAGES.path}{COUNT}", routes.count_tokens, methods=["POST"]),
+        Route("/v1/messages/count_tokens", routes.count_tokens, methods=["POST"]),
         Route("/v1/decision", routes.decision, methods=["POST"]),
         Route("/v1/decisions", decisions, methods=["POST"]),
         Route("/v1/systemone", systemone, methods=["POST"]),
