@@ -92,7 +92,8 @@ class Bounds:
 
 POSITIVE: Final = Bounds(0.0, above=True)
 #: Beyond these, sums and ratios of a catalog's numbers overflow while routing.
-_LEAST, _MOST = 1e-12, 1e12
+_LEAST: Final = 1e-12
+LARGEST: Final = 1e12
 #: Below this a price is taken for USD per token: 0.001 USD per Mtok is sold nowhere.
 _LEAST_PRICE = 1e-3
 SHARE: Final = Bounds(0.0, 1.0)
@@ -195,8 +196,8 @@ class Section:
             want = f"{allowed}" if math.isfinite(number) else "a finite number"
             self.wrong(key, f"must be {want}, got {shown(value)}", remedy)
             return None
-        if number > _MOST or 0.0 < number < _LEAST:
-            self.wrong(key, f"must be 0 or in [{_LEAST:g}, {_MOST:g}], got {number:g}", remedy)
+        if number > LARGEST or 0.0 < number < _LEAST:
+            self.wrong(key, f"must be 0 or in [{_LEAST:g}, {LARGEST:g}], got {number:g}", remedy)
             return None
         return number
 

@@ -115,9 +115,9 @@ def _recognised(
     listed = data.get("data") if is_map(data) else None
     rows = [one for one in listed if is_map(one)] if isinstance(listed, list) else []
     if any("prompt" in row["pricing"] for row in rows if is_map(row.get("pricing"))):
-        return PriceSource.OPENROUTER, _openrouter_entries
+        return PriceSource.OPENROUTER, partial(_rows, _openrouter)
     if any(_is_vercels(row) for row in rows):
-        return PriceSource.VERCEL, _vercel_entries
+        return PriceSource.VERCEL, partial(_rows, _vercel)
     if any("model_info" in row for row in rows):
         return PriceSource.LITELLM, _proxy_entries
     values = [value for value in data.values() if isinstance(value, dict)] if is_map(data) else []
@@ -209,16 +209,25 @@ def _prices(stated: Iterable[Any], factor: Decimal) -> dict[str, Any]:
     }
 
 
-def _openrouter_entries(data: Mapping[str, Any], as_of: date) -> _Entries:
+def _rows(
+    read: Callable[[Mapping[str, Any], date], PriceQuote], data: Mapping[str, Any], as_of: date
+) -> _Entries:
+    """The entries of a gateway's list of models."""
     for entry in data["data"]:
         if is_map(entry):
-            yield word(entry.get("id")), partial(_openrouter, entry, as_of)
+            yield word(entry.get("id")), partial(read, entry, as_of)
 
 
-def _openrouter(entry: Mapping[str, Any], as_of: date) -> PriceQuote:
+def _offer(entry: Mapping[str, Any]) -> tuple[str, str, Mapping[str, Any]]:
+    """A gateway's id of a model, the provider that the id begins with, and the prices."""
     name, pricing = word(entry.get("id")), entry.get("pricing")
     if not name or not is_map(pricing):
         raise SkipEntry("no id or no prices")
+    return name, name.split("/", 1)[0] if "/" in name else "", pricing
+
+
+def _openrouter(entry: Mapping[str, Any], as_of: date) -> PriceQuote:
+    name, provider, pricing = _offer(entry)
     architecture = entry.get("architecture")
     inputs = architecture.get("input_modalities") if is_map(architecture) else None
     accepted = entry.get("supported_parameters")
@@ -226,7 +235,7 @@ def _openrouter(entry: Mapping[str, Any], as_of: date) -> PriceQuote:
     return PriceQuote(
         source=PriceSource.OPENROUTER,
         id=name,
-        provider=name.split("/", 1)[0] if "/" in name else "",
+        provider=provider,
         **_prices(map(pricing.get, _OPENROUTER), _PER_TOKEN),
         context_window=count(entry.get("context_length")),
         vision="image" in inputs if isinstance(inputs, list) else None,
@@ -283,24 +292,16 @@ def _is_vercels(row: Mapping[str, Any]) -> bool:
     return isinstance(pricing.get("input"), str) or isinstance(pricing.get("input_tiers"), list)
 
 
-def _vercel_entries(data: Mapping[str, Any], as_of: date) -> _Entries:
-    for entry in data["data"]:
-        if is_map(entry):
-            yield word(entry.get("id")), partial(_vercel, entry, as_of)
-
-
 def _vercel(entry: Mapping[str, Any], as_of: date) -> PriceQuote:
-    name, pricing, tags = word(entry.get("id")), entry.get("pricing"), entry.get("tags")
     if entry.get("type") != "language":
         raise SkipEntry("not a chat model")
-    if not name or not is_map(pricing):
-        raise SkipEntry("no id or no prices")
+    (name, provider, pricing), tags = _offer(entry), entry.get("tags")
     varies = pricing.get("varies_by_provider") is True
     steps = _vercel_steps(pricing)
     return PriceQuote(
         source=PriceSource.VERCEL,
         id=name,
-        provider=name.split("/", 1)[0] if "/" in name else "",
+        provider=provider,
         **_prices(steps.pop(0), _PER_TOKEN),
         context_window=count(entry.get("context_window")),
         vision="vision" in tags if isinstance(tags, list) else None,

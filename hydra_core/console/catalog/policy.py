@@ -10,6 +10,7 @@ from typing import Any, Final
 import streamlit as st
 
 from hydra_core.base.errors import HydraError
+from hydra_core.base.reading.fields import LARGEST
 from hydra_core.base.spelling import short_number
 from hydra_core.base.types import (
     Catalog,
@@ -53,10 +54,6 @@ _THEN: Final = {WhenSpent.REFUSE: "Refuse (429)", WhenSpent.CHEAPEST: "Cheapest 
 _NEW: Final = "A new team"
 
 
-#: The largest number that a catalog may hold.
-_MOST: Final = 1e12
-
-
 @dataclass(frozen=True, slots=True)
 class _Setting:
     """One setting: its place in the policy, its label, help, and how it is entered.
@@ -69,7 +66,7 @@ class _Setting:
     label: str
     text: str
     step: float = 0.01
-    most: float = _MOST
+    most: float = LARGEST
     least: float = 0.0
     empty: str = ""
     options: Mapping[Any, str] = field(default_factory=dict)
@@ -426,10 +423,10 @@ def _form(entry: CatalogEntry, catalog: Catalog, name: str) -> None:
                                     placeholder="all models", disabled=viewing)  # fmt: skip
         knob = right.number_input(
             "Value V, USD" if by_value else "Threshold τ",
-            0.0, _MOST, team.value_usd if by_value else team.tau, format="%.10g",
+            0.0, LARGEST, team.value_usd if by_value else team.tau, format="%.10g",
             placeholder="as the policy", disabled=viewing,
         )  # fmt: skip
-        usd = left.number_input("Budget, USD", 0.0, _MOST, budget.usd or None, format="%.10g",
+        usd = left.number_input("Budget, USD", 0.0, LARGEST, budget.usd or None, format="%.10g",
                                 placeholder="no limit", disabled=viewing)  # fmt: skip
         per = middle.selectbox("For each", list(Period), list(Period).index(budget.per),
                                disabled=viewing)  # fmt: skip
